@@ -25,8 +25,9 @@ kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_
 #define KILN_LAYOUTS_OPTION                                                            \
     {                                                                                  \
         "--layouts", "CHOOSER",                                                        \
-            "who chooses kernels and layouts: greedy, each kernel by itself, or "      \
-            "search, all together, by measured or estimated costs (greedy)",           \
+            "who chooses kernels and layouts: greedy, each kernel by itself; search, " \
+            "all together, by measured or estimated costs; or measured, which "        \
+            "searches where kernels were measured in other layouts (measured)",        \
             false                                                                      \
     }
 /* NULL where the option is not given. */

@@ -205,18 +205,27 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
 
 /* Of a time limit, what is kept for the comparison in the network: a tenth, at most. */
 static const double settle_seconds = 60;
+/* And for other layouts, and the conversions between. */
+static const double layouts_share = 0.15;
 
 static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
                         const kiln_tune_works *works, const kiln_graph *graph,
                         kiln_err *err) {
     kiln_tune_result result;
     kiln_tune_settled settled = {0};
+    kiln_tune_layouts layouts = {0};
     kiln_cli_answer answer;
     const double limit = o->seconds;
     const int64_t begin_ns = kiln_now_ns();
+    const double to_settle = fmin(limit / 10, settle_seconds);
     if (graph != NULL)
-        o->seconds = limit - fmin(limit / 10, settle_seconds);
+        o->seconds = limit - to_settle - limit * layouts_share;
     KILN_TRY(kiln_tune_run(args->arena, works, o, &result, err));
+    if (limit > 0)
+        o->seconds =
+            fmax(1e-3, limit - to_settle - (double)(kiln_now_ns() - begin_ns) * 1e-9);
+    if (graph != NULL && !result.is_interrupted && o->tmpl == NULL)
+        KILN_TRY(kiln_tune_try_layouts(args->arena, graph, works, o, &layouts, err));
     if (limit > 0)
         o->seconds = fmax(1e-3, limit - (double)(kiln_now_ns() - begin_ns) * 1e-9);
     /* Kernels of other machines are not put to the test in a network on this one. */
@@ -224,8 +233,9 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
         KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
     result.is_interrupted = kiln_interrupted();
     kiln_cli_answer_init(&answer, args->arena);
-    kiln_tune_text(&answer.text, &result, &settled);
-    kiln_tune_json(&answer.json, &result, &settled);
+    const kiln_tune_report report = {&result, &settled, &layouts};
+    kiln_tune_text(&answer.text, &report);
+    kiln_tune_json(&answer.json, &report);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     if (result.is_interrupted)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,

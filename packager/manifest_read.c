@@ -294,6 +294,20 @@ static void read_kernels(reader *r, const kiln_json *root, kiln_package_facts *f
     f->kernel = kernel;
 }
 
+/* Absent: rules decided. */
+static void read_searched(reader *r, const kiln_json *root, kiln_package_facts *f) {
+    if (kiln_json_get(root, "layouts") == NULL)
+        return;
+    const kiln_json *list = list_of(r, root, "", "layouts", MAX_STEPS, &f->n_searched);
+    kiln_package_layouts *searched =
+        kiln_array(r->arena, kiln_package_layouts, f->n_searched);
+    const kiln_json *o = kiln_json_first(list);
+    for (size_t i = 0; i < f->n_searched; i++, o = kiln_json_next(o))
+        searched[i] = (kiln_package_layouts){text_of(r, o, "layouts", "step"),
+                                             text_of(r, o, "layouts", "types")};
+    f->searched = searched;
+}
+
 /* ---- entries --------------------------------------------------------------------- */
 
 static bool is_known(const char *name) {
@@ -421,6 +435,7 @@ kiln_status kiln_manifest_read(kiln_arena *a, kiln_str text, kiln_package_facts 
     f.tolerance.rms = real_of(&r, t, "tolerance", "rms");
     f.tolerance.absolute = real_of(&r, t, "tolerance", "absolute");
     read_kernels(&r, root, &f);
+    read_searched(&r, root, &f);
     read_devices(&r, root, &f);
     read_entries(&r, root, &f);
     if (r.status == KILN_OK)

@@ -108,6 +108,21 @@ static void put_devices(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_end_array(w);
 }
 
+/* Where no search was, or it found nothing, nothing is said. */
+static void put_searched(kiln_json_writer *w, const kiln_package_facts *f) {
+    if (f->n_searched == 0)
+        return;
+    kiln_json_name(w, "layouts");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < f->n_searched; i++) {
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "step", f->searched[i].step);
+        kiln_json_member_str(w, "types", f->searched[i].types);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
 void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
@@ -145,6 +160,7 @@ void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     for (size_t i = 0; i < f->n_kernels; i++)
         put_kernel(&w, &f->kernel[i]);
     kiln_json_end_array(&w);
+    put_searched(&w, f);
     put_entries(&w, f);
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");

@@ -55,6 +55,13 @@ typedef struct kiln_package_kernel {
     int64_t code_bytes;
 } kiln_package_kernel;
 
+/* A step of which a search over layouts decided how it is done: types of what it reads
+ * and makes, as kernels do it, with ';' behind each (graph-text.md); of a concat that
+ * shares memory, of the whole. */
+typedef struct kiln_package_layouts {
+    const char *step, *types;
+} kiln_package_layouts;
+
 /* An input of the model that was fixed when it was imported: none of the package's. */
 typedef struct kiln_package_fixed {
     const char *name;
@@ -107,6 +114,8 @@ typedef struct kiln_package_facts {
     kiln_package_tolerance tolerance;
     const kiln_package_kernel *kernel;
     size_t n_kernels;
+    const kiln_package_layouts *searched; /* none: layouts are as rules have them */
+    size_t n_searched;
     kiln_package_memory memory;
     /* Set by reading; a writer leaves them zero, they follow from plan, contents and
      * this program. So do the sizes in `memory`, but for lower_bound. */

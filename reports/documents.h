@@ -141,6 +141,12 @@ typedef struct kiln_doc_settled { /* compared inside the network */
     int works, changed;
     double alone_ns, chosen_ns;
 } kiln_doc_settled;
+typedef struct kiln_doc_layouts { /* a search over layouts, after tuning */
+    int64_t kernels, conversions, trials;
+    int changed;
+    double greedy_ns, search_ns;
+    double ran_greedy_ns, ran_search_ns; /* 0: they were not run */
+} kiln_doc_layouts;
 typedef struct kiln_doc_tune {
     kiln_doc_own own;
     kiln_results_tuning tuning;
@@ -149,6 +155,8 @@ typedef struct kiln_doc_tune {
     KILN_VEC(kiln_results_count) trials; /* of each kind, those with a time too */
     bool has_settled;
     kiln_doc_settled settled;
+    bool has_layouts;
+    kiln_doc_layouts layouts;
 } kiln_doc_tune;
 extern const kiln_record_document kiln_tune_document;
 

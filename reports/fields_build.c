@@ -70,7 +70,7 @@ static KILN_RECORD(search, search_rows, "A search over layouts")
         KILN_MEMBER(steps, "of the plan"),
         KILN_MEMBER(conversions, "of them, which only change a layout"),
         KILN_MEMBER_OPTIONAL("layout_search", layout_search, search,
-                             "what `--layouts search` expects, on one core; null: "
+                             "what a search over layouts expects, on one core; null: "
                              "nobody searched"),
         KILN_MEMBER(kernels, "different ones"),
         KILN_MEMBER(

@@ -12,6 +12,22 @@ static const kiln_record_field settled_rows[] = {
 static KILN_RECORD(settled, settled_rows, "In the network")
 #undef T
 
+#define T kiln_doc_layouts
+    static const kiln_record_field layouts_rows[] = {
+        KILN_MEMBER(kernels, "in other layouts than the rules' that were looked at"),
+        KILN_MEMBER(conversions, "of values, from one layout to another"),
+        KILN_MEMBER(trials, "of these, of this run; not among the new ones above"),
+        KILN_MEMBER(changed, "steps that a search over layouts does in another way"),
+        KILN_MEMBER(greedy_ns,
+                    "of a run of the network, expected in the rules' layouts"),
+        KILN_MEMBER(search_ns, "the same, in the layouts that the search chooses"),
+        KILN_MEMBER(ran_greedy_ns,
+                    "measured, both networks in turns; 0: they were not"),
+        KILN_MEMBER(ran_search_ns, "the same, in the layouts that the search chooses"),
+};
+static KILN_RECORD(layouts, layouts_rows, "In other layouts")
+#undef T
+
 #define T kiln_doc_tune
     static const kiln_record_field tune_rows[] = {
         KILN_MEMBER_PART(own, kiln_doc_own_table),
@@ -32,6 +48,9 @@ static KILN_RECORD(settled, settled_rows, "In the network")
         KILN_MEMBER_OPTIONAL(
             "in_network", settled, settled,
             "of a model, where kernels were compared between its own steps; else null"),
+        KILN_MEMBER_OPTIONAL(
+            "layouts", layouts, layouts,
+            "of a model, where other layouts were looked at; else null"),
 };
 static KILN_RECORD(tune, tune_rows, "The document")
 #undef T

@@ -35,6 +35,10 @@ typedef struct kiln_answer {
     /* How far the work that it was measured for is from this one, on such a machine; 0:
      * it is this one. Costs compare between equal distances only. */
     int distance;
+    /* The same measured by itself, where `ns` is from between a network's steps: ways
+     * that never were in a network compare with this. 0: not known. */
+    double alone_ns;
+    int alone_distance;
 } kiln_answer;
 typedef KILN_VEC(kiln_answer) kiln_answers;
 

@@ -34,8 +34,9 @@ static kiln_status convert(kiln_net *n, const kiln_value *v, int from, int to,
                  n->walk->path, v->name, kiln_type_text(&n->walk->scratch, &lies),
                  kiln_type_text(&n->walk->scratch, &wanted));
     const char *name = kiln_format(n->arena, "convert %s%s", n->walk->path, v->name);
-    KILN_TRY(make_conversion(n, v, v->type.dtype, from, to, kiln_net_choose_options(n),
-                             name, &kernel, err));
+    kiln_choose_options how = *kiln_net_choose_options(n);
+    how.oracle = NULL; /* it knows what conversions cost; there is nothing to choose */
+    KILN_TRY(make_conversion(n, v, v->type.dtype, from, to, &how, name, &kernel, err));
     kiln_net_add_copy(n, KILN_NET_CALL, from, to, v->name);
     kiln_net_step *step = &n->step.v[n->step.n - 1];
     step->kernel = kernel;

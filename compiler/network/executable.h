@@ -39,6 +39,16 @@ struct kiln_net;
 struct kiln_net_chooser;
 struct kiln_placement; /* compiler/network/place.h */
 
+/* How a step was done, as somebody kept it. */
+typedef struct kiln_net_given {
+    const char *step; /* its name; of several that have it, the next one */
+    const char *tmpl; /* NULL: a join */
+    const char *config;
+    /* Types of its activations in their layouts (kiln_type_text), inputs of its group's
+     * graph, then outputs; of a join, of the whole. ';' is behind each. */
+    const char *layouts;
+} kiln_net_given;
+
 typedef struct kiln_network_options {
     bool no_fusion;
     /* Constants stay row-major, once each; the plan's open steps pack them as kernels
@@ -46,6 +56,10 @@ typedef struct kiln_network_options {
     bool pack_at_open;
     const kiln_choose_options *choose;      /* NULL: guesses */
     const struct kiln_net_chooser *chooser; /* NULL: the first of net_choosers.def */
+    /* Done as they were before: no chooser is asked, other steps are done by the greedy
+     * rule. Untrusted. NULL: none. */
+    const kiln_net_given *given;
+    size_t n_given;
     const struct kiln_placement *placement; /* NULL: the host does everything */
     /* For tests: may lay out a value in another way that a group makes, no template
      * lays out, and others read. Any layout must do. NULL: none. */
@@ -188,8 +202,9 @@ typedef struct kiln_net_forecast {
     int n_known;         /* of the steps those whose greedy way was measured */
     int n_changed;       /* done in another way than greedy would */
     bool is_least;       /* nothing that its model has is cheaper */
+    KILN_VEC(const char *) change; /* each of these steps, for people */
 } kiln_net_forecast;
-/* One line for people. n_conversions: of what was made in the end. */
+/* For people: a line, and one for each of the first changes. n_conversions: of what was made in the end. */
 void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
                             int n_conversions);
 
@@ -222,6 +237,9 @@ typedef struct kiln_net {
     int64_t arena_bytes, lower_bound;   /* of activations, on all devices */
     int n_conversions, n_views, n_in_place;
     const kiln_net_forecast *forecast; /* CHOSEN; NULL: the chooser made none */
+    /* CHOSEN, where a search took other layouts than greedy: all calls and joins, to be
+     * made so again. */
+    KILN_VEC(kiln_net_given) searched;
 } kiln_net;
 
 /* ---- passes ---------------------------------------------------------------------- */

@@ -72,6 +72,12 @@ kiln_status kiln_net_make_kernel(kiln_net *n, kiln_net_work *w, const char *of,
 /* Its schedule is not wanted any more. */
 void kiln_net_made(kiln_network_kernel *k);
 
+/* Choices of steps that were kept (options.given); the rest by the greedy rule.
+ * KILN_ERR_PARSE: they are none of this network. */
+kiln_status kiln_net_choose_given(kiln_net *n, kiln_err *err);
+/* What is to be kept of the choices that the steps have. */
+void kiln_net_keep_choices(kiln_net *n);
+
 /* ---- rehearsals ------------------------------------------------------------------ */
 
 /* What lay_out would make. */

@@ -337,11 +337,20 @@ void kiln_net_summary(kiln_buf *out, const kiln_net *n) {
 
 void kiln_net_forecast_text(kiln_buf *out, const kiln_net_forecast *f,
                             int n_conversions) {
+    enum { MOST_CHANGES = 16 };
     kiln_buf_printf(out,
                     "layouts: search expects %.1f us (%d conversions), greedy would "
                     "take %.1f us (%d); %d ways of %d steps, %d of them measured, %d "
-                    "steps done otherwise\n",
+                    "steps done otherwise",
                     f->chosen_ns / 1e3, n_conversions, f->greedy_ns / 1e3,
                     f->greedy_conversions, f->n_ways, f->n_sites, f->n_known,
                     f->n_changed);
+    if (f->n_changed > 0 && f->chosen_ns > 0)
+        kiln_buf_printf(out, ": a gain of %.1f%%",
+                        100 * (f->greedy_ns / f->chosen_ns - 1));
+    kiln_buf_puts(out, "\n");
+    for (size_t i = 0; i < f->change.n && i < MOST_CHANGES; i++)
+        kiln_buf_printf(out, "  %s\n", f->change.v[i]);
+    if (f->change.n > MOST_CHANGES)
+        kiln_buf_printf(out, "  and %zu more\n", f->change.n - MOST_CHANGES);
 }

@@ -22,6 +22,15 @@ static const char *const *steps_of(kiln_arena *a, const kiln_network *n, int ker
     return name;
 }
 
+static void keep_layouts(kiln_arena *a, const kiln_net *n, kiln_package_facts *f) {
+    kiln_package_layouts *kept = kiln_array(a, kiln_package_layouts, n->searched.n);
+    for (size_t i = 0; i < n->searched.n; i++)
+        kept[i] =
+            (kiln_package_layouts){n->searched.v[i].step, n->searched.v[i].layouts};
+    f->searched = kept;
+    f->n_searched = n->searched.n;
+}
+
 kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
                                     kiln_package_facts *f, kiln_err *err) {
     kiln_package_kernel *out = kiln_array(a, kiln_package_kernel, n->kernel.n);
@@ -42,6 +51,7 @@ kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
     }
     f->kernel = out;
     f->n_kernels = n->kernel.n;
+    keep_layouts(a, n->net, f);
     return KILN_OK;
 }
 

@@ -158,6 +158,19 @@ static kiln_status choices_of(kiln_arena *a, const kiln_package_facts *f,
     return kiln_json_parse(a, kiln_buf_str(&text), "configurations", out, err);
 }
 
+/* What a search had chosen, and the package keeps. */
+static const kiln_net_given *given_of(kiln_arena *a, const kiln_package_facts *f) {
+    kiln_net_given *given = kiln_array(a, kiln_net_given, f->n_searched);
+    for (size_t i = 0; i < f->n_searched; i++) {
+        const int k = kernel_of(f, f->searched[i].step);
+        given[i] = (kiln_net_given){.step = f->searched[i].step,
+                                    .tmpl = k < 0 ? NULL : f->kernel[k].tmpl,
+                                    .config = k < 0 ? NULL : f->kernel[k].config,
+                                    .layouts = f->searched[i].types};
+    }
+    return given;
+}
+
 /* The kernel of the same step. */
 static int same_step(const kiln_network *n, const char *name) {
     for (size_t i = 0; i < n->step.n; i++)
@@ -202,6 +215,9 @@ kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *m
     KILN_TRY(kiln_package_source(a, &s->package, model, fixed, &source, err));
     KILN_TRY(choices_of(a, &s->facts, &choose.file, err));
     const kiln_network_options o = {.choose = &choose,
+                                    .given = given_of(a, &s->facts),
+                                    .n_given = s->facts.n_searched,
+                                    .chooser = &kiln_net_chooser_greedy,
                                     .pack_at_open = s->facts.memory.packed > 0};
     KILN_TRY(compile(a, source.graph, &s->facts.profile, o, &w, n, err));
     KILN_TRY(kiln_package_kernels_of(a, n, &again, err));

@@ -84,12 +84,27 @@ static void put_row(kiln_buf *out, const kiln_shipped *s, size_t i) {
     kiln_buf_puts(out, "\n");
 }
 
+/* What a search over layouts chose, and what it expects where it was made here. */
+static void put_search(kiln_buf *out, const kiln_shipped *s) {
+    int n_conversions = 0;
+    for (size_t i = 0; i + s->n_open < s->step.n; i++)
+        n_conversions += strcmp(s->step.v[i].op, "convert") == 0;
+    if (s->network != NULL && s->network->net->forecast != NULL)
+        kiln_net_forecast_text(out, s->network->net->forecast, n_conversions);
+    else if (s->facts.n_searched > 0)
+        kiln_buf_printf(out,
+                        "layouts: as a search chose them for %zu steps; %d conversions "
+                        "are left\n",
+                        s->facts.n_searched, n_conversions);
+}
+
 void kiln_shipped_text(kiln_buf *out, const kiln_shipped *s) {
     const size_t n_steps = s->step.n - s->n_open;
     kiln_buf_printf(out, "%s, %s, %d thread%s: %zu steps, %zu kernels\n",
                     shown(out->arena, s->facts.model), s->facts.profile.name,
                     s->facts.threads > 0 ? s->facts.threads : 1,
                     s->facts.threads > 1 ? "s" : "", n_steps, s->kernel.n);
+    put_search(out, s);
     if (s->results != NULL && s->result_ms > 0) {
         kiln_buf_printf(out, "%s: kiln %.4f ms%s", s->results, s->result_ms,
                         s->rival.n > 0 ? ", " : "");
@@ -121,6 +136,10 @@ static void put_facts(kiln_buf *out, const kiln_shipped *s, size_t step,
     kiln_buf_printf(out, "origin:   %s, template %s\nconfig:   ", is->origin, is->tmpl);
     put_config(out, is->config);
     kiln_buf_printf(out, "\nworkload: %s\n", is->workload);
+    for (size_t i = 0; i < s->facts.n_searched; i++)
+        if (strcmp(s->facts.searched[i].step, s->step.v[step].name) == 0)
+            kiln_buf_printf(out, "layouts:  %s (by a search)\n",
+                            shown(out->arena, s->facts.searched[i].types));
     kiln_buf_printf(out,
                     "work:     %" PRId64 " multiply-adds, %" PRId64 " flops, %" PRId64
                     " bytes\n",

@@ -107,7 +107,8 @@ static int count_exact(const kiln_db_bests *bests) {
 typedef struct way {
     const char *tmpl, *layouts;
     const kiln_db_record_best *own, *ready;
-    bool is_network; /* own was measured inside the network */
+    const kiln_db_record_best *alone; /* where own was measured inside the network */
+    bool is_network;                  /* own was */
     bool is_suspect;
 } way;
 
@@ -146,6 +147,9 @@ static void sort_in(asking *q, ways *w, const kiln_db_bests *bests, double flops
         way *x = way_of(q, w, b->trial.candidate.tmpl, layouts);
         if (is_ready && x->ready == NULL)
             x->ready = b;
+        if (!is_ready && !is_network && x->is_network && x->alone == NULL &&
+            !takes_suspects)
+            x->alone = b;
         if (is_ready || x->own != NULL)
             continue;
         x->own = b;
@@ -199,7 +203,9 @@ enum { NETWORK, ALONE, READY, N_SOURCES };
  */
 static int distance_of(const asking *q, const way *w, const kiln_db_record_best *b) {
     const bool is_other = !kiln_str_is(q->work->key, b->workload);
-    const int source = b == w->ready ? READY : w->is_network ? NETWORK : ALONE;
+    const int source = b == w->ready                    ? READY
+                       : w->is_network && b != w->alone ? NETWORK
+                                                        : ALONE;
     return (((int)b->match * 2 + is_other) * N_SOURCES + source) * 2 +
            (b == w->own && w->is_suspect);
 }
@@ -231,7 +237,8 @@ static int by_distance(const void *x, const void *y) {
 
 /* Which of them a build takes (kiln_choose): the first in its rule's layouts. */
 static void find_taken(kiln_tune_advice *c, asking *q, kiln_tune_answer *a) {
-    for (size_t i = 0; i < a->list.n && a->taken == NULL; i++) {
+    for (size_t i = 0; i < a->list.n && a->taken == NULL && kiln_tune_takes(q->work);
+         i++) {
         const kiln_answer *x = &a->list.v[i];
         const char *rule = fitting_of(q, x->tmpl)->rule;
         if (rule != NULL && strcmp(rule, x->layouts) == 0)
@@ -246,7 +253,7 @@ static kiln_status add_predicted(kiln_tune_advice *c, asking *q, kiln_tune_answe
     kiln_answer x;
     bool has = false;
     const int64_t begin_ns = kiln_now_ns();
-    if (a->taken != NULL || c->transfer == NULL)
+    if (a->taken != NULL || c->transfer == NULL || !kiln_tune_takes(q->work))
         return KILN_OK;
     KILN_TRY(kiln_tune_predict(c->transfer, c->arena, q->work, q->profile, c->threads,
                                &has, &x, err));
@@ -281,6 +288,10 @@ static kiln_status all_ways(kiln_tune_advice *c, asking *q, kiln_tune_answer *ou
         const kiln_db_record_best *b = is_own ? x->own : x->ready;
         kiln_answer answer = {.layouts = kiln_str_dup(c->arena, x->layouts),
                               .distance = distance_of(q, x, b)};
+        if (x->alone != NULL && b == x->own) {
+            answer.alone_ns = x->alone->trial.median_ns;
+            answer.alone_distance = distance_of(q, x, x->alone);
+        }
         KILN_TRY(fill_answer(c, b, is_own, n_network > n_alone ? n_network : n_alone,
                              &answer, err));
         kiln_vec_push(c->arena, &out->list, answer);
@@ -318,7 +329,7 @@ static kiln_status search(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
 static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
                        const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     kiln_tune_advice *c = user;
-    if (!kiln_tune_takes(w))
+    if (!kiln_tune_takes(w) && !kiln_tune_is_conversion(w))
         return KILN_OK;
     /* One build may be for several profiles. */
     kiln_buf key;

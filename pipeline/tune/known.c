@@ -142,9 +142,15 @@ static bool is_taken(const kiln_tuned_work *t, const kiln_db_trial *in,
 }
 
 /* Each trial of a work counts for one of its ways: that of its template, else the
- * lead. */
-static bool is_counted(const kiln_tuning *r, const kiln_tuned_work *t,
-                       const char *tmpl) {
+ * lead; of other layouts than a rule's, what is in these. */
+static bool is_counted(kiln_tuning *r, const kiln_tuned_work *t,
+                       const kiln_db_trial *x) {
+    const char *tmpl = x->candidate.tmpl;
+    kiln_config c;
+    if (t->work->like != NULL)
+        return strcmp(tmpl, t->task.tmpl->name) == 0 &&
+               kiln_tune_config_read(&r->scratch, t->task.tmpl, &t->task.space,
+                                     x->candidate.config, &c);
     for (size_t i = 0; i < r->n; i++)
         if (r->work[i].lead == t->lead && strcmp(r->work[i].tmpl->name, tmpl) == 0)
             return &r->work[i] == t;
@@ -162,7 +168,7 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     for (size_t i = 0; st == KILN_OK && i < all.list.n; i++) {
         const kiln_db_trial *x = &all.list.v[i];
         kiln_tune_round round;
-        t->row.n_known += x->round == 0 && is_counted(r, t, x->candidate.tmpl);
+        t->row.n_known += x->round == 0 && is_counted(r, t, x);
         r->peak_gflops = fmax(r->peak_gflops, x->peak_gflops);
         r->memory_gbs =
             fmax(r->memory_gbs, kiln_tune_facts_read(&r->scratch, x->facts).memory_gbs);

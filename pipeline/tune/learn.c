@@ -51,7 +51,7 @@ kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err) {
 kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err) {
     kiln_buf bytes;
     int64_t n = 0;
-    if (r->o->no_transfer || r->n_new == 0)
+    if (r->o->no_transfer || r->n_new == 0 || r->o->more > 0)
         return KILN_OK;
     if (!kiln_interrupted()) /* seconds, after thousands of trials */
         KILN_TRY(kiln_tune_learn(r, err));

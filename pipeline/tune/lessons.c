@@ -170,7 +170,7 @@ static void add_lesson(reading *r, const kiln_db_task *t, const candidates *all,
     kiln_tune_subject *s = kiln_new(&r->scratch, kiln_tune_subject);
     kiln_lesson lesson;
     const size_t n = draw(r, all, name, &drawn);
-    if (n < LEAST_EACH || tmpl == NULL ||
+    if (n < LEAST_EACH || tmpl == NULL || tmpl == &kiln_template_convert ||
         kiln_tune_subject_read(&r->scratch, t, tmpl, s, NULL) != KILN_OK)
         return;
     keep_rule(r, all, s, drawn, n);

@@ -47,6 +47,30 @@ static void put_settled(kiln_buf *out, const kiln_tune_settled *s) {
                         s->n_works);
 }
 
+/* Nothing where nobody looked. */
+static void put_layouts(kiln_buf *out, const kiln_tune_layouts *l) {
+    if (!(l->greedy_ns > 0))
+        return;
+    kiln_buf_printf(out,
+                    "in other layouts: %" PRId64 " kernels and %" PRId64
+                    " conversions, %" PRId64 " trials\n",
+                    l->n_kernels, l->n_conversions, l->n_trials);
+    if (l->n_changed == 0) {
+        kiln_buf_puts(out, "  the rules' layouts stay: nothing is expected to be "
+                           "faster\n");
+        return;
+    }
+    kiln_buf_printf(out,
+                    "  a search over layouts changes %d steps: %.3f ms expected, not "
+                    "%.3f (%.1f%% less)\n",
+                    l->n_changed, l->search_ns * 1e-6, l->greedy_ns * 1e-6,
+                    100 * (1 - l->search_ns / l->greedy_ns));
+    if (l->ran_greedy_ns > 0)
+        kiln_buf_printf(out, "  run in turns: %.3f ms, not %.3f (%.1f%% less)\n",
+                        l->ran_search_ns * 1e-6, l->ran_greedy_ns * 1e-6,
+                        100 * (1 - l->ran_search_ns / l->ran_greedy_ns));
+}
+
 /* Of works that several templates take: which won. */
 static void put_ways(kiln_buf *out, const kiln_tune_result *r, int width) {
     bool has_any = false;
@@ -84,8 +108,8 @@ static void put_ready(kiln_buf *out, const kiln_tune_result *r) {
                         n, r->row.n, n_faster);
 }
 
-void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
-                    const kiln_tune_settled *settled) {
+void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all) {
+    const kiln_tune_result *r = all->result;
     const int width = width_of(r);
     kiln_buf_printf(out, "%-*s %5s %6s %6s %10s %10s %7s %6s\n", width, "work", "calls",
                     "known", "new", "start us", "best us", "faster", "peak");
@@ -122,8 +146,10 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
         if (r->by_error[e] > 0)
             kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",
                             kiln_trial_error_name((kiln_trial_error)e), r->by_error[e]);
-    if (settled != NULL)
-        put_settled(out, settled);
+    if (all->settled != NULL)
+        put_settled(out, all->settled);
+    if (all->layouts != NULL)
+        put_layouts(out, all->layouts);
 }
 
 /* ---- as a document (docs/tune-json.md) ------------------------------------------- */
@@ -174,8 +200,10 @@ static void count_trials(kiln_arena *a, const kiln_tune_result *r, kiln_doc_tune
     }
 }
 
-void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
-                    const kiln_tune_settled *settled) {
+void kiln_tune_json(kiln_buf *out, const kiln_tune_report *all) {
+    const kiln_tune_result *r = all->result;
+    const kiln_tune_settled *settled = all->settled;
+    const kiln_tune_layouts *l = all->layouts;
     kiln_arena *a = out->arena;
     kiln_doc_tune d = {.own = kiln_doc_own_of(a),
                        .tuning = tuning_of(a, r),
@@ -189,6 +217,11 @@ void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
         d.settled =
             (kiln_doc_settled){settled->is_cut, settled->n_works, settled->n_changed,
                                settled->alone_ns, settled->chosen_ns};
+    d.has_layouts = l != NULL && l->greedy_ns > 0;
+    if (d.has_layouts)
+        d.layouts = (kiln_doc_layouts){l->n_kernels,     l->n_conversions, l->n_trials,
+                                       l->n_changed,     l->greedy_ns,     l->search_ns,
+                                       l->ran_greedy_ns, l->ran_search_ns};
     count_trials(a, r, &d);
     kiln_record_write(out, &kiln_tune_document, &d);
 }

@@ -20,6 +20,14 @@ enum {
  * tuned, as a number of the space that is searched. */
 static bool chosen(kiln_tuning *r, const kiln_tuned_work *t, bool is_hint,
                    uint64_t *index, bool *is_ready) {
+    kiln_config like;
+    if (t->work->like != NULL) {
+        const bool is_there = kiln_tune_config_read(
+            &r->scratch, t->task.tmpl, &t->task.space, t->work->like, &like);
+        *index = is_there ? kiln_config_index(&t->task.space, &like) : 0;
+        *is_ready = false;
+        return is_there;
+    }
     kiln_tune_advice advice = {.ready = r->o->ready,
                                .is_hint = is_hint,
                                .threads = r->o->threads,
@@ -61,8 +69,8 @@ static size_t first_configs(kiln_tuning *r, kiln_tuned_work *t, uint64_t first[2
 static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     kiln_tuned_work *t = &r->work[i];
     const kiln_tune_options *o = r->o;
-    KILN_TRY(
-        kiln_tune_space(r->arena, &t->work->op, o->profile, t->tmpl, &t->task, err));
+    KILN_TRY(kiln_tune_space_like(r->arena, &t->work->op, o->profile, t->tmpl,
+                                  t->work->like, &t->task, err));
     if (o->part != NULL)
         t->task.space = *o->part;
     kiln_space_init(&t->whole, r->arena);
@@ -80,7 +88,8 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
     kiln_search_options search = {.seed = (o->seed > 0 ? o->seed : 1) + i,
                                   .model = o->model,
                                   .global = o->no_transfer ? NULL : &r->global,
-                                  .without_guess = o->part != NULL,
+                                  .without_guess =
+                                      o->part != NULL || t->work->like != NULL,
                                   .first = first,
                                   .n_first = first_configs(r, t, first)};
     const kiln_search_kind *kind =
@@ -97,8 +106,9 @@ static kiln_status find_ways(kiln_tuning *r, kiln_err *err) {
     for (size_t i = 0; i < r->works->list.n; i++) {
         const kiln_tune_work *w = &r->works->list.v[i];
         kiln_tune_templates t = {.n = 0};
-        const kiln_status st = kiln_tune_templates_of(r->arena, &w->op, r->o->profile,
-                                                      r->o->tmpl, &t, err);
+        const kiln_status st =
+            kiln_tune_templates_of(r->arena, &w->op, r->o->profile,
+                                   w->tmpl != NULL ? w->tmpl : r->o->tmpl, &t, err);
         if (st != KILN_OK) {
             kiln_note(err, "preparing '%s'", w->op.name);
             return st;
@@ -273,10 +283,14 @@ static bool is_over(const kiln_tuning *r) {
             (double)(kiln_now_ns() - r->begin_ns) * 1e-9 > r->o->seconds);
 }
 
+static int64_t n_left_of(const kiln_tuning *r) {
+    return r->o->more > 0 ? r->o->more - r->n_new - (int64_t)pending(r) : INT64_MAX;
+}
+
 /* One trial for each work that has none: what the scheduler compares. */
 static kiln_status first_look(kiln_tuning *r, kiln_err *err) {
     for (size_t i = 0; i < r->n; i++) {
-        if (r->work[i].row.n_known == 0 && !is_over(r))
+        if (r->work[i].row.n_known == 0 && n_left_of(r) > 0 && !is_over(r))
             KILN_TRY(begin_turn(r, &r->work[i], 1, err));
         while (pending(r) >= LOW_WATER && !is_over(r))
             KILN_TRY(poll_one(r, err));
@@ -352,7 +366,8 @@ static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
         n = n < left ? n : (int)left;
         /* A work that begins shall know what the others have taught so far. */
         const bool begins = r->work[i].trial.n <= 1 && r->n_unlearnt >= REFIT_FIRST;
-        if (!r->o->no_transfer && (r->n_unlearnt >= REFIT_EVERY || begins))
+        if (!r->o->no_transfer && r->o->more == 0 &&
+            (r->n_unlearnt >= REFIT_EVERY || begins))
             KILN_TRY(kiln_tune_learn(r, err));
         KILN_LOG(DEBUG, "tuner",
                  "'%s' gets %d trials: a trial should save %.3f us of %.3f of all",
@@ -370,7 +385,7 @@ static kiln_status loop(kiln_tuning *r, kiln_err *err) {
     bool goes_on = true;
     KILN_TRY(first_look(r, err));
     make_scheduler(r);
-    if (!r->o->no_transfer)
+    if (!r->o->no_transfer && r->o->more == 0)
         KILN_TRY(kiln_tune_learn(r, err));
     /* What a run that was cut short had left in doubt. */
     for (size_t i = 0; i < r->n && !is_over(r); i++)

@@ -137,7 +137,8 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
     hurried h = {s, kiln_tune_oracle(&advice)};
     const kiln_oracle oracle = {ask_in_time, &h};
     const kiln_choose_options choose = {.oracle = &oracle};
-    const kiln_network_options o = {.choose = &choose};
+    const kiln_network_options o = {.choose = &choose,
+                                    .chooser = &kiln_net_chooser_greedy};
     const int threads = s->o->threads > 0 ? s->o->threads : 1;
     size_t bytes;
     KILN_TRY(kiln_network_compile(s->arena, s->g, s->o->profile, &o, &v->network, err));

@@ -15,9 +15,9 @@ void kiln_tune_plan(kiln_tuning *r) {
     for (size_t i = 0; i < r->n; i++)
         task[r->work[i].of] = r->work[i].id;
     const int64_t each = r->o->trials > 0 ? r->o->trials : DEFAULT_TRIALS;
-    const bool is_limited = r->o->trials > 0 || r->o->seconds <= 0;
+    const bool is_limited = r->o->more == 0 && (r->o->trials > 0 || r->o->seconds <= 0);
     r->budget = (kiln_db_budget){task, n, is_limited ? each * (int64_t)n : INT64_MAX};
-    r->n_left = r->budget.trials;
+    r->n_left = r->o->more > 0 ? r->o->more : r->budget.trials;
 }
 
 static kiln_status count_left(kiln_tuning *r, kiln_err *err) {
@@ -29,6 +29,9 @@ static kiln_status count_left(kiln_tuning *r, kiln_err *err) {
 }
 
 kiln_status kiln_tune_count_left(kiln_tuning *r, kiln_err *err) {
+    if (r->o->more > 0)
+        r->n_left = r->o->more - r->n_new -
+                    (r->pool != NULL ? (int64_t)kiln_measure_pending(r->pool) : 0);
     if (r->budget.trials == INT64_MAX)
         return KILN_OK;
     KILN_TRY(count_left(r, err));

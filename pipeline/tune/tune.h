@@ -25,6 +25,10 @@
 typedef struct kiln_tune_work {
     kiln_op_work op; /* plain layouts */
     double calls;    /* in one run of the network; of a list, how often it is there */
+    /* What is searched keeps the layouts of this configuration (JSON) of this template;
+     * NULL: those of each template's own rule. */
+    const kiln_template *tmpl;
+    const char *like;
 } kiln_tune_work;
 typedef struct kiln_tune_works {
     KILN_VEC(kiln_tune_work) list;
@@ -73,6 +77,9 @@ typedef struct kiln_tune_options {
     /* So many trials the works have on record in the end, on average, whoever measured
      * them. 0: 64; where seconds are given, no limit. */
     int64_t trials;
+    /* At most so many trials of this run, whatever is on record: `trials` is not asked,
+     * and no model is kept of so few. 0: by `trials`. */
+    int64_t more;
     double seconds;                    /* 0: no limit */
     uint64_t seed;                     /* 0 counts as 1 */
     const kiln_search_kind *search;    /* NULL: annealing */
@@ -262,10 +269,38 @@ typedef struct kiln_tune_settled {
 kiln_status kiln_tune_settle(const kiln_graph *g, const kiln_tune_options *o,
                              kiln_tune_settled *out, kiln_err *err);
 
-/* Both, for people and programs; settled: NULL, or zeroed: there is no network. */
-void kiln_tune_text(kiln_buf *out, const kiln_tune_result *r,
-                    const kiln_tune_settled *settled);
-void kiln_tune_json(kiln_buf *out, const kiln_tune_result *r,
-                    const kiln_tune_settled *settled);
+/* ---- layouts -----------------------------------------------------------------------
+ */
+
+/* What is known of other layouts than the rules'. */
+typedef struct kiln_tune_layouts {
+    int n_rounds;
+    int64_t n_trials;                 /* of this call */
+    int64_t n_conversions, n_kernels; /* different ones that were looked at */
+    /* Expected of one run by what is known now: in the rules' layouts, and in those that
+     * a search chooses. 0: nobody looked. */
+    double greedy_ns, search_ns;
+    int n_changed; /* steps in other layouts */
+    /* Both networks, run in turns; 0: they were not, or are the same. */
+    double ran_greedy_ns, ran_search_ns;
+} kiln_tune_layouts;
+
+/* Measures what a search over layouts wishes for (compiler/network/wishes.h), kernels in
+ * other layouts and conversions, as long as there is something; then runs the network
+ * that it chooses beside the greedy one, where that is another. For `works`, which were
+ * tuned: at most a quarter of their trials is added, and what options.seconds allows. */
+kiln_status kiln_tune_try_layouts(kiln_arena *a, const kiln_graph *g,
+                                  const kiln_tune_works *works,
+                                  const kiln_tune_options *o, kiln_tune_layouts *out,
+                                  kiln_err *err);
+
+/* All of it, for people and programs. */
+typedef struct kiln_tune_report {
+    const kiln_tune_result *result;
+    const kiln_tune_settled *settled; /* NULL, or zeroed: there is no network */
+    const kiln_tune_layouts *layouts; /* the same */
+} kiln_tune_report;
+void kiln_tune_text(kiln_buf *out, const kiln_tune_report *r);
+void kiln_tune_json(kiln_buf *out, const kiln_tune_report *r);
 
 #endif

@@ -6,6 +6,8 @@
 
 /* Work that is tuned at all: a contraction, whose template chooses layouts. */
 bool kiln_tune_takes(const kiln_op_work *w);
+/* A value in another layout: measured, and nothing is searched. */
+bool kiln_tune_is_conversion(const kiln_op_work *w);
 
 /* The task with only those options that keep the layouts of the template's own rule:
  * what lies between kernels then agrees, whatever the search finds. tmpl NULL: the
@@ -13,6 +15,10 @@ bool kiln_tune_takes(const kiln_op_work *w);
 kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
                             const kiln_template *tmpl, kiln_tune_task *out,
                             kiln_err *err);
+/* The same with the layouts of the configuration `like` (JSON); NULL: of the rule. */
+kiln_status kiln_tune_space_like(kiln_arena *a, const kiln_op_work *w,
+                                 const kiln_profile *p, const kiln_template *tmpl,
+                                 const char *like, kiln_tune_task *out, kiln_err *err);
 /* Leaves n options, by their numbers, in that order. */
 void kiln_tune_keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n);
 typedef KILN_VEC(const kiln_template *) kiln_tune_templates;

@@ -11,6 +11,10 @@ static bool takes_node(const kiln_node *anchor) {
 
 bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }
 
+bool kiln_tune_is_conversion(const kiln_op_work *w) {
+    return w->workload.anchor->op == &kiln_op_identity && w->graph->nodes.n == 1;
+}
+
 double kiln_tune_direct_flops(const kiln_op_work *w) {
     enum { F32_BYTES = 4 };
     const kiln_node *n = w->workload.anchor;
@@ -174,40 +178,54 @@ void kiln_tune_keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int
 }
 
 /* Of each knob the options that, chosen alone, leave the activations' layouts as the
- * rule has them. */
-kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
-                            const kiln_template *tmpl, kiln_tune_task *out,
-                            kiln_err *err) {
+ * basis has them. False: it makes no schedule. */
+static bool keep_layouts(kiln_arena *a, kiln_tune_task *t, const kiln_config *basis) {
     kiln_arena scratch;
-    kiln_tune_task t;
-    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, tmpl, &t, err));
-    const kiln_space whole = t.space;
-    const kiln_config guess = t.tmpl->guess(t.work, p, &whole);
+    const kiln_space whole = t->space;
     kiln_arena_init(&scratch);
-    const char *found = kiln_tune_activations(&scratch, &t, &whole, &guess);
+    const char *found = kiln_tune_activations(&scratch, t, &whole, basis);
     const char *want = kiln_str_dup(a, found != NULL ? found : "");
-    t.space.size = 1;
+    t->space.size = 1;
     for (int k = 0; k < whole.n; k++) {
         int *kept = kiln_array(a, int, whole.knob[k].n);
         int n = 0;
         for (int i = 0; i < whole.knob[k].n; i++) {
-            kiln_config c = guess;
+            kiln_config c = *basis;
             c.option[k] = (int16_t)i;
             kiln_arena_reset(&scratch);
-            const char *got = kiln_tune_activations(&scratch, &t, &whole, &c);
+            const char *got = kiln_tune_activations(&scratch, t, &whole, &c);
             if (got == NULL || strcmp(got, want) == 0)
                 kept[n++] = i;
         }
-        kiln_tune_keep_options(a, &t.space.knob[k], kept, n);
-        t.space.size *= (uint64_t)n;
+        kiln_tune_keep_options(a, &t->space.knob[k], kept, n);
+        t->space.size *= (uint64_t)n;
     }
     kiln_arena_fini(&scratch);
-    if (found == NULL)
-        return kiln_fail(err, KILN_ERR_LIB,
-                         "template '%s' refuses its own rule for '%s'", t.tmpl->name,
-                         w->name);
+    return found != NULL;
+}
+
+kiln_status kiln_tune_space_like(kiln_arena *a, const kiln_op_work *w,
+                                 const kiln_profile *p, const kiln_template *tmpl,
+                                 const char *like, kiln_tune_task *out, kiln_err *err) {
+    kiln_tune_task t;
+    kiln_config basis;
+    KILN_TRY(kiln_tune_task_make(a, &w->workload, p, tmpl, &t, err));
+    if (like == NULL)
+        basis = t.tmpl->guess(t.work, p, &t.space);
+    else if (!kiln_tune_config_read(a, t.tmpl, &t.space, like, &basis))
+        return kiln_fail(err, KILN_ERR_ARG, "template '%s' has no configuration %s",
+                         t.tmpl->name, like);
+    if (!keep_layouts(a, &t, &basis))
+        return kiln_fail(err, KILN_ERR_LIB, "template '%s' refuses %s for '%s'",
+                         t.tmpl->name, like != NULL ? like : "its own rule", w->name);
     *out = t;
     return KILN_OK;
+}
+
+kiln_status kiln_tune_space(kiln_arena *a, const kiln_op_work *w, const kiln_profile *p,
+                            const kiln_template *tmpl, kiln_tune_task *out,
+                            kiln_err *err) {
+    return kiln_tune_space_like(a, w, p, tmpl, NULL, out, err);
 }
 
 kiln_status kiln_tune_templates_of(kiln_arena *a, const kiln_op_work *w,

@@ -66,7 +66,7 @@ static kiln_test_cli_row rows[] = {
      {"build", MODEL, "--profile", "native", "--layouts", "magic", "-o", "@never"},
      2,
      NULL,
-     "--layouts must be greedy or search, is 'magic'"},
+     "--layouts must be measured or greedy or search, is 'magic'"},
     {"counts_what_is_packed_when_it_is_opened",
      {"build", MODEL, "--profile", "native", "--pack", "open", "-o", "@counted",
       "--json", "-"},

@@ -47,7 +47,7 @@ static const kiln_layout *layout_at(const builder *b, int site, int at, int way)
 
 static kiln_status cost(builder *b, const kiln_value *v, const kiln_layout *from,
                         const kiln_layout *to, double *ns) {
-    return kiln_net_conversion_ns(b->s, &v->type, from, to, ns, b->err);
+    return kiln_net_conversion_ns(b->s, &v->type, from, to, NULL, ns, b->err);
 }
 
 /* ---- one reader ------------------------------------------------------------------ */

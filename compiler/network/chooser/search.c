@@ -17,15 +17,28 @@ static const char *layouts_text(kiln_arena *a, const kiln_net_site *site,
     return text.p;
 }
 
+static const char *cost_text(kiln_arena *a, const kiln_net_way *w) {
+    return w->ns > 0 ? kiln_format(a, "%.3f us (%s)", w->ns / 1e3,
+                                   w->is_known ? "measured" : "estimated")
+                     : "no time";
+}
+
 /* What is other than greedy would have it. */
-static void say(kiln_net_survey *s, const kiln_net_site *site, int way) {
+static const char *change_text(kiln_net_survey *s, const kiln_net_site *site, int way) {
+    kiln_arena *a = s->arena;
     const kiln_net_way *x = &site->way.v[way], *greedy = &site->way.v[0];
-    KILN_LOG(DEBUG, "layout",
-             "'%s' takes %s, %.3f us (%s), not %s, %.3f us (%s): the search says so",
-             s->n->step.v[site->step].name, layouts_text(s->arena, site, x->layout),
-             x->ns / 1e3, x->is_known ? "measured" : "estimated",
-             layouts_text(s->arena, site, greedy->layout), greedy->ns / 1e3,
-             greedy->is_known ? "measured" : "estimated");
+    return kiln_format(s->n->arena, "'%s' takes %s, %s, not %s, %s",
+                       s->n->step.v[site->step].name, layouts_text(a, site, x->layout),
+                       cost_text(a, x), layouts_text(a, site, greedy->layout),
+                       cost_text(a, greedy));
+}
+
+static void say_changes(kiln_net_survey *s, const kiln_net_solution *x,
+                        kiln_net_forecast *f) {
+    for (size_t i = 0; i < s->site.n; i++)
+        if (x->way[i] != 0)
+            kiln_vec_push(s->n->arena, &f->change,
+                          change_text(s, &s->site.v[i], x->way[i]));
 }
 
 static void take(kiln_net *n, const kiln_net_choice *const *choice) {
@@ -45,9 +58,8 @@ static void say_layouts(kiln_net *n) {
     }
 }
 
-/* Greedy's, but for sites whose way is another one. */
-static const kiln_net_choice **choices_of(kiln_net_survey *s,
-                                          const kiln_net_solution *x, int *n_changed) {
+const kiln_net_choice **
+kiln_net_choices_of(kiln_net_survey *s, const kiln_net_solution *x, int *n_changed) {
     const kiln_net_choice **given =
         kiln_array(s->arena, const kiln_net_choice *, s->n->step.n);
     for (size_t i = 0; i < s->site.n; i++) {
@@ -55,7 +67,8 @@ static const kiln_net_choice **choices_of(kiln_net_survey *s,
         given[site->step] = site->way.v[x->way[i]].choice;
         *n_changed += x->way[i] != 0;
         if (x->way[i] != 0)
-            say(s, site, x->way[i]);
+            KILN_LOG(DEBUG, "layout", "%s: the search says so",
+                     change_text(s, site, x->way[i]));
     }
     return given;
 }
@@ -70,6 +83,11 @@ static double needed_gain(const kiln_net_survey *s, const kiln_net_solution *x) 
             (!site->way.v[0].is_known || !site->way.v[x->way[i]].is_known))
             return by_estimates;
     }
+    for (size_t i = 0; i < s->conversion.entries.n; i++) {
+        const kiln_net_conversion *c = s->conversion.entries.v[i].value;
+        if (c->calls > 0 && !c->is_known)
+            return by_estimates;
+    }
     return 1;
 }
 
@@ -78,7 +96,7 @@ static kiln_status try_solution(kiln_net_survey *s, const kiln_net_solution *x,
     kiln_net_rehearsal r;
     double ns = 0;
     int n_changed = 0;
-    const kiln_net_choice **given = choices_of(s, x, &n_changed);
+    const kiln_net_choice **given = kiln_net_choices_of(s, x, &n_changed);
     if (n_changed == 0)
         return KILN_OK;
     KILN_TRY(kiln_net_rehearse(s->n, given, &r, err));
@@ -93,8 +111,10 @@ static kiln_status try_solution(kiln_net_survey *s, const kiln_net_solution *x,
     if (st == KILN_OK && ns * needed_gain(s, x) < f->greedy_ns) {
         f->chosen_ns = ns;
         f->n_changed = n_changed;
+        say_changes(s, x, f);
         take(s->n, r.choice);
         say_layouts(s->n);
+        kiln_net_keep_choices(s->n);
     }
     kiln_net_rehearsed(&r);
     return st;
@@ -116,18 +136,24 @@ static kiln_status search(kiln_net_survey *s, kiln_net_forecast *f, kiln_err *er
     return try_solution(s, &x, f, err);
 }
 
-static kiln_status choose(kiln_net *n, kiln_err *err) {
+kiln_status kiln_net_search(kiln_net *n, const kiln_net_rehearsal *greedy,
+                            kiln_err *err) {
     kiln_arena arena = {0};
-    kiln_net_rehearsal greedy;
     kiln_net_forecast *f = kiln_new(n->arena, kiln_net_forecast);
-    KILN_TRY(kiln_net_rehearse(n, NULL, &greedy, err));
-    kiln_net_survey s = {.arena = &arena, .n = n, .greedy = &greedy};
+    kiln_net_survey s = {.arena = &arena, .n = n, .greedy = greedy, .hope = 1};
     const kiln_status st = search(&s, f, err);
     if (st != KILN_OK)
         kiln_note(err, "searching for the best layouts");
     n->forecast = f;
-    kiln_net_rehearsed(&greedy);
     kiln_arena_fini(&arena);
+    return st;
+}
+
+static kiln_status choose(kiln_net *n, kiln_err *err) {
+    kiln_net_rehearsal greedy;
+    KILN_TRY(kiln_net_rehearse(n, NULL, &greedy, err));
+    const kiln_status st = kiln_net_search(n, &greedy, err);
+    kiln_net_rehearsed(&greedy);
     return st;
 }
 

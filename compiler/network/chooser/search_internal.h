@@ -22,6 +22,17 @@ typedef struct kiln_net_site {
     KILN_VEC(kiln_net_way) way; /* the greedy one first */
 } kiln_net_site;
 
+/* What is known of bringing a value from one layout into another. */
+typedef struct kiln_net_conversion {
+    kiln_type from, to;
+    const char *workload, *config; /* of the template `convert`; workload NULL: no such
+                                      work, or nobody was asked */
+    double ns;                     /* of the nearest record; else an estimate */
+    bool is_known;
+    int distance; /* of the record */
+    double calls; /* in rehearsals that an account was made of */
+} kiln_net_conversion;
+
 /* All that is known for a search. */
 typedef struct kiln_net_survey {
     kiln_arena *arena; /* of the search */
@@ -31,7 +42,10 @@ typedef struct kiln_net_survey {
     int *site_of;                 /* by step; -1: none */
     /* Nanoseconds for each that was estimated, where some were measured too; else 1. */
     double scale;
-    kiln_map conversion; /* types -> double */
+    /* On estimates of what could be measured: less than 1 where somebody asks what to
+     * measure, so that what looks a little too dear is tried. */
+    double hope;
+    kiln_map conversion; /* types -> kiln_net_conversion */
     int n_known;         /* sites whose greedy way was measured */
 } kiln_net_survey;
 
@@ -48,11 +62,16 @@ kiln_status kiln_net_add_ways(kiln_net_survey *s, kiln_net_site *site, kiln_err 
 /* Of a view or join; the first is there. */
 kiln_status kiln_net_add_views(kiln_net_survey *s, kiln_net_site *site, kiln_err *err);
 
+/* Is it work that the tuner measures configurations of: a convolution or product? */
+bool kiln_net_is_tuned(const kiln_net_site *site);
+
 /* Nanoseconds of bringing a value into another layout: of the oracle, else estimated;
- * 0 where nothing is to be done. */
+ * 0 where nothing is to be done. out: NULL, or for what is known; NULL there: nothing
+ * is to be done. */
 kiln_status kiln_net_conversion_ns(kiln_net_survey *s, const kiln_type *shape,
                                    const kiln_layout *from, const kiln_layout *to,
-                                   double *ns, kiln_err *err);
+                                   kiln_net_conversion **out, double *ns,
+                                   kiln_err *err);
 /* What a rehearsal comes to: kernels, conversions and copies, as often as they run. */
 kiln_status kiln_net_account(kiln_net_survey *s, const kiln_net_rehearsal *r,
                              double *ns, kiln_err *err);
@@ -64,6 +83,13 @@ typedef struct kiln_net_solution {
     bool is_least;
     int n_nodes, n_options, n_guessed;
 } kiln_net_solution;
+/* Choices of all steps: greedy's, but for sites whose way is another one. */
+const kiln_net_choice **kiln_net_choices_of(kiln_net_survey *s,
+                                            const kiln_net_solution *x, int *n_changed);
 kiln_status kiln_net_solve(kiln_net_survey *s, kiln_net_solution *out, kiln_err *err);
+
+/* Searches beside greedy's rehearsal, and takes what is expected to be faster. */
+kiln_status kiln_net_search(kiln_net *n, const kiln_net_rehearsal *greedy,
+                            kiln_err *err);
 
 #endif

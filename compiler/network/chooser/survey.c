@@ -93,8 +93,11 @@ static kiln_status add_reshapes(kiln_net_survey *s, kiln_net_site *site,
         if (kiln_layout_eq(&site->way.v[0].layout[0], &palette[i]))
             continue;
         both[0] = palette[i];
-        KILN_TRY(kiln_net_conversion_ns(s, &x->type, &palette[i], &palette[0],
+        kiln_net_conversion *c = NULL;
+        KILN_TRY(kiln_net_conversion_ns(s, &x->type, &palette[i], &palette[0], &c,
                                         &way.estimate, err));
+        way.is_known = c != NULL && c->is_known;
+        way.ns = way.is_known ? way.estimate : 0;
         kiln_vec_push(s->arena, &site->way, way);
     }
     return KILN_OK;
@@ -152,16 +155,23 @@ static void find_scale(kiln_net_survey *s) {
     s->scale = estimated > 0 ? known / estimated : 1;
 }
 
+bool kiln_net_is_tuned(const kiln_net_site *site) {
+    return site->work.key.n > 0 &&
+           site->work.workload.anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
+}
+
 /* Estimates of one work go by what was measured of it: of the greedy way, else of the
  * first that was. */
 static void price(const kiln_net_survey *s, kiln_net_site *site) {
     double scale = s->scale;
-    for (size_t i = site->way.n; i-- > 0;)
+    const double hope = kiln_net_is_tuned(site) ? s->hope : 1;
+    const bool is_call = site->work.key.n > 0;
+    for (size_t i = is_call ? site->way.n : 0; i-- > 0;)
         if (site->way.v[i].is_known)
             scale = site->way.v[i].ns / site->way.v[i].estimate;
     for (size_t i = 0; i < site->way.n; i++)
         if (!site->way.v[i].is_known)
-            site->way.v[i].ns = site->way.v[i].estimate * scale;
+            site->way.v[i].ns = site->way.v[i].estimate * scale * (i == 0 ? 1 : hope);
 }
 
 kiln_status kiln_net_survey_make(kiln_net_survey *s, kiln_err *err) {

@@ -74,7 +74,7 @@ static bool read_answer(trying *t, const kiln_answer *x, kiln_choice *c) {
     *c = (kiln_choice){.tmpl = kiln_template_find(kiln_str_from(x->tmpl)),
                        .origin = x->origin,
                        .n_tried = x->n_tried};
-    if (c->tmpl == NULL ||
+    if (c->tmpl == NULL || c->tmpl == &kiln_template_convert ||
         !kiln_template_fits(c->tmpl, &t->site->work.workload, n->profile))
         return false;
     kiln_space_init(&c->space, t->s->arena);
@@ -111,20 +111,30 @@ static const kiln_answer *basis_of(trying *t, const kiln_answers *known) {
     return nearest;
 }
 
+/* What the answer costs beside the basis; 0: that cannot be compared. What was measured
+ * by itself alone goes by what the basis costs so, and in the network. */
+static double cost_beside(const kiln_answer *x, const kiln_answer *basis) {
+    if (x->distance == basis->distance)
+        return x->ns;
+    if (basis->alone_ns > 0 && x->distance == basis->alone_distance)
+        return x->ns * basis->ns / basis->alone_ns;
+    return 0;
+}
+
 static void add_known(trying *t, const kiln_answers *known) {
     const kiln_answer *basis = basis_of(t, known);
     const char *only = kiln_net_choose_options(t->s->n)->tmpl;
     for (size_t i = 0; i < known->n && basis != NULL; i++) {
         const kiln_answer *x = &known->v[i];
         kiln_choice c;
-        if (x->distance != basis->distance || !(x->ns > 0) ||
-            (only != NULL && strcmp(only, x->tmpl) != 0) || !read_answer(t, x, &c) ||
-            is_greedy(t, &c))
+        const double ns = cost_beside(x, basis);
+        if (!(x->ns > 0) || !(ns > 0) || (only != NULL && strcmp(only, x->tmpl) != 0) ||
+            !read_answer(t, x, &c) || is_greedy(t, &c))
             continue;
         be_plain(t->site->work.graph);
         const kiln_net_choice *choice = scheduled(t, &c);
         if (choice != NULL)
-            add(t, &c, choice, x->ns);
+            add(t, &c, choice, ns);
     }
 }
 

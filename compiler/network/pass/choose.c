@@ -21,6 +21,8 @@ const kiln_net_chooser *kiln_net_chooser_find(kiln_str name) {
 }
 
 static kiln_status run(kiln_net *n, kiln_err *err) {
+    if (n->o != NULL && n->o->n_given > 0)
+        return kiln_net_choose_given(n, err);
     const kiln_net_chooser *c =
         n->o != NULL && n->o->chooser != NULL ? n->o->chooser : kiln_net_chooser_at(0);
     return c->choose(n, err);

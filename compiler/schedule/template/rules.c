@@ -423,6 +423,22 @@ static kiln_status schedule_root(planner *p, int r) {
     return done ? KILN_OK : chain(p, r);
 }
 
+/* Below this many multiply-adds a fork and join costs more than it gains (about 5 us
+ * of one core). */
+static const double min_parallel_work = 2e5;
+
+bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p) {
+    double work = 0;
+    for (size_t i = 0; i < w->graph->nodes.n; i++) {
+        kiln_cost c = {0};
+        const kiln_node *n = w->graph->nodes.v[i];
+        if (n->op->cost != NULL)
+            n->op->cost(n, &c);
+        work += (double)c.muladds + (double)kiln_type_elems(&n->out[0]->type);
+    }
+    return p->cores > 1 && work >= min_parallel_work;
+}
+
 kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
                              const kiln_layout *layout, kiln_scheduled *out,
                              kiln_err *err) {

@@ -19,6 +19,8 @@ typedef struct kiln_rules {
     kiln_nest_choice nest;
 } kiln_rules;
 
+/* Is there enough work for several of the profile's cores? */
+bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p);
 /* What rules are applied to: stages of the workload's graph, axes merged where that is
  * the same (collapse.h), in the layouts of `layout` (by value id; NULL: their own), and
  * a schedule that nothing is done to yet. Leaves out->loop alone. */

@@ -177,6 +177,101 @@ static void open_steps_are_listed(void **state) {
     assert_int_equal(kiln_json_size(kiln_json_get(root, "open_steps")), 1);
 }
 
+/* ---- layouts --------------------------------------------------------------------- */
+
+/* Other layouts than the rules' are told to be much faster, and conversions cheap. */
+static kiln_status tell(void *user, kiln_arena *a, const kiln_op_work *w,
+                        const kiln_profile *p, kiln_answers *out, kiln_err *err) {
+    const kiln_template *t = kiln_template_for(&w->workload, p);
+    static const char *const knobs[] = {"oc_block", "ic_block"};
+    (void)user;
+    if (w->workload.anchor->op != &kiln_op_conv)
+        return KILN_OK;
+    for (int other = 0; other < 2; other++) {
+        kiln_space s;
+        kiln_buf text;
+        kiln_answer x = {
+            .tmpl = t->name, .origin = KILN_ORIGIN_TUNED, .ns = other ? 1000 : 1e6};
+        kiln_space_init(&s, a);
+        KILN_TRY(t->space(&w->workload, p, &s, err));
+        kiln_config c = t->guess(&w->workload, p, &s);
+        for (int k = 0; other && k < s.n; k++)
+            for (int i = 0; i < 2; i++)
+                if (strcmp(s.knob[k].name, knobs[i]) == 0)
+                    c.option[k] = (int16_t)(c.option[k] == 0 ? 1 : c.option[k] - 1);
+        x.layouts = kiln_work_layouts(a, &w->workload, p, t, &s, &c);
+        if (x.layouts == NULL)
+            continue;
+        kiln_buf_init(&text, a);
+        kiln_config_json(&text, t, &s, &c);
+        KILN_TRY(kiln_json_parse(a, kiln_buf_str(&text), "test", &x.config, err));
+        kiln_vec_push(a, out, x);
+    }
+    return KILN_OK;
+}
+
+static kiln_build searched(const char *name, kiln_shipped *s) {
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source source;
+    kiln_expectation e;
+    kiln_build b;
+    const kiln_oracle oracle = {tell, NULL};
+    const kiln_choose_options choose = {.oracle = &oracle};
+    const kiln_build_options o = {.path =
+                                      kiln_path_join(arena(), kiln_test_dir(), name),
+                                  .no_verify = true,
+                                  .choose = &choose,
+                                  .chooser = &kiln_net_chooser_search,
+                                  .seed = 1};
+    kiln_assert_status_ok(kiln_profile_find(arena(), "x86-avx2", &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(arena(), MODEL, NULL, &source, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(arena(), &source, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(arena(), &source, &e, &p, &o, &b, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_shipped_of_package(arena(), b.path, s, &err), &err);
+    return b;
+}
+
+/* What a search chose by costs that nobody has any more is made again: no kernel is
+ * other code. */
+static void a_searched_package_is_made_again(void **state) {
+    (void)state;
+    static const kiln_fixed_inputs none = {.n = 0};
+    kiln_err err = {0};
+    kiln_shipped s;
+    const kiln_build b = searched("searched.kiln.tar.zst", &s);
+    assert_non_null(b.forecast);
+    assert_true(b.forecast->n_changed > 0);
+    assert_true(s.facts.n_searched > 0);
+    kiln_assert_status_ok(kiln_shipped_add_model(arena(), &s, MODEL, &none, &err),
+                          &err);
+    assert_true(s.kernel.n > 0);
+    for (size_t i = 0; i < s.kernel.n; i++)
+        if (s.kernel.v[i].not_made != NULL)
+            fail_msg("%s: %s", s.kernel.v[i].is.symbol, s.kernel.v[i].not_made);
+}
+
+/* A manifest is untrusted: what is none of the network's is refused by name. */
+static void kept_layouts_that_do_not_fit_are_refused(void **state) {
+    static const char *const types[] = {"", "f32[1];", "f32[1,2,3",
+                                        "f32[1,1,1,1]{block=1x8};f32[1,1,1,1];"};
+    static const kiln_fixed_inputs none = {.n = 0};
+    (void)state;
+    kiln_shipped s;
+    (void)searched("refused.kiln.tar.zst", &s);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        kiln_err err = {0};
+        kiln_shipped other = s;
+        kiln_package_layouts *kept = kiln_arena_dup(
+            arena(), s.facts.searched, s.facts.n_searched * sizeof *s.facts.searched);
+        kept[0].types = types[i];
+        other.facts.searched = kept;
+        kiln_assert_fails(kiln_shipped_add_model(arena(), &other, MODEL, &none, &err),
+                          KILN_ERR_PARSE, &err, kept[0].step);
+    }
+}
+
 static void record(kiln_db *db, const kiln_shipped *s, const kiln_shipped_kernel *k,
                    const char *config, double ns) {
     kiln_err err = {0};
@@ -372,6 +467,10 @@ int main(void) {
     kiln_test_add("open_steps_are_listed", open_steps_are_listed, NULL);
     kiln_test_add("records_of_the_very_work_count", records_of_the_very_work_count,
                   NULL);
+    kiln_test_add("a_searched_package_is_made_again", a_searched_package_is_made_again,
+                  NULL);
+    kiln_test_add("kept_layouts_that_do_not_fit_are_refused",
+                  kept_layouts_that_do_not_fit_are_refused, NULL);
     kiln_test_add("results_give_times", results_give_times, NULL);
     kiln_test_add("results_of_others_are_refused", results_of_others_are_refused, NULL);
     kiln_test_add("a_bench_gives_times", a_bench_gives_times, NULL);

@@ -394,7 +394,7 @@ static void searches_begin_with_them(void **state) {
         assert_string_equal(first_trial(db, &w), config(&w, is_stale ? 0 : 1));
         assert_true(t.row.v[0].start_ns > 0);
         kiln_buf_init(&text, kiln_test_arena());
-        kiln_tune_text(&text, &t, NULL);
+        kiln_tune_text(&text, &(kiln_tune_report){.result = &t});
         assert_int_equal(strstr(text.p, "1 of 1 kernels began with a ready record") !=
                              NULL,
                          !is_stale);

@@ -23,7 +23,7 @@ static const char *text_of(const char *before, const char *behind) {
         kiln_vec_push(a, &r.row, row);
     }
     kiln_buf_init(&text, a);
-    kiln_tune_text(&text, &r, NULL);
+    kiln_tune_text(&text, &(kiln_tune_report){.result = &r});
     return text.p;
 }
 

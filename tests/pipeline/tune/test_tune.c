@@ -400,7 +400,7 @@ static void wonders_are_not_believed(void **state) {
     assert_int_equal(r.n_unbelieved, row->is_believed ? 0 : 1);
     kiln_buf text;
     kiln_buf_init(&text, kiln_test_arena());
-    kiln_tune_text(&text, &r, NULL);
+    kiln_tune_text(&text, &(kiln_tune_report){.result = &r});
     assert_int_equal(strstr(text.p, "records were not used") == NULL, row->is_believed);
     kiln_db_problems own, both;
     kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &own, &err), &err);
@@ -419,7 +419,7 @@ static const kiln_json *curve_json(const kiln_tune_result *r) {
     kiln_buf text;
     const kiln_json *root = NULL;
     kiln_buf_init(&text, kiln_test_arena());
-    kiln_tune_json(&text, r, NULL);
+    kiln_tune_json(&text, &(kiln_tune_report){.result = r});
     kiln_assert_status_ok(
         kiln_json_parse(kiln_test_arena(), kiln_buf_str(&text), "tune", &root, &err),
         &err);

@@ -73,26 +73,10 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     return KILN_OK;
 }
 
-/* Below this many multiply-adds a fork and join costs more than it gains (about 5 us
- * of one core). */
-static const double min_parallel_work = 2e5;
-
-static double work_of(const kiln_workload *w) {
-    double work = 0;
-    for (size_t i = 0; i < w->graph->nodes.n; i++) {
-        kiln_cost c = {0};
-        const kiln_node *n = w->graph->nodes.v[i];
-        if (n->op->cost != NULL)
-            n->op->cost(n, &c);
-        work += (double)c.muladds + (double)kiln_type_elems(&n->out[0]->type);
-    }
-    return work;
-}
-
 static kiln_config guess(const kiln_workload *w, const kiln_profile *p,
                          const kiln_space *s) {
     kiln_config c = {.n = s->n};
-    if (p->cores > 1 && work_of(w) >= min_parallel_work)
+    if (kiln_rules_want_threads(w, p))
         kiln_config_set_word(s, &c, PARALLEL, "on");
     return c;
 }
