@@ -100,7 +100,7 @@ static void check_buffer(checker *c, const kiln_buffer *b) {
             (void)snprintf(what, sizeof what, "scope%d memory for", (int)b->scope);
         else
             (void)snprintf(what, sizeof what, "%s memory for",
-                           kiln_scope_words[b->scope]);
+                           kiln_scope_name(b->scope));
         refuse(c, entry, what, b->name);
     }
 }

@@ -153,25 +153,15 @@ static kiln_status check_size(reader *r, const char *at, const kiln_buffer *b) {
 static kiln_status read_property(reader *r, kiln_buffer *b, bool *found) {
     kiln_lexer *const l = &r->x.lex;
     kiln_lexer probe = *l;
-    kiln_str word, rest;
-    uint64_t scope;
+    kiln_str word;
     int64_t bytes;
     *found = kiln_lex_bare(&probe, &word);
     if (!*found)
         return KILN_OK;
     const char *const at = kiln_lex_here(l);
     l->rest = probe.rest;
-    rest = word;
-    for (int i = 0; i < KILN_N_SCOPE_WORDS; i++)
-        if (kiln_str_is(word, kiln_scope_words[i])) {
-            b->scope = (kiln_scope)i;
-            return KILN_OK;
-        }
-    if (kiln_text_skip(&rest, "scope") && kiln_text_u64(&rest, &scope) && rest.n == 0 &&
-        scope >= KILN_SCOPE_TARGET && scope < 256) {
-        b->scope = (kiln_scope)scope;
+    if (kiln_scope_find(word, &b->scope))
         return KILN_OK;
-    }
     if (!kiln_str_is(word, "bytes"))
         return fail(r, at, KILN_ERR_PARSE, "there is no scope '%s'",
                     kiln_str_printable(l->arena, word, 60));
@@ -347,9 +337,9 @@ static kiln_status read_attr(reader *r, const kiln_stmt **out) {
 /* Behind the word: the scope whose stores all threads see from here on. */
 static kiln_status read_barrier(reader *r, const kiln_stmt **out) {
     kiln_lexer *const l = &r->x.lex;
-    if (kiln_lex_word(l, kiln_scope_words[KILN_SCOPE_SHARED]))
+    if (kiln_lex_word(l, kiln_scope_name(KILN_SCOPE_SHARED)))
         *out = kiln_s_barrier(l->arena, KILN_SCOPE_SHARED);
-    else if (kiln_lex_word(l, kiln_scope_words[KILN_SCOPE_GLOBAL]))
+    else if (kiln_lex_word(l, kiln_scope_name(KILN_SCOPE_GLOBAL)))
         *out = kiln_s_barrier(l->arena, KILN_SCOPE_GLOBAL);
     else
         return kiln_lex_expected(l, "'shared' or 'global'");

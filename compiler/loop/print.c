@@ -79,7 +79,7 @@ static void buffer_type(printer *p, const kiln_buffer *b) {
     if (b->scope >= KILN_SCOPE_TARGET)
         kiln_buf_printf(p->out, " scope%d", (int)b->scope);
     else if (b->scope != KILN_SCOPE_GLOBAL)
-        kiln_buf_printf(p->out, " %s", kiln_scope_words[b->scope]);
+        kiln_buf_printf(p->out, " %s", kiln_scope_name(b->scope));
     if (b->align_bytes != 0)
         kiln_buf_printf(p->out, " bytes(%d)", b->align_bytes);
 }
@@ -200,7 +200,7 @@ static void stmt(printer *p, const kiln_stmt *s) {
         print_attr(p, s);
         break;
     case KILN_STMT_BARRIER:
-        kiln_buf_printf(p->out, "barrier %s", kiln_scope_words[s->u.barrier]);
+        kiln_buf_printf(p->out, "barrier %s", kiln_scope_name(s->u.barrier));
         break;
     case KILN_STMT_CALL:
     case KILN_STMT_LAUNCH:

@@ -147,6 +147,17 @@ kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_er
 kiln_status kiln_rfactor_axis(kiln_stage *st, kiln_iter *x, int axis, kiln_stage **out,
                               kiln_err *err);
 
+/* What its loops are for: a grid of threads (bound loops, memory that threads share) is a
+ * GPU's, memory that a target declares an accelerator's; CPUs take the rest. */
+kiln_target_kind kiln_schedule_target(const kiln_schedule *s);
+
+/* Primitives out of text, one a line, done in order (docs/schedule-text.md). The text is
+ * untrusted; KILN_ERR_PARSE, KILN_ERR_LIMIT, and KILN_ERR_ARG of a name that there is
+ * none of or of what a primitive refuses say file:line:column. `file` names it; NULL:
+ * "text". After a failure what stands before it is done: let go of the schedule. */
+kiln_status kiln_schedule_read(kiln_schedule *s, kiln_str text, const char *file,
+                               kiln_err *err);
+
 /* For people: one line a stage (where it is computed, in which memory), one for its
  * loops, outermost first. Extents are those of the whole stage: of what is attached,
  * lowering computes the region that is needed there.

@@ -19,6 +19,11 @@ typedef enum kiln_scope {
     KILN_SCOPE_TARGET = 16,
 } kiln_scope;
 
+/* The word that texts have for it; NULL: a target's own, `scope16` and so on. */
+const char *kiln_scope_name(kiln_scope scope);
+/* Of such a word, or of scope16 to scope255; false, with *out unmoved: of no other. */
+bool kiln_scope_find(kiln_str word, kiln_scope *out);
+
 typedef struct kiln_dim_align { /* storage_align: stride of axis = offset (mod factor),
                                    in elements */
     int32_t factor, offset;

@@ -171,7 +171,7 @@ static void take_args(splitting *x, uses *u, kiln_program *made,
                               "outline: %s memory '%s' is allocated by the host "
                               "and used by a launch; allocate it inside",
                               b->buffer->scope < KILN_SCOPE_TARGET
-                                  ? kiln_scope_words[b->buffer->scope]
+                                  ? kiln_scope_name(b->buffer->scope)
                                   : "target",
                               b->buffer->name);
             kiln_buffer *as = kiln_new(x->arena, kiln_buffer);
