@@ -112,8 +112,8 @@ kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
                           int64_t offset, kiln_err *err);
 
 /* The loops from x inwards are one call of a tensor intrinsic with `lanes` lanes: they
- * must be its axes and then its reduction axes, whole and undivided, around a sum of
- * what it declares. They can't be changed any more. Addresses are checked by the loop
+ * must be its axes and then its reduction axes, whole and undivided, around the
+ * reduction that it declares (sum, prod, max, min). They can't be changed any more. Addresses are checked by the loop
  * pass `tensorize`. */
 kiln_status kiln_tensorize(kiln_stage *st, kiln_iter *x,
                            const kiln_tensor_intrin *intrin, int lanes, kiln_err *err);
