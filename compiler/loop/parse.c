@@ -411,6 +411,25 @@ static kiln_status read_call(reader *r, bool is_launch, const kiln_stmt **out) {
     return KILN_OK;
 }
 
+/* Behind the word: place from place : elements */
+static kiln_status read_copy(reader *r, const kiln_stmt **out) {
+    kiln_lexer *const l = &r->x.lex;
+    const char *const at = kiln_lex_here(l);
+    const kiln_expr *to, *from;
+    int64_t n;
+    KILN_TRY(read_place(r, &to));
+    if (!kiln_lex_word(l, "from"))
+        return kiln_lex_expected(l, "'from'");
+    KILN_TRY(read_place(r, &from));
+    KILN_TRY(kiln_lex_expect(l, ":"));
+    KILN_TRY(kiln_lex_int(l, "a number of elements", 1, max_elems, &n));
+    if (to->dtype != from->dtype)
+        return fail(r, at, KILN_ERR_PARSE, "%s must not be copied to %s",
+                    kiln_dtype_name(from->dtype), kiln_dtype_name(to->dtype));
+    *out = kiln_s_copy(l->arena, to, from, n);
+    return KILN_OK;
+}
+
 /* One more lane count that must be 1 or the largest so far. */
 static bool fits(int lanes, int *all) {
     if (*all == 1)
@@ -468,6 +487,8 @@ static kiln_status read_stmt(reader *r, const kiln_stmt **out) {
         return read_if(r, out);
     if (kiln_str_is(word, "barrier"))
         return read_barrier(r, out);
+    if (kiln_str_is(word, "copy"))
+        return read_copy(r, out);
     if (kiln_str_is(word, "call") || kiln_str_is(word, "launch"))
         return read_call(r, kiln_str_is(word, "launch"), out);
     return fail(r, word.p, KILN_ERR_PARSE, "there is no statement '%s'",

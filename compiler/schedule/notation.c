@@ -238,7 +238,9 @@ static kiln_status read_memory(step *p) {
     const char *const at = kiln_lex_here(&p->lex);
     const char *name;
     KILN_TRY(kiln_lex_name(&p->lex, "a memory", &name));
-    return kiln_scope_find(kiln_str_from(name), &p->scope)
+    /* A host's programs have device memory, not a stage. */
+    return kiln_scope_find(kiln_str_from(name), &p->scope) &&
+                   p->scope != KILN_SCOPE_DEVICE
                ? KILN_OK
                : kiln_lex_fail(&p->lex, at, KILN_ERR_ARG,
                                "there is no memory '%s'; there are global, local, "

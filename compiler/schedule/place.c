@@ -102,6 +102,8 @@ kiln_status kiln_compute_root(kiln_stage *st, kiln_err *err) {
 }
 
 kiln_status kiln_set_scope(kiln_stage *st, kiln_scope scope, kiln_err *err) {
+    KILN_ASSERT(scope != KILN_SCOPE_DEVICE,
+                "stage '%s' in device memory, which only hosts name", st->te->name);
     if (scope != KILN_SCOPE_GLOBAL)
         KILN_TRY(check_not_output(st, "set_scope", err));
     st->scope = scope;

@@ -16,6 +16,8 @@ typedef enum kiln_scope {
     KILN_SCOPE_REGISTER, /* a tile that must become SSA vector values: constant indexes
                             once unrolled */
     KILN_SCOPE_SHARED,   /* one block of threads (GPU) */
+    KILN_SCOPE_DEVICE, /* a device's: the host allocates it, copies there and back, and
+                            gives it to launches, which know it as global memory */
     KILN_SCOPE_TARGET = 16,
 } kiln_scope;
 

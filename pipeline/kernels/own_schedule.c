@@ -51,6 +51,7 @@ kiln_status kiln_own_kernel_make(kiln_arena *a, const kiln_op_work *w,
     s->loop = (kiln_loop_options){.natives = &natives};
     KILN_TRY(kiln_schedule_read(s->schedule, text->text, text->file, err));
     own->target = kiln_schedule_target(s->schedule);
+    s->loop.host_memory = own->target == KILN_TARGET_GPU;
     KILN_TRY(count_cycles(a, p, s, &own->cycles, err));
     const kiln_status st = kiln_scheduled_program(a, s, kernel_name, &k->program, err);
     s->loop.natives = NULL;

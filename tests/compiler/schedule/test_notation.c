@@ -191,6 +191,8 @@ static const row rows[] = {
     {"no_tensor", "cache_read z local", KILN_ERR_ARG, "text:1:12: no stage reads 'z'"},
     {"no_memory", "cache_read x near", KILN_ERR_ARG,
      "text:1:14: there is no memory 'near'; there are global, local, register, shared"},
+    {"no_device_memory", "cache_read x device", KILN_ERR_ARG,
+     "there is no memory 'device'"},
     {"no_intrinsic", "tensorize c i0 dot5 16", KILN_ERR_ARG,
      "there is no tensor intrinsic 'dot5'; there are dot4_"},
     {"refused_by_the_primitive", "unroll c i1\nparallel c k", KILN_ERR_ARG,
