@@ -132,6 +132,8 @@ static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
         return kiln_fail(
             err, KILN_ERR_ARG, "there is no template '%s'; those that fit '%s' are: %s",
             kiln_str_printable(a, kiln_str_from(name), 60), w->name, fitting(a, w, p));
+    KILN_ASSERT(t->fits != NULL && t->apply != NULL, "template '%s' makes nothing",
+                t->name);
     const kiln_target_kind kind = kiln_arch_of(p->arch)->kind;
     if (t->target != kind)
         return kiln_fail(
