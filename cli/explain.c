@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+static const uint64_t max_schedule_bytes = 1 << 20;
+
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OP] = {"--op", "LINE", "the operator, as a line of an ops file", false},
     [OPT_OPS] = {"--ops", "LIST",
@@ -25,6 +27,10 @@ static const kiln_option options[N_OPTIONS] = {
                       "use this template (default: the first that fits)", false},
     [OPT_CONFIG_FILE] = {"--config-file", "FILE",
                          "JSON list of {\"op\", \"template\", \"config\"}", false},
+    [OPT_SCHEDULE] = {"--schedule", "FILE",
+                      "of an operator: a schedule of your own, a primitive a line "
+                      "(docs/schedule-text.md)",
+                      false},
     [OPT_STEP] = {"--step", "N|NAME",
                   "of a package or model: all there is about this step", false},
     [OPT_MODEL] =
@@ -93,6 +99,22 @@ static kiln_status read_line(const kiln_cli_args *args, kiln_op_line *out,
                      args->pos[0], names.p);
 }
 
+/* *out NULL: none is given. */
+static kiln_status read_schedule(const kiln_cli_args *args, kiln_own_schedule *own,
+                                 const kiln_own_schedule **out, kiln_err *err) {
+    static const int chosen[] = {OPT_TEMPLATE, OPT_CONFIG_FILE};
+    *own = (kiln_own_schedule){.file = kiln_args_get(args, OPT_SCHEDULE, NULL)};
+    *out = own->file != NULL ? own : NULL;
+    if (own->file == NULL)
+        return KILN_OK;
+    for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
+        if (kiln_args_has(args, chosen[i]))
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "option '%s' chooses a schedule, --schedule brings one",
+                             options[chosen[i]].name);
+    return kiln_file_map(args->arena, own->file, max_schedule_bytes, &own->text, err);
+}
+
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     unsigned stages;
     kiln_op_line line;
@@ -107,13 +129,16 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                               &profile, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
+    kiln_own_schedule written;
+    const kiln_own_schedule *own;
+    KILN_TRY(read_schedule(args, &written, &own, err));
     kiln_cli_answer answer;
     bool is_wrong = false;
     kiln_cli_answer_init(&answer, args->arena);
     kiln_json_begin_object(&answer.w);
     kiln_json_member_str(&answer.w, "op", line.name);
     const kiln_workers workers = {.builder_argv = NULL};
-    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, &workers, stages,
+    KILN_TRY(kiln_explain(args->arena, &line, &profile, &choose, own, &workers, stages,
                           &answer.text, &answer.w, &is_wrong, err));
     kiln_json_end_object(&answer.w);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
@@ -131,6 +156,8 @@ const kiln_verb kiln_verb_explain = {
                "  kiln explain zoo:dqn --step 2 --results out/latest/results.json\n"
                "  kiln explain --ops resnet18 C2\n"
                "  kiln explain --op \"matmul mine m=64 k=128 n=96\" --stage program\n"
+               "  kiln explain --op \"matmul mine m=64 k=128 n=96\" --schedule "
+               "mine.txt --stage lowered\n"
                "  kiln explain --ops resnet18 C9 --profile aarch64 --stage assembly\n",
     .n_pos_max = 1,
     .takes_oci = true,

@@ -12,6 +12,7 @@ enum kiln_explain_option {
     OPT_PROFILE,
     OPT_TEMPLATE,
     OPT_CONFIG_FILE,
+    OPT_SCHEDULE,
     OPT_STEP,
     OPT_MODEL,
     OPT_RESULTS,

@@ -76,7 +76,8 @@ static kiln_status ask_records(const kiln_cli_args *args, kiln_shipped *s,
 
 kiln_status kiln_cli_explain_shipped(const kiln_cli_args *args,
                                      const kiln_option *option, kiln_err *err) {
-    static const int of_operators[] = {OPT_STAGE, OPT_KNOBS, OPT_TEMPLATE};
+    static const int of_operators[] = {OPT_STAGE, OPT_KNOBS, OPT_TEMPLATE,
+                                       OPT_SCHEDULE};
     const char *results = kiln_args_get(args, OPT_RESULTS, NULL);
     const char *word = kiln_args_get(args, OPT_STEP, NULL);
     size_t step = SIZE_MAX;

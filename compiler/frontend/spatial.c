@@ -2,10 +2,12 @@
 #include "compiler/frontend/spatial.h"
 
 void kiln_spatial_init(kiln_spatial *s, const kiln_value *x, const int64_t *kernel) {
+    KILN_ASSERT(x->type.rank >= 3 && x->type.rank <= KILN_MAX_RANK,
+                "'%s' of rank %d has no spatial axes", x->name, x->type.rank);
     *s = (kiln_spatial){.n = x->type.rank - 2};
     for (int i = 0; i < s->n; i++) {
         s->in[i] = x->type.dim[2 + i];
-        s->kernel[i] = kernel[i];
+        s->kernel[i] = kernel != NULL ? kernel[i] : 1;
         s->strides[i] = s->dilations[i] = 1;
     }
 }

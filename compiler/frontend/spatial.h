@@ -17,7 +17,8 @@ typedef struct kiln_spatial {
 } kiln_spatial;
 
 /* For x of shape [N, C, spatial...]: its spatial axes, strides and dilations 1, no
- * pads. */
+ * pads. kernel NULL: not known yet, windows of one element. Asserts that x has a spatial
+ * axis. */
 void kiln_spatial_init(kiln_spatial *s, const kiln_value *x, const int64_t *kernel);
 /* Sets pads for is_same: out = ceil(in / stride). */
 void kiln_spatial_same_pads(kiln_spatial *s);

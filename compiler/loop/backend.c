@@ -11,7 +11,7 @@ static const char *const stmt_names[KILN_N_STMT_KINDS] = {
     [KILN_STMT_ALLOC] = "alloc",     [KILN_STMT_STORE] = "store",
     [KILN_STMT_EVAL] = "statement",  [KILN_STMT_ATTR] = "attribute",
     [KILN_STMT_BARRIER] = "barrier", [KILN_STMT_CALL] = "call",
-    [KILN_STMT_LAUNCH] = "launch",
+    [KILN_STMT_LAUNCH] = "launch",   [KILN_STMT_COPY] = "copy",
 };
 
 static const char *const expr_names[KILN_N_EXPR_KINDS] = {
@@ -100,7 +100,7 @@ static void check_buffer(checker *c, const kiln_buffer *b) {
             (void)snprintf(what, sizeof what, "scope%d memory for", (int)b->scope);
         else
             (void)snprintf(what, sizeof what, "%s memory for",
-                           kiln_scope_words[b->scope]);
+                           kiln_scope_name(b->scope));
         refuse(c, entry, what, b->name);
     }
 }
@@ -121,7 +121,7 @@ static void check_program(checker *c, const kiln_program *p);
 static void check_stmt(void *user, const kiln_stmt *s) {
     checker *c = user;
     const char *entry = c->b->stmt[s->kind];
-    const bool is_call = s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH;
+    const bool is_call = kiln_stmt_is_call(s);
     if (refuses(c, entry))
         refuse(c, entry, stmt_names[s->kind], is_call ? s->u.call.program->name : NULL);
     if (is_call)

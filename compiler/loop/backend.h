@@ -15,7 +15,7 @@
 enum {
     KILN_N_STMT_KINDS = KILN_STMT_LAST + 1,
     KILN_N_LOOP_KINDS = KILN_LOOP_LAST + 1,
-    KILN_N_SCOPES = KILN_SCOPE_SHARED + 2, /* the last: all that targets declare */
+    KILN_N_SCOPES = KILN_SCOPE_DEVICE + 2, /* the last: all that targets declare */
     KILN_N_ATTR_KEYS = KILN_STMT_ATTR_LAST + 1,
     KILN_N_EXPR_KINDS = KILN_EXPR_LAST + 1
 };

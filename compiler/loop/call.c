@@ -70,6 +70,11 @@ void kiln_interp_call(kiln_interp *in, const kiln_stmt *s) {
     if (s->kind == KILN_STMT_LAUNCH && in->launch != NULL)
         kiln_interp_failed(in, KILN_ERR_ARG, "'%s' is launched by a thread%s", p->name,
                            kiln_interp_where(in));
+    if (s->kind == KILN_STMT_COPY && in->launch != NULL)
+        kiln_interp_failed(in, KILN_ERR_ARG, "a thread copies; the host does%s",
+                           kiln_interp_where(in));
+    for (int i = 0; i < p->n_args && s->kind == KILN_STMT_CALL; i++)
+        (void)kiln_interp_reaches(in, s->u.call.arg[i]->u.load.buffer, "calls on");
     for (int i = 0; i < p->n_args && in->status == KILN_OK; i++)
         block[i] = block_at(in, p, i, s->u.call.arg[i]);
     for (int i = 0; i < p->n_params && in->status == KILN_OK; i++)

@@ -32,6 +32,18 @@ kiln_interp_memory *kiln_interp_find(kiln_interp *in, const kiln_buffer *b) {
     return NULL;
 }
 
+bool kiln_interp_reaches(kiln_interp *in, const kiln_buffer *b, const char *what) {
+    if (b->scope != KILN_SCOPE_DEVICE)
+        return true;
+    in->status = in->status != KILN_OK
+                     ? in->status
+                     : kiln_fail(in->err, KILN_ERR_ARG,
+                                 "the host %s '%s', which lies in the device's memory; "
+                                 "copy it to the host's first%s",
+                                 what, b->name, kiln_interp_where(in));
+    return false;
+}
+
 const char *kiln_interp_where(kiln_interp *in) {
     kiln_buf text;
     kiln_buf_init(&text, in->arena);
@@ -262,6 +274,8 @@ static kiln_lanes eval_load(kiln_interp *in, const kiln_expr *e, const bool *mas
                                e->u.load.buffer->name);
         return out;
     }
+    if (!kiln_interp_reaches(in, e->u.load.buffer, "reads"))
+        return out;
     mask = load_mask(in, e, mask);
     for (int i = 0; i < e->n_arg; i++)
         index[i] = kiln_interp_eval(in, e->arg[i], mask);

@@ -56,6 +56,8 @@ typedef struct kiln_interp {
 kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mask);
 void kiln_interp_bind(kiln_interp *in, const kiln_var *v, double f, int64_t i);
 kiln_interp_memory *kiln_interp_find(kiln_interp *in, const kiln_buffer *b);
+/* Is b memory that statements read and write themselves? A device's is not: fails. */
+bool kiln_interp_reaches(kiln_interp *in, const kiln_buffer *b, const char *what);
 int64_t kiln_interp_offset(kiln_interp *in, const kiln_interp_memory *m,
                            const kiln_lanes *index, int lane);
 void kiln_interp_load(const kiln_interp_memory *m, int64_t at, double *f, int64_t *i);

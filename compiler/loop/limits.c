@@ -28,7 +28,7 @@ static void check_buffer(checker *c, const kiln_buffer *b, int64_t live) {
     else if (m == NULL)
         c->status = kiln_fail(c->err, KILN_ERR_UNSUPPORTED,
                               "the target has no %s memory for '%s'",
-                              kiln_scope_words[b->scope], b->name);
+                              kiln_scope_name(b->scope), b->name);
     else if (m->bytes > 0 && bytes > m->bytes - live)
         c->status =
             kiln_fail(c->err, KILN_ERR_UNSUPPORTED,

@@ -40,7 +40,9 @@ typedef enum kiln_stmt_kind {
     KILN_STMT_CALL,    /* one thread does what a program says: an instruction on blocks
                           of memory, whose effect the program declares */
     KILN_STMT_LAUNCH,  /* a grid of threads does what a program says, on a device */
-    KILN_STMT_LAST = KILN_STMT_LAUNCH
+    KILN_STMT_COPY,    /* elements between the host's memory and a device's, all of them
+                          there when it is done; what it does is a program too */
+    KILN_STMT_LAST = KILN_STMT_COPY
 } kiln_stmt_kind;
 
 /* What thread loops are bound to. The outermost thread loop of a nest is a launch: all in
@@ -115,7 +117,7 @@ struct kiln_stmt {
         } store;
         const kiln_expr *eval;
         kiln_scope barrier; /* SHARED or GLOBAL */
-        struct {            /* CALL, LAUNCH */
+        struct {            /* CALL, LAUNCH, COPY */
             const kiln_program *program;
             /* A load of the first element for each of the program's arguments, whose
              * elements follow each other from there; then a value for each of its
@@ -167,6 +169,11 @@ const kiln_stmt *kiln_s_call(kiln_arena *a, const kiln_program *p,
 const kiln_stmt *kiln_s_launch(kiln_arena *a, const kiln_program *p,
                                const kiln_expr *const *arg,
                                const kiln_expr *const *grid);
+/* n > 0 elements from the place `from` on to the place `to` on: loads of the first of
+ * each, of one dtype. Done by the host; one of them at least lies in device memory. */
+const kiln_stmt *kiln_s_copy(kiln_arena *a, const kiln_expr *to, const kiln_expr *from,
+                             int64_t n);
+bool kiln_stmt_is_call(const kiln_stmt *s); /* CALL, LAUNCH, COPY: has u.call */
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body);
@@ -253,6 +260,9 @@ typedef struct kiln_loop_options {
                        KILN_ERR_LIMIT */
     bool keep_large_loops; /* unrolled loops past max_unroll stay serial instead */
     bool keep_guards;      /* do not partition loops (tests compare both) */
+    /* The program's arguments are the host's memory, which a device does not reach: what
+     * launches is split with copies there and back (pass outline). */
+    bool host_memory;
     /* Tensor intrinsics beside those of the table, ending with NULL; NULL: none. */
     const struct kiln_tensor_intrin *const *intrins;
     /* What the back end has (expand.h): halves and other intrinsics are written out.

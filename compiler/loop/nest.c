@@ -220,6 +220,7 @@ static void walk_stmt(walk *w, const kiln_stmt *s, place at) {
     case KILN_STMT_ATTR:
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         break;
     }

@@ -153,25 +153,15 @@ static kiln_status check_size(reader *r, const char *at, const kiln_buffer *b) {
 static kiln_status read_property(reader *r, kiln_buffer *b, bool *found) {
     kiln_lexer *const l = &r->x.lex;
     kiln_lexer probe = *l;
-    kiln_str word, rest;
-    uint64_t scope;
+    kiln_str word;
     int64_t bytes;
     *found = kiln_lex_bare(&probe, &word);
     if (!*found)
         return KILN_OK;
     const char *const at = kiln_lex_here(l);
     l->rest = probe.rest;
-    rest = word;
-    for (int i = 0; i < KILN_N_SCOPE_WORDS; i++)
-        if (kiln_str_is(word, kiln_scope_words[i])) {
-            b->scope = (kiln_scope)i;
-            return KILN_OK;
-        }
-    if (kiln_text_skip(&rest, "scope") && kiln_text_u64(&rest, &scope) && rest.n == 0 &&
-        scope >= KILN_SCOPE_TARGET && scope < 256) {
-        b->scope = (kiln_scope)scope;
+    if (kiln_scope_find(word, &b->scope))
         return KILN_OK;
-    }
     if (!kiln_str_is(word, "bytes"))
         return fail(r, at, KILN_ERR_PARSE, "there is no scope '%s'",
                     kiln_str_printable(l->arena, word, 60));
@@ -347,9 +337,9 @@ static kiln_status read_attr(reader *r, const kiln_stmt **out) {
 /* Behind the word: the scope whose stores all threads see from here on. */
 static kiln_status read_barrier(reader *r, const kiln_stmt **out) {
     kiln_lexer *const l = &r->x.lex;
-    if (kiln_lex_word(l, kiln_scope_words[KILN_SCOPE_SHARED]))
+    if (kiln_lex_word(l, kiln_scope_name(KILN_SCOPE_SHARED)))
         *out = kiln_s_barrier(l->arena, KILN_SCOPE_SHARED);
-    else if (kiln_lex_word(l, kiln_scope_words[KILN_SCOPE_GLOBAL]))
+    else if (kiln_lex_word(l, kiln_scope_name(KILN_SCOPE_GLOBAL)))
         *out = kiln_s_barrier(l->arena, KILN_SCOPE_GLOBAL);
     else
         return kiln_lex_expected(l, "'shared' or 'global'");
@@ -421,6 +411,25 @@ static kiln_status read_call(reader *r, bool is_launch, const kiln_stmt **out) {
     return KILN_OK;
 }
 
+/* Behind the word: place from place : elements */
+static kiln_status read_copy(reader *r, const kiln_stmt **out) {
+    kiln_lexer *const l = &r->x.lex;
+    const char *const at = kiln_lex_here(l);
+    const kiln_expr *to, *from;
+    int64_t n;
+    KILN_TRY(read_place(r, &to));
+    if (!kiln_lex_word(l, "from"))
+        return kiln_lex_expected(l, "'from'");
+    KILN_TRY(read_place(r, &from));
+    KILN_TRY(kiln_lex_expect(l, ":"));
+    KILN_TRY(kiln_lex_int(l, "a number of elements", 1, max_elems, &n));
+    if (to->dtype != from->dtype)
+        return fail(r, at, KILN_ERR_PARSE, "%s must not be copied to %s",
+                    kiln_dtype_name(from->dtype), kiln_dtype_name(to->dtype));
+    *out = kiln_s_copy(l->arena, to, from, n);
+    return KILN_OK;
+}
+
 /* One more lane count that must be 1 or the largest so far. */
 static bool fits(int lanes, int *all) {
     if (*all == 1)
@@ -478,6 +487,8 @@ static kiln_status read_stmt(reader *r, const kiln_stmt **out) {
         return read_if(r, out);
     if (kiln_str_is(word, "barrier"))
         return read_barrier(r, out);
+    if (kiln_str_is(word, "copy"))
+        return read_copy(r, out);
     if (kiln_str_is(word, "call") || kiln_str_is(word, "launch"))
         return read_call(r, kiln_str_is(word, "launch"), out);
     return fail(r, word.p, KILN_ERR_PARSE, "there is no statement '%s'",

@@ -79,7 +79,7 @@ static void buffer_type(printer *p, const kiln_buffer *b) {
     if (b->scope >= KILN_SCOPE_TARGET)
         kiln_buf_printf(p->out, " scope%d", (int)b->scope);
     else if (b->scope != KILN_SCOPE_GLOBAL)
-        kiln_buf_printf(p->out, " %s", kiln_scope_words[b->scope]);
+        kiln_buf_printf(p->out, " %s", kiln_scope_name(b->scope));
     if (b->align_bytes != 0)
         kiln_buf_printf(p->out, " bytes(%d)", b->align_bytes);
 }
@@ -161,6 +161,15 @@ static void print_call(printer *p, const kiln_stmt *s) {
     kiln_buf_puts(p->out, ")");
 }
 
+static void print_copy(printer *p, const kiln_stmt *s) {
+    kiln_buf_puts(p->out, "copy ");
+    print_place(p, s->u.call.arg[1]);
+    kiln_buf_puts(p->out, " from ");
+    print_place(p, s->u.call.arg[0]);
+    kiln_buf_printf(p->out, " : %" PRId64,
+                    kiln_buffer_elems(s->u.call.program->arg[0]));
+}
+
 static void stmt(printer *p, const kiln_stmt *s) {
     if (s->kind == KILN_STMT_SEQ) {
         for (int i = 0; i < s->u.seq.n; i++)
@@ -200,7 +209,10 @@ static void stmt(printer *p, const kiln_stmt *s) {
         print_attr(p, s);
         break;
     case KILN_STMT_BARRIER:
-        kiln_buf_printf(p->out, "barrier %s", kiln_scope_words[s->u.barrier]);
+        kiln_buf_printf(p->out, "barrier %s", kiln_scope_name(s->u.barrier));
+        break;
+    case KILN_STMT_COPY:
+        print_copy(p, s);
         break;
     case KILN_STMT_CALL:
     case KILN_STMT_LAUNCH:

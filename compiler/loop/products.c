@@ -123,6 +123,7 @@ static double count(counter *c, const kiln_stmt *s) {
     case KILN_STMT_EVAL:
         return products_of(s->u.eval);
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH: /* what it declares */
         return count(c, s->u.call.program->body);
     case KILN_STMT_SEQ:

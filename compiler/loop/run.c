@@ -106,6 +106,8 @@ static void exec_store(kiln_interp *in, const kiln_stmt *s) {
                                s->u.store.buffer->name);
         return;
     }
+    if (!kiln_interp_reaches(in, s->u.store.buffer, "writes"))
+        return;
     if (s->u.store.mask != NULL) {
         const kiln_lanes mask = kiln_interp_eval(in, s->u.store.mask, NULL);
         bool *lane = kiln_array(in->arena, bool, lanes);
@@ -183,6 +185,7 @@ void kiln_interp_exec(kiln_interp *in, const kiln_stmt *s) {
                                kiln_interp_where(in));
         break;
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         kiln_interp_call(in, s);
         break;
@@ -198,7 +201,7 @@ static int nesting(const kiln_stmt *s) {
                        s->kind == KILN_STMT_ALLOC;
     const kiln_stmt *part = NULL;
     int deepest = 0;
-    if (s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH)
+    if (kiln_stmt_is_call(s))
         deepest = s->u.call.program->n_args + s->u.call.program->n_params +
                   nesting(s->u.call.program->body);
     for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++) {
@@ -221,7 +224,8 @@ const kiln_backend kiln_backend_interpreter = {
              [KILN_STMT_ATTR] = KILN_DOES,
              [KILN_STMT_BARRIER] = KILN_DOES,
              [KILN_STMT_CALL] = KILN_DOES,
-             [KILN_STMT_LAUNCH] = KILN_DOES},
+             [KILN_STMT_LAUNCH] = KILN_DOES,
+             [KILN_STMT_COPY] = KILN_DOES},
     .loop = {[KILN_LOOP_SERIAL] = KILN_DOES,
              [KILN_LOOP_PARALLEL] = KILN_DOES,
              [KILN_LOOP_VECTORIZED] = KILN_DOES,
@@ -232,6 +236,7 @@ const kiln_backend kiln_backend_interpreter = {
               [KILN_SCOPE_LOCAL] = KILN_DOES,
               [KILN_SCOPE_REGISTER] = KILN_DOES,
               [KILN_SCOPE_SHARED] = KILN_DOES,
+              [KILN_SCOPE_DEVICE] = KILN_DOES,
               [KILN_N_SCOPES - 1] = KILN_DOES},
     .attr = {[KILN_STMT_ATTR_PRAGMA] = KILN_DOES,
              [KILN_STMT_ATTR_THREAD_EXTENT] =

@@ -195,6 +195,7 @@ static amount amount_of(counter *c, const kiln_stmt *s) {
     case KILN_STMT_EVAL:
         return alone(expr_work(c, s->u.eval));
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH: /* what it declares */
         return amount_of(c, s->u.call.program->body);
     case KILN_STMT_SEQ:

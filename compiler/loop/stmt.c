@@ -1,6 +1,8 @@
 /* Statements: building and rewriting. */
 #include "compiler/loop/loop.h"
 
+#include <inttypes.h>
+
 /* ---- statements ---------------------------------------------------------------- */
 
 static kiln_stmt *make(kiln_arena *a, kiln_stmt_kind kind) {
@@ -164,6 +166,46 @@ const kiln_stmt *kiln_s_launch(kiln_arena *a, const kiln_program *p,
     return make_call(a, KILN_STMT_LAUNCH, p, arg, grid);
 }
 
+/* to[i] = from[i] */
+static const kiln_program *copying(kiln_arena *a, const kiln_buffer *to,
+                                   const kiln_buffer *from, int64_t n) {
+    kiln_program *p = kiln_new(a, kiln_program);
+    kiln_buffer *in = kiln_buffer_new(a, "from", from->dtype, 1, &n, KILN_SCOPE_GLOBAL);
+    kiln_buffer *out = kiln_buffer_new(a, "to", to->dtype, 1, &n, KILN_SCOPE_GLOBAL);
+    const kiln_var *i = kiln_var_new(a, "i", KILN_I64);
+    const kiln_expr *at = kiln_x_ref(a, i);
+    in->arg = 0;
+    out->arg = 1;
+    out->is_written = true;
+    p->name = "copy";
+    p->arena = a;
+    p->arg = kiln_array(a, const kiln_buffer *, 2);
+    p->arg[p->n_args++] = in;
+    p->arg[p->n_args++] = out;
+    p->n_inputs = 1;
+    p->is_flat = true;
+    p->body =
+        kiln_s_for(a, i, kiln_x_index(a, 0), kiln_x_index(a, n), KILN_LOOP_SERIAL, NULL,
+                   kiln_s_store(a, out, &at, kiln_x_load(a, in, &at, 1, NULL), NULL));
+    return p;
+}
+
+const kiln_stmt *kiln_s_copy(kiln_arena *a, const kiln_expr *to, const kiln_expr *from,
+                             int64_t n) {
+    KILN_ASSERT(to->kind == KILN_EXPR_LOAD && from->kind == KILN_EXPR_LOAD && n > 0,
+                "%" PRId64 " elements are copied between what are no places", n);
+    KILN_ASSERT(to->dtype == from->dtype, "%s is copied to %s",
+                kiln_dtype_name(from->dtype), kiln_dtype_name(to->dtype));
+    const kiln_expr *arg[] = {from, to};
+    return make_call(a, KILN_STMT_COPY,
+                     copying(a, to->u.load.buffer, from->u.load.buffer, n), arg, NULL);
+}
+
+bool kiln_stmt_is_call(const kiln_stmt *s) {
+    return s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH ||
+           s->kind == KILN_STMT_COPY;
+}
+
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body) {
@@ -198,6 +240,7 @@ const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i) {
     case KILN_STMT_EVAL:
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return NULL;
     }
@@ -236,6 +279,7 @@ void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr 
             fn(user, s->u.attr.value);
         return;
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         for (int i = 0; i < n_call_args(s); i++)
             fn(user, s->u.call.arg[i]);
@@ -253,7 +297,7 @@ void kiln_stmt_writes(const kiln_stmt *s, void (*fn)(void *user, const kiln_buff
                       void *user) {
     if (s->kind == KILN_STMT_STORE)
         fn(user, s->u.store.buffer);
-    if (s->kind != KILN_STMT_CALL && s->kind != KILN_STMT_LAUNCH)
+    if (!kiln_stmt_is_call(s))
         return;
     for (int i = 0; i < s->u.call.program->n_args; i++)
         if (kiln_program_effect(s->u.call.program, i).writes)
@@ -298,7 +342,7 @@ static void find_call_effect(effect_search *x, const kiln_stmt *s) {
 static void find_effect(effect_search *x, const kiln_stmt *s, bool is_sure) {
     const kiln_stmt *part = NULL;
     int64_t n = 0;
-    if (s->kind == KILN_STMT_CALL || s->kind == KILN_STMT_LAUNCH)
+    if (kiln_stmt_is_call(s))
         find_call_effect(x, s);
     else
         kiln_stmt_exprs(s, find_effect_expr, x);
@@ -438,6 +482,7 @@ const kiln_stmt *kiln_stmt_map(kiln_arena *a, const kiln_stmt *s,
                    : kiln_s_attr(a, s->u.attr.key, s->u.attr.text, s->u.attr.buffer, e,
                                  body);
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return map_call(a, s, r);
     case KILN_STMT_BARRIER:

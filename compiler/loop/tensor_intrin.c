@@ -25,6 +25,21 @@ const kiln_expr *kiln_tensor_source(const kiln_te *te) {
     return te->body[0]->u.reduce->source[0];
 }
 
+int kiln_tensor_combine(const kiln_te *te) {
+    if (te->kind != KILN_TE_COMPUTE || te->n_out != 1 ||
+        te->body[0]->kind != KILN_EXPR_REDUCE || te->body[0]->u.reduce->reducer->n != 1)
+        return -1;
+    const kiln_reducer *r = te->body[0]->u.reduce->reducer;
+    const kiln_expr *e = r->result[0];
+    const bool is_known = e->kind == KILN_EXPR_ADD || e->kind == KILN_EXPR_MUL ||
+                          e->kind == KILN_EXPR_MAX || e->kind == KILN_EXPR_MIN;
+    return is_known && e->arg[0]->kind == KILN_EXPR_VAR &&
+                   e->arg[0]->u.var == r->lhs[0] && e->arg[1]->kind == KILN_EXPR_VAR &&
+                   e->arg[1]->u.var == r->rhs[0]
+               ? (int)e->kind
+               : -1;
+}
+
 static bool match_read(const kiln_te *te, const kiln_expr *pattern, const kiln_expr *e,
                        const kiln_expr **operand) {
     if ((e->kind != KILN_EXPR_READ && e->kind != KILN_EXPR_LOAD) ||

@@ -103,6 +103,15 @@ static void check_access(verifier *v, const kiln_buffer *b,
     }
 }
 
+/* What a launch writes is seen where it was copied to. */
+static void check_memory(verifier *v, const kiln_buffer *b, const char *what) {
+    if (b->scope == KILN_SCOPE_DEVICE)
+        fail_at(v,
+                "the host %s '%s', which lies in the device's memory; copy it to the "
+                "host's first",
+                what, b->name);
+}
+
 static void expr(verifier *v, const kiln_expr *e);
 
 static void check_lanes(verifier *v, const kiln_expr *e) {
@@ -135,6 +144,7 @@ static void load(verifier *v, const kiln_expr *e) {
     }
     for (int i = 0; i < e->n_arg; i++)
         expr(v, e->arg[i]);
+    check_memory(v, b, "reads");
     if (v->status == KILN_OK)
         check_access(v, b, e->arg, e->lanes, "read");
     /* Behind a guard the read may be dead: what is never true need not be known as
@@ -285,6 +295,7 @@ static void store(verifier *v, const kiln_stmt *s) {
                 value->lanes);
     if (b->arg >= 0 && !b->is_written)
         fail_at(v, "input '%s' is written", b->name);
+    check_memory(v, b, "writes");
     if (v->status != KILN_OK)
         return;
     if (mask != NULL) {
@@ -345,6 +356,44 @@ static bool is_in_launch(const verifier *v) {
     return false;
 }
 
+static void find_device_memory(void *user, const kiln_stmt *s) {
+    bool *found = user;
+    *found = *found || (s->kind == KILN_STMT_ALLOC &&
+                        s->u.alloc.buffer->scope == KILN_SCOPE_DEVICE);
+}
+
+/* On which side an operand must lie. */
+static void check_side(verifier *v, const kiln_stmt *s, const kiln_buffer *b) {
+    const bool on_device = b->scope == KILN_SCOPE_DEVICE;
+    bool has_device = false;
+    if (s->kind == KILN_STMT_CALL && on_device)
+        fail_at(v,
+                "'%s' is called by the host on '%s', which lies in the device's "
+                "memory; launch it, or copy that to the host's first",
+                s->u.call.program->name, b->name);
+    if (s->kind != KILN_STMT_LAUNCH || on_device)
+        return;
+    kiln_stmt_visit(v->program->body, find_device_memory, &has_device);
+    if (has_device)
+        fail_at(v,
+                "'%s' is launched on '%s', which lies in the host's memory; copy it "
+                "to the device's first",
+                s->u.call.program->name, b->name);
+}
+
+static void check_copy(verifier *v, const kiln_stmt *s) {
+    const kiln_buffer *from = s->u.call.arg[0]->u.load.buffer,
+                      *to = s->u.call.arg[1]->u.load.buffer;
+    if (is_in_launch(v))
+        fail_at(v, "'%s' is copied inside a thread loop; the host copies", from->name);
+    if (from == to ||
+        (from->scope != KILN_SCOPE_DEVICE && to->scope != KILN_SCOPE_DEVICE))
+        fail_at(v,
+                "a copy must be to a device's memory or from it; '%s' and '%s' are "
+                "the host's, or the same",
+                to->name, from->name);
+}
+
 static void find_thread_loop(void *user, const kiln_stmt *s) {
     bool *found = user;
     *found = *found || s->kind == KILN_STMT_LAUNCH ||
@@ -360,8 +409,12 @@ static void call(verifier *v, const kiln_stmt *s) {
                 called->name);
     if (s->kind == KILN_STMT_LAUNCH && is_in_launch(v))
         fail_at(v, "'%s' is launched inside a thread loop", called->name);
-    for (int i = 0; i < called->n_args && v->status == KILN_OK; i++)
+    if (s->kind == KILN_STMT_COPY)
+        check_copy(v, s);
+    for (int i = 0; i < called->n_args && v->status == KILN_OK; i++) {
+        check_side(v, s, s->u.call.arg[i]->u.load.buffer);
         block(v, s, i);
+    }
     for (int i = 0; i < called->n_params && v->status == KILN_OK; i++) {
         const kiln_expr *e = s->u.call.arg[called->n_args + i];
         if (e->dtype != called->param[i]->dtype || e->lanes != 1)
@@ -506,6 +559,7 @@ static void stmt(verifier *v, const kiln_stmt *s) {
         barrier(v);
         break;
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         call(v, s);
         break;

@@ -332,6 +332,7 @@ const kiln_stmt *kiln_walk_stmt(kiln_walk *w, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return kiln_stmt_map(w->arena, s, &parts);
     }

@@ -10,12 +10,6 @@ const char *const kiln_loop_words[] = {
     [KILN_LOOP_THREAD] = "thread",
     [KILN_LOOP_VTHREAD] = "vthread",
 };
-const char *const kiln_scope_words[] = {
-    [KILN_SCOPE_GLOBAL] = "global",
-    [KILN_SCOPE_LOCAL] = "local",
-    [KILN_SCOPE_REGISTER] = "register",
-    [KILN_SCOPE_SHARED] = "shared",
-};
 const char *const kiln_attr_words[] = {
     [KILN_STMT_ATTR_PRAGMA] = "pragma",
     [KILN_STMT_ATTR_THREAD_EXTENT] = "thread_extent",
@@ -27,6 +21,5 @@ const char *const kiln_attr_words[] = {
 };
 
 _Static_assert(KILN_LOOP_VTHREAD + 1 == KILN_N_LOOP_WORDS, "a word for each loop kind");
-_Static_assert(KILN_SCOPE_SHARED + 1 == KILN_N_SCOPE_WORDS, "a word for each scope");
 _Static_assert(KILN_STMT_ATTR_TENSORIZE + 1 == KILN_N_ATTR_WORDS,
                "a word for each key");

@@ -3,9 +3,8 @@
 #ifndef KILN_COMPILER_LOOP_WORDS_H
 #define KILN_COMPILER_LOOP_WORDS_H
 
-enum { KILN_N_LOOP_WORDS = 6, KILN_N_SCOPE_WORDS = 4, KILN_N_ATTR_WORDS = 7 };
-extern const char *const kiln_loop_words[KILN_N_LOOP_WORDS];   /* kiln_loop_kind */
-extern const char *const kiln_scope_words[KILN_N_SCOPE_WORDS]; /* below TARGET */
-extern const char *const kiln_attr_words[KILN_N_ATTR_WORDS];   /* kiln_attr_key */
+enum { KILN_N_LOOP_WORDS = 6, KILN_N_ATTR_WORDS = 7 };
+extern const char *const kiln_loop_words[KILN_N_LOOP_WORDS]; /* kiln_loop_kind */
+extern const char *const kiln_attr_words[KILN_N_ATTR_WORDS]; /* kiln_attr_key */
 
 #endif

@@ -132,6 +132,16 @@ static kiln_status find_template(kiln_arena *a, const kiln_op_work *w,
         return kiln_fail(
             err, KILN_ERR_ARG, "there is no template '%s'; those that fit '%s' are: %s",
             kiln_str_printable(a, kiln_str_from(name), 60), w->name, fitting(a, w, p));
+    KILN_ASSERT(t->fits != NULL && t->apply != NULL, "template '%s' makes nothing",
+                t->name);
+    const kiln_target_kind kind = kiln_arch_of(p->arch)->kind;
+    if (t->target != kind)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "template '%s' is for a %s, profile '%s' is a %s's; those that "
+            "fit '%s' are: %s",
+            name, kiln_target_kind_name(t->target), p->name,
+            kiln_target_kind_name(kind), w->name, fitting(a, w, p));
     if (!kiln_template_fits(t, &w->workload, p))
         return kiln_fail(err, KILN_ERR_ARG,
                          "template '%s' does not fit '%s'; those that do are: %s", name,

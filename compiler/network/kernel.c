@@ -8,6 +8,9 @@ static const char kernel_name[] = "kiln_kernel";
 static kiln_status make(kiln_arena *a, const kiln_op_work *w, const kiln_choice *choice,
                         const kiln_profile *p, bool lists, kiln_kernel *k,
                         kiln_err *err) {
+    KILN_ASSERT(choice->tmpl != NULL && choice->config.n == choice->space.n,
+                "'%s' is made of a configuration of %d knobs of %d", w->name,
+                choice->config.n, choice->space.n);
     const kiln_codegen_options options = {.want_assembly = !lists};
     const int64_t begin = kiln_now_ns();
     KILN_TRY(kiln_template_apply(a, choice->tmpl, &w->workload, p, &k->choice.space,
@@ -62,6 +65,7 @@ static void mark_registers(kiln_str text, kiln_arch arch, bool seen[64]) {
 
 /* Lines [begin, end] of a text, counted from 1. */
 kiln_str kiln_text_lines(kiln_str text, int begin, int end) {
+    KILN_ASSERT(begin >= 1 && begin <= end, "lines %d to %d of a text", begin, end);
     kiln_str rest = text, line;
     const char *first = NULL, *last = NULL;
     for (int i = 1; i <= end && kiln_str_cut(&rest, '\n', &line); i++) {

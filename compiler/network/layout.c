@@ -14,6 +14,7 @@ static int64_t blocked(const kiln_layout *l, int axis) {
     int64_t size = 1;
     for (int b = 0; b < l->n_blocks; b++)
         size *= l->block[b].axis == axis ? l->block[b].size : 1;
+    KILN_ASSERT(size > 0, "axis %d lies in blocks of nothing", axis);
     return size;
 }
 
@@ -45,6 +46,7 @@ static bool goes_on(const kiln_node *node, const kiln_type *x, const kiln_type *
 
 /* The layout of node's result k: that of the largest input that can go on. */
 static kiln_layout layout_of(const kiln_node *node, int k) {
+    KILN_ASSERT(k >= 0 && k < node->n_out, "'%s' has no result %d", node->name, k);
     const kiln_type *y = &node->out[k]->type;
     const kiln_value *best = NULL;
     if (node->op->fuse == KILN_FUSE_OPAQUE || node->op == &kiln_op_reshape)

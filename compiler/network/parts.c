@@ -39,6 +39,7 @@ static bool place_of(const kiln_type *t, int axis, int64_t begin, int64_t count,
 }
 
 static kiln_type type_in(const kiln_value *v, const kiln_layout *layout) {
+    KILN_ASSERT(layout != NULL, "'%s' lies in no layout", v->name);
     kiln_type t = v->type;
     t.layout = *layout;
     return t;
@@ -60,6 +61,8 @@ static int add_part(kiln_net *n, const kiln_value *v, const kiln_layout *layout,
 
 /* The one axis of which a slice takes a part, element after element. */
 static bool find_slice(const kiln_node *node, int *axis, int64_t *begin) {
+    KILN_ASSERT(node->op == &kiln_op_slice, "'%s' is read as a slice, is a %s",
+                node->name, node->op->name);
     const int64_t *start = kiln_node_attr(node, "starts")->ints;
     const int64_t *step = kiln_node_attr(node, "steps")->ints;
     const kiln_type *x = &node->in[0]->type, *y = &node->out[0]->type;
@@ -100,6 +103,8 @@ bool kiln_net_slice_places(const kiln_node *node, const kiln_layout *layout,
 }
 
 bool kiln_net_add_slices(kiln_net *n, const kiln_net_step *fused) {
+    KILN_ASSERT((n->facts & KILN_NET_SHARED) == 0,
+                "slices of '%s' are added behind what shares memory", n->g->name);
     const kiln_node *node = fused->group->node[0];
     int64_t offset[KILN_NET_MAX_PARTS];
     const int from = n->walk->slot_of[node->in[0]->id];
@@ -240,6 +245,8 @@ static bool decide(const kiln_net *n, size_t at, kiln_layout *out) {
 }
 
 kiln_status kiln_net_add_concat(kiln_net *n, size_t at, bool *done, kiln_err *err) {
+    KILN_ASSERT((n->facts & KILN_NET_SHARED) == 0,
+                "parts of '%s' are joined behind what shares memory", n->g->name);
     const kiln_net_step *fused = &n->walk->fused[at];
     const kiln_net_choice *chosen = n->walk->choice[at];
     const kiln_node *node = fused->group->node[0];

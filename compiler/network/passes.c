@@ -61,7 +61,10 @@ static void tell(const kiln_net *n, const kiln_net_pass *p) {
 
 static kiln_status run_pass(kiln_net *n, const kiln_net_pass *p, kiln_err *err) {
     KILN_ASSERT((p->needs & ~n->facts) == 0, "pass '%s' comes too early", p->name);
+    const unsigned made_before = n->facts;
     kiln_status st = p->run(n, err);
+    KILN_ASSERT((n->facts & made_before) == made_before, "pass '%s' took facts back",
+                p->name);
     if (st == KILN_OK) {
         n->facts |= p->makes;
         st = kiln_net_verify(n, err);
@@ -87,10 +90,13 @@ static kiln_status run_passes(kiln_net *n, kiln_err *err) {
 
 kiln_status kiln_compile(kiln_arena *a, const kiln_graph *g, const kiln_profile *p,
                          const kiln_network_options *o, kiln_net *out, kiln_err *err) {
+    KILN_ASSERT(g->outputs.n > 0, "'%s' is compiled and has no output", g->name);
     *out = (kiln_net){.arena = a, .g = g, .profile = p, .o = o};
     const kiln_status st = run_passes(out, err);
     for (size_t i = 0; i < out->kernel.n; i++)
         kiln_net_made(&out->kernel.v[i]);
+    KILN_ASSERT(st != KILN_OK || out->step.n == 0 || out->device.n > 0,
+                "'%s' has steps and nothing that runs them", g->name);
     if (st != KILN_OK)
         kiln_note(err, "compiling '%s' for profile '%s'", g->name, p->name);
     return st;

@@ -3,7 +3,11 @@
 #include "compiler/network/place_internal.h"
 #include "base/fault.h"
 
+#include <inttypes.h>
+
 int kiln_placer_home(const kiln_placer *p, int slot) {
+    KILN_ASSERT(slot >= 0 && (size_t)slot < p->n->slot.n, "slot %d of %zu has a home",
+                slot, p->n->slot.n);
     return p->n->slot.v[kiln_net_root(p->n, slot)].device;
 }
 
@@ -19,6 +23,8 @@ static part part_of(const kiln_net *n, int slot) {
     for (; n->slot.v[r.root].view_of >= 0; r.root = n->slot.v[r.root].view_of)
         r.begin += n->slot.v[r.root].view_offset;
     r.end += r.begin;
+    KILN_ASSERT(r.end <= n->slot.v[r.root].bytes,
+                "slot %d ends behind slot %d, of which it is a view", slot, r.root);
     return r;
 }
 
@@ -28,6 +34,8 @@ static bool overlap(const kiln_net *n, int x, int y) {
 }
 
 bool kiln_placer_is_written(const kiln_placer *p, int slot, int begin, int end) {
+    KILN_ASSERT(0 <= begin && begin <= end && (size_t)end <= p->n_from,
+                "steps %d to %d of %zu are asked for writes", begin, end, p->n_from);
     for (int i = begin; i < end; i++)
         for (int k = p->from[i].n_read; k < p->from[i].n_operands; k++)
             if (overlap(p->n, p->from[i].operand[k], slot))
@@ -76,6 +84,9 @@ static bool is_alias(const kiln_net *n, int slot) {
 }
 
 static void keep(kiln_placer *p, int slot, int device, int at) {
+    KILN_ASSERT(kiln_placer_home(p, at) == device,
+                "slot %d mirrors slot %d on device %d, but lies on %d", at, slot,
+                device, kiln_placer_home(p, at));
     const kiln_mirror m = {slot, device, at};
     kiln_vec_push(p->n->arena, &p->mirror, m);
 }
@@ -94,6 +105,9 @@ static kiln_net_step copy_of(const kiln_placer *p, int from, int to) {
     const int source = kiln_placer_home(p, from), target = kiln_placer_home(p, to);
     const char *path = p->from[p->now].path != NULL ? p->from[p->now].path : "";
     int *operand = kiln_array(n->arena, int, 2);
+    KILN_ASSERT(n->slot.v[from].bytes == n->slot.v[to].bytes,
+                "slot %d of %" PRId64 " bytes is copied to slot %d of %" PRId64, from,
+                n->slot.v[from].bytes, to, n->slot.v[to].bytes);
     operand[0] = from;
     operand[1] = to;
     KILN_ASSERT(source == 0 || target == 0 || source == target,
@@ -163,6 +177,8 @@ static int param_on(kiln_placer *p, int slot, int device) {
 /* ---- values ---------------------------------------------------------------------- */
 
 int kiln_placer_bring(kiln_placer *p, int slot, int device) {
+    KILN_ASSERT(device >= 0 && (size_t)device < p->n->device.n,
+                "slot %d is brought to device %d of %zu", slot, device, p->n->device.n);
     const int home = kiln_placer_home(p, slot);
     if (home == device)
         return slot;

@@ -112,6 +112,8 @@ static int larger(int x, int y) { return x > y ? x : y; }
 /* Whoever waited for `of` knows of it and all before it in its queue, and of what that
  * queue knew: of this one too, if `of` was told wherever this one was? */
 static bool covers(const waits *w, int of, int at) {
+    KILN_ASSERT((size_t)of < w->visit.n && (size_t)at < w->visit.n,
+                "visits %d and %d of %zu", of, at, w->visit.n);
     const visit *v = &w->visit.v[of], *u = &w->visit.v[at];
     const int known = v->queue == u->queue ? of : v->known[u->queue];
     return known >= at && is_around(v->way, u->way);
@@ -203,6 +205,8 @@ static void walk_way(waits *w, int number, bool is_other, int begin, int end) {
 /* Behind it a queue knows what it knows either way. */
 static void walk_if(waits *w, int at) {
     const int other = w->n->step.v[at].partner, end = w->n->step.v[other].partner;
+    KILN_ASSERT(at < other && other < end,
+                "the if at step %d goes on at %d and ends at %d", at, other, end);
     const int number = ++w->n_ifs;
     int before[KILN_NET_MAX_DEVICES][KILN_NET_MAX_DEVICES];
     int after[KILN_NET_MAX_DEVICES][KILN_NET_MAX_DEVICES];

@@ -2,6 +2,11 @@
 #include "compiler/schedule/schedule_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+/* Of one loop's name: who splits and fuses again and again doubles it each time, and
+ * with it, by the tails, the iterations. */
+enum { MAX_NAME = 2048 };
 
 kiln_status kiln_check_leaf(const kiln_stage *st, const kiln_iter *x, const char *what,
                             size_t *position, kiln_err *err) {
@@ -126,6 +131,11 @@ kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
             err, KILN_ERR_ARG,
             "fuse: '%s' and '%s' of stage '%s' are a spatial and a reduction loop",
             outer->name, inner->name, st->te->name);
+    if (strlen(outer->name) + strlen(inner->name) > MAX_NAME)
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         "fuse: loops of stage '%s' are split and fused so often that "
+                         "their names have more than %d bytes together",
+                         st->te->name, MAX_NAME);
     kiln_iter *f =
         kiln_iter_make(st, kiln_format(a, "%s.%s.fused", outer->name, inner->name),
                        outer->kind, outer->extent * inner->extent);

@@ -102,6 +102,8 @@ kiln_status kiln_compute_root(kiln_stage *st, kiln_err *err) {
 }
 
 kiln_status kiln_set_scope(kiln_stage *st, kiln_scope scope, kiln_err *err) {
+    KILN_ASSERT(scope != KILN_SCOPE_DEVICE,
+                "stage '%s' in device memory, which only hosts name", st->te->name);
     if (scope != KILN_SCOPE_GLOBAL)
         KILN_TRY(check_not_output(st, "set_scope", err));
     st->scope = scope;
@@ -151,12 +153,16 @@ static kiln_te *begin_like(kiln_arena *a, const kiln_te *te, const char *name) {
     return kiln_te_begin(a, name, te->rank, dim);
 }
 
-static const char *const scope_word[] = {"global", "local", "register", "shared"};
-
-static const char *copy_name(kiln_arena *a, const kiln_te *te, kiln_scope scope) {
-    return scope <= KILN_SCOPE_SHARED
-               ? kiln_format(a, "%s.%s", te->name, scope_word[scope])
-               : kiln_format(a, "%s.scope%d", te->name, (int)scope);
+/* "c.local", or "c.local.2" and so on where it is copied again. */
+static const char *copy_name(kiln_schedule *s, const kiln_te *te, kiln_scope scope) {
+    kiln_arena *a = s->arena;
+    const char *name = kiln_scope_name(scope) != NULL
+                           ? kiln_format(a, "%s.%s", te->name, kiln_scope_name(scope))
+                           : kiln_format(a, "%s.scope%d", te->name, (int)scope);
+    const char *first = name;
+    for (int i = 2; kiln_schedule_find(s, name) != NULL; i++)
+        name = kiln_format(a, "%s.%d", first, i);
+    return name;
 }
 
 kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scope,
@@ -169,7 +175,7 @@ kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scop
             return kiln_fail(err, KILN_ERR_ARG,
                              "cache_read: stage '%s' does not read '%s'",
                              readers[i]->te->name, te->name);
-    kiln_te *copy = begin_like(a, te, copy_name(a, te, scope));
+    kiln_te *copy = begin_like(a, te, copy_name(s, te, scope));
     KILN_TRY(copy_body(a, copy, te, err));
     for (size_t i = 0; i < s->stage.n; i++) {
         kiln_stage *st = s->stage.v[i];
@@ -215,7 +221,7 @@ kiln_status kiln_cache_write(kiln_stage *st, kiln_scope scope, kiln_stage **out,
      * axes and copies. */
     kiln_te *inner = kiln_new(a, kiln_te);
     *inner = *st->te;
-    inner->name = copy_name(a, st->te, scope);
+    inner->name = copy_name(s, st->te, scope);
     kiln_te *outer = begin_like(a, st->te, st->te->name);
     KILN_TRY(copy_body(a, outer, inner, err));
     outer->tag = "copy";

@@ -11,12 +11,10 @@ static void put_name(kiln_buf *out, const char *name) {
 }
 
 static void put_scope(kiln_buf *out, kiln_scope scope) {
-    static const char *const word[] = {"global", "local", "register", "shared"};
-    const size_t i = (size_t)scope;
-    if (i < sizeof word / sizeof word[0])
-        kiln_buf_printf(out, ", %s", word[i]);
+    if (kiln_scope_name(scope) != NULL)
+        kiln_buf_printf(out, ", %s", kiln_scope_name(scope));
     else
-        kiln_buf_printf(out, ", scope%zu", i);
+        kiln_buf_printf(out, ", scope%d", (int)scope);
 }
 
 static void put_place(kiln_buf *out, const kiln_stage *st) {

@@ -65,6 +65,13 @@ static kiln_status make_axes(factoring *f, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "rfactor: stage '%s' would have more than %d axes",
                          st->te->name, KILN_MAX_AXES);
+    size_t n_reduce = 0;
+    for (size_t i = 0; i < st->leaf.n; i++)
+        n_reduce += st->leaf.v[i]->kind == KILN_ITER_REDUCE;
+    if (n_reduce > KILN_MAX_AXES)
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         "rfactor: stage '%s' has more than %d reduction loops",
+                         st->te->name, KILN_MAX_AXES);
     dim[f->at] = f->x->extent;
     for (int i = 0; i < st->te->rank; i++)
         dim[place_of(f, i)] = kiln_te_dim(st->te, i);

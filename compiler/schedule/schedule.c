@@ -112,6 +112,21 @@ kiln_stage *kiln_schedule_find(kiln_schedule *s, const char *name) {
     return NULL;
 }
 
+kiln_target_kind kiln_schedule_target(const kiln_schedule *s) {
+    kiln_target_kind kind = KILN_TARGET_CPU;
+    for (size_t i = 0; i < s->stage.n; i++) {
+        const kiln_stage *st = s->stage.v[i];
+        if (st->scope >= KILN_SCOPE_TARGET)
+            return KILN_TARGET_ACCELERATOR;
+        if (st->scope == KILN_SCOPE_SHARED)
+            kind = KILN_TARGET_GPU;
+        for (size_t k = 0; k < st->leaf.n; k++)
+            if (st->leaf.v[k]->loop == KILN_LOOP_THREAD)
+                kind = KILN_TARGET_GPU;
+    }
+    return kind;
+}
+
 kiln_iter *kiln_stage_axis(kiln_stage *st, int i) {
     KILN_ASSERT(i >= 0 && i < st->te->rank, "stage '%s' has no axis %d", st->te->name,
                 i);

@@ -112,8 +112,8 @@ kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
                           int64_t offset, kiln_err *err);
 
 /* The loops from x inwards are one call of a tensor intrinsic with `lanes` lanes: they
- * must be its axes and then its reduction axes, whole and undivided, around a sum of
- * what it declares. They can't be changed any more. Addresses are checked by the loop
+ * must be its axes and then its reduction axes, whole and undivided, around the
+ * reduction that it declares (sum, prod, max, min). They can't be changed any more. Addresses are checked by the loop
  * pass `tensorize`. */
 kiln_status kiln_tensorize(kiln_stage *st, kiln_iter *x,
                            const kiln_tensor_intrin *intrin, int lanes, kiln_err *err);
@@ -146,6 +146,17 @@ kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_er
  * which vectors of partial sums lie in one piece. */
 kiln_status kiln_rfactor_axis(kiln_stage *st, kiln_iter *x, int axis, kiln_stage **out,
                               kiln_err *err);
+
+/* What its loops are for: a grid of threads (bound loops, memory that threads share) is a
+ * GPU's, memory that a target declares an accelerator's; CPUs take the rest. */
+kiln_target_kind kiln_schedule_target(const kiln_schedule *s);
+
+/* Primitives out of text, one a line, done in order (docs/schedule-text.md). The text is
+ * untrusted; KILN_ERR_PARSE, KILN_ERR_LIMIT, and KILN_ERR_ARG of a name that there is
+ * none of or of what a primitive refuses say file:line:column. `file` names it; NULL:
+ * "text". After a failure what stands before it is done: let go of the schedule. */
+kiln_status kiln_schedule_read(kiln_schedule *s, kiln_str text, const char *file,
+                               kiln_err *err);
 
 /* For people: one line a stage (where it is computed, in which memory), one for its
  * loops, outermost first. Extents are those of the whole stage: of what is attached,

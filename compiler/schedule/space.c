@@ -73,59 +73,6 @@ int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
         s, (kiln_knob){.name = name, .doc = doc, .n = n, .n_parts = 1, .word = copy});
 }
 
-/* ---- splits ---------------------------------------------------------------------- */
-
-typedef struct splits {
-    int64_t extent, max;
-    int n_inner;
-    bool any;
-    int64_t part[KILN_KNOB_MAX_PARTS];
-    int64_t *out; /* NULL: only count */
-    int n;        /* found so far; stops past INT16_MAX */
-} splits;
-
-/* Factors of part `at` and behind; the product of those before it is `product`. */
-static void enumerate(splits *e, int at, int64_t product) {
-    if (e->n > INT16_MAX)
-        return;
-    if (at == e->n_inner) {
-        if (e->out != NULL)
-            memcpy(e->out + (size_t)e->n * (size_t)e->n_inner, e->part,
-                   (size_t)e->n_inner * sizeof *e->part);
-        e->n++;
-        return;
-    }
-    const int64_t room = e->extent / product;
-    const int64_t last = e->max < room ? e->max : room;
-    for (int64_t f = 1; f <= last && e->n <= INT16_MAX; f++) {
-        if (!e->any && room % f != 0)
-            continue;
-        e->part[at] = f;
-        enumerate(e, at + 1, product * f);
-    }
-}
-
-int kiln_space_add_split(kiln_space *s, const char *name, const char *doc,
-                         int64_t extent, int n_inner, int64_t max, bool any) {
-    KILN_ASSERT(extent >= 1 && max >= 1 && n_inner >= 1 &&
-                    n_inner <= KILN_KNOB_MAX_PARTS,
-                "split '%s' of %" PRId64 " into %d inner parts of at most %" PRId64,
-                name, extent, n_inner, max);
-    splits e = {.extent = extent, .max = max, .n_inner = n_inner, .any = any};
-    enumerate(&e, 0, 1);
-    while (e.n > INT16_MAX) {
-        e.max /= 2;
-        e.n = 0;
-        enumerate(&e, 0, 1);
-    }
-    e.out = kiln_array(s->arena, int64_t, (size_t)e.n * (size_t)n_inner);
-    e.n = 0;
-    enumerate(&e, 0, 1);
-    return add(
-        s, (kiln_knob){
-               .name = name, .doc = doc, .n = e.n, .n_parts = n_inner, .value = e.out});
-}
-
 /* ---- points ---------------------------------------------------------------------- */
 
 kiln_config kiln_config_at(const kiln_space *s, uint64_t index) {

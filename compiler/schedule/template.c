@@ -106,6 +106,11 @@ kiln_status kiln_template_apply(kiln_arena *a, const kiln_template *t,
     KILN_ASSERT(made.schedule != NULL &&
                     made.te.n_args == made.te.n_inputs + w->graph->outputs.n,
                 "template '%s' made no schedule of all outputs", t->name);
+    if (kiln_schedule_target(made.schedule) != t->target)
+        return kiln_fail(err, KILN_ERR_BUG,
+                         "template '%s' is for %ss, its schedule is one for %ss",
+                         t->name, kiln_target_kind_name(t->target),
+                         kiln_target_kind_name(kiln_schedule_target(made.schedule)));
     for (size_t i = 0; i < made.te.n_args; i++) {
         const kiln_status st = check_argument(w, &made.te, i, err);
         if (st != KILN_OK) {

@@ -88,13 +88,6 @@ int kiln_space_add_parts(kiln_space *s, const char *name, const char *doc,
 /* n options of n_parts integers each. */
 int kiln_space_add_tuples(kiln_space *s, const char *name, const char *doc,
                           const int64_t *value, int n, int n_parts);
-/* All ways to write `extent` as a product of n_inner + 1 factors, of which the
- * outermost follows from the others and is not stored: the knob has n_inner parts, each
- * at most `max`, in ascending order. With `any`, factors that do not divide too:
- * products up to `extent`. Where that would be too many options, `max` is halved until
- * it is not. */
-int kiln_space_add_split(kiln_space *s, const char *name, const char *doc,
-                         int64_t extent, int n_inner, int64_t max, bool any);
 
 kiln_config kiln_config_at(const kiln_space *s, uint64_t index);
 uint64_t kiln_config_index(const kiln_space *s, const kiln_config *c);

@@ -48,11 +48,17 @@ static kiln_status check_body(const kiln_stage *st, const kiln_te *declared,
                               const kiln_tensor_intrin *intrin, kiln_err *err) {
     const kiln_te *te = st->te;
     const kiln_expr *operand[KILN_MAX_TE_OUTS] = {NULL};
-    const bool is_sum = te->kind == KILN_TE_COMPUTE && te->n_out == 1 &&
-                        te->body[0]->kind == KILN_EXPR_REDUCE &&
-                        te->body[0]->u.reduce->cond == NULL &&
-                        strcmp(te->body[0]->u.reduce->reducer->name, "sum") == 0;
-    if (is_sum && te->dtype[0] == declared->dtype[0] &&
+    const int combine = kiln_tensor_combine(declared);
+    if (combine < 0)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "tensorize: '%s' declares a reduction by '%s'; sum, prod, max "
+                         "and min can be intrinsics",
+                         intrin->name,
+                         declared->body[0]->kind == KILN_EXPR_REDUCE
+                             ? declared->body[0]->u.reduce->reducer->name
+                             : "nothing");
+    if (kiln_tensor_combine(te) == combine && te->body[0]->u.reduce->cond == NULL &&
+        te->dtype[0] == declared->dtype[0] &&
         kiln_tensor_match(declared, kiln_tensor_source(declared),
                           te->body[0]->u.reduce->source[0], operand))
         return KILN_OK;

@@ -29,6 +29,15 @@ const kiln_memory *kiln_memory_of(const kiln_memory *list, int scope) {
     return NULL;
 }
 
+const char *kiln_target_kind_name(kiln_target_kind kind) {
+    static const char *const name[] = {[KILN_TARGET_CPU] = "CPU",
+                                       [KILN_TARGET_GPU] = "GPU",
+                                       [KILN_TARGET_ACCELERATOR] = "accelerator"};
+    KILN_ASSERT((size_t)kind < sizeof name / sizeof name[0], "no kind of target is %d",
+                (int)kind);
+    return name[kind];
+}
+
 const char *kiln_arch_name(kiln_arch arch) { return kiln_arch_of(arch)->name; }
 
 bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out) {

@@ -121,6 +121,7 @@ typedef enum kiln_target_kind {
     KILN_TARGET_GPU,
     KILN_TARGET_ACCELERATOR
 } kiln_target_kind;
+const char *kiln_target_kind_name(kiln_target_kind kind); /* "CPU", "accelerator" */
 
 /* A memory that a kernel may have buffers in. */
 typedef struct kiln_memory {

@@ -1,6 +1,35 @@
 /* Buffers, and loads from them. */
 #include "compiler/tensor/tensor.h"
 
+static const char *const scope_word[] = {
+    [KILN_SCOPE_GLOBAL] = "global",     [KILN_SCOPE_LOCAL] = "local",
+    [KILN_SCOPE_REGISTER] = "register", [KILN_SCOPE_SHARED] = "shared",
+    [KILN_SCOPE_DEVICE] = "device",
+};
+enum { N_SCOPE_WORDS = sizeof scope_word / sizeof scope_word[0], MAX_SCOPE = 255 };
+_Static_assert(KILN_SCOPE_DEVICE + 1 == N_SCOPE_WORDS, "a word for each scope");
+
+const char *kiln_scope_name(kiln_scope scope) {
+    KILN_ASSERT((int)scope < N_SCOPE_WORDS || scope >= KILN_SCOPE_TARGET,
+                "scope %d is neither kiln's nor a target's", (int)scope);
+    return scope < KILN_SCOPE_TARGET ? scope_word[scope] : NULL;
+}
+
+bool kiln_scope_find(kiln_str word, kiln_scope *out) {
+    kiln_str rest = word;
+    uint64_t number;
+    for (int i = 0; i < N_SCOPE_WORDS; i++)
+        if (kiln_str_is(word, scope_word[i])) {
+            *out = (kiln_scope)i;
+            return true;
+        }
+    if (!kiln_text_skip(&rest, "scope") || !kiln_text_u64(&rest, &number) ||
+        rest.n > 0 || number < KILN_SCOPE_TARGET || number > MAX_SCOPE)
+        return false;
+    *out = (kiln_scope)number;
+    return true;
+}
+
 kiln_buffer *kiln_buffer_new(kiln_arena *a, const char *name, kiln_dtype dtype,
                              int rank, const int64_t *dim, kiln_scope scope) {
     KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_AXES, "buffer '%s' has rank %d", name,

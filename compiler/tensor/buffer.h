@@ -16,8 +16,15 @@ typedef enum kiln_scope {
     KILN_SCOPE_REGISTER, /* a tile that must become SSA vector values: constant indexes
                             once unrolled */
     KILN_SCOPE_SHARED,   /* one block of threads (GPU) */
+    KILN_SCOPE_DEVICE, /* a device's: the host allocates it, copies there and back, and
+                            gives it to launches, which know it as global memory */
     KILN_SCOPE_TARGET = 16,
 } kiln_scope;
+
+/* The word that texts have for it; NULL: a target's own, `scope16` and so on. */
+const char *kiln_scope_name(kiln_scope scope);
+/* Of such a word, or of scope16 to scope255; false, with *out unmoved: of no other. */
+bool kiln_scope_find(kiln_str word, kiln_scope *out);
 
 typedef struct kiln_dim_align { /* storage_align: stride of axis = offset (mod factor),
                                    in elements */

@@ -27,7 +27,8 @@ typedef struct explain {
     kiln_op_work work;
     kiln_kernel kernel;
     kiln_hot_loops loops;
-    kiln_bench_row row; /* what became of it, where it was tried */
+    kiln_bench_row row;         /* what became of it, where it was tried */
+    const kiln_own_kernel *own; /* NULL: a template made it */
 } explain;
 
 static bool needs(unsigned stages, kiln_explain_stage s) {
@@ -130,6 +131,10 @@ static void put_loop(const kiln_asm_loop *l, kiln_buf *out) {
 /* Every loop as hot as the hottest: partitioned loops have several such bodies. */
 static void put_assembly(const explain *e, kiln_buf *out) {
     const kiln_hot_loops *h = &e->loops;
+    if (e->own != NULL && e->own->refusal != NULL) {
+        kiln_buf_printf(out, "# none: %s\n", e->own->refusal);
+        return;
+    }
     kiln_buf_printf(out, "# %zu innermost loops\n", h->n);
     if (h->hot == NULL)
         kiln_buf_printf(out, "%.*s", KILN_STR_ARG(e->kernel.text.assembly));
@@ -210,6 +215,17 @@ static void put_spread(const explain *e, kiln_buf *out) {
                     four.work / four.longest);
 }
 
+static void put_choice(const kiln_kernel *k, kiln_buf *out) {
+    kiln_buf_printf(out, "configuration (%s): ", kiln_origin_name(k->choice.origin));
+    kiln_config_json(out, k->choice.tmpl, &k->choice.space, &k->choice.config);
+    kiln_buf_printf(out,
+                    "\nkernel: %zu bytes of object, %zu of workspace, %zu of scratch; "
+                    "lowered in %.2f ms, compiled in %.1f ms\n",
+                    k->object.bytes.n, k->object.workspace_bytes,
+                    k->object.scratch_bytes, (double)k->lower_ns * 1e-6,
+                    (double)k->codegen_ns * 1e-6);
+}
+
 static void put_summary(const explain *e, kiln_buf *out) {
     const kiln_kernel *k = &e->kernel;
     const kiln_cost *c = &e->work.cost;
@@ -222,14 +238,10 @@ static void put_summary(const explain *e, kiln_buf *out) {
     kiln_buf_printf(
         out, "work: %" PRId64 " flops, %" PRId64 " bytes, %.1f flops for each byte\n",
         c->flops, c->bytes, (double)c->flops / (double)c->bytes);
-    kiln_buf_printf(out, "configuration (%s): ", kiln_origin_name(k->choice.origin));
-    kiln_config_json(out, k->choice.tmpl, &k->choice.space, &k->choice.config);
-    kiln_buf_printf(out,
-                    "\nkernel: %zu bytes of object, %zu of workspace, %zu of scratch; "
-                    "lowered in %.2f ms, compiled in %.1f ms\n",
-                    k->object.bytes.n, k->object.workspace_bytes,
-                    k->object.scratch_bytes, (double)k->lower_ns * 1e-6,
-                    (double)k->codegen_ns * 1e-6);
+    if (e->own != NULL)
+        kiln_own_summary_put(e->own, k, e->profile, out);
+    else
+        put_choice(k, out);
     put_spread(e, out);
     if (e->loops.hot != NULL) {
         kiln_buf_puts(out, "hottest loop: ");
@@ -240,13 +252,18 @@ static void put_summary(const explain *e, kiln_buf *out) {
         kiln_buf_printf(out, "spills in all loops that multiply and add: %d\n",
                         e->loops.spills);
     }
-    put_time(e, out);
+    if (e->own == NULL)
+        put_time(e, out);
 }
 
 /* ---- JSON of what programs read -------------------------------------------------- */
 
 /* Its code is the one that the texts show. */
 static void put_summary_json(const explain *e, kiln_json_writer *w) {
+    if (e->own != NULL) {
+        kiln_own_summary_json(e->own, &e->kernel, e->profile, w);
+        return;
+    }
     kiln_bench_row row = e->row;
     kiln_bench_row_fill(&row, &e->kernel, &e->loops, e->profile);
     kiln_bench_row_put(w, &row, 1);
@@ -324,17 +341,39 @@ static kiln_status measure(explain *e, const kiln_workers *workers, kiln_err *er
     return KILN_OK;
 }
 
+static kiln_status make_chosen(explain *e, const kiln_choose_options *choose,
+                               kiln_err *err) {
+    kiln_choice choice;
+    KILN_TRY(kiln_choose(e->arena, &e->work, e->profile, choose, &choice, err));
+    return kiln_kernel_make(e->arena, &e->work, &choice, e->profile, &e->kernel, err);
+}
+
+static kiln_status make_own(explain *e, const kiln_own_schedule *own, unsigned stages,
+                            kiln_own_kernel *written, kiln_err *err) {
+    if (needs(stages, KILN_EXPLAIN_KNOBS))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a schedule of one's own has no knobs; leave --schedule out, "
+                         "or ask for other stages");
+    e->own = written;
+    return kiln_own_kernel_make(e->arena, &e->work, own, e->profile, written,
+                                &e->kernel, err);
+}
+
 kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
-                         const kiln_choose_options *choose, const kiln_workers *workers,
+                         const kiln_choose_options *choose,
+                         const kiln_own_schedule *own, const kiln_workers *workers,
                          unsigned stages, kiln_buf *text, kiln_json_writer *json,
                          bool *is_wrong, kiln_err *err) {
     explain e = {.arena = a, .profile = p};
-    kiln_choice choice;
+    kiln_own_kernel written;
     KILN_TRY(kiln_op_work_make(a, line, &e.work, err));
-    KILN_TRY(kiln_choose(a, &e.work, p, choose, &choice, err));
-    KILN_TRY(kiln_kernel_make(a, &e.work, &choice, p, &e.kernel, err));
-    KILN_TRY(kiln_kernel_loops(a, &e.kernel, p, &e.loops, err));
-    if (needs(stages, KILN_EXPLAIN_SUMMARY))
+    if (own == NULL)
+        KILN_TRY(make_chosen(&e, choose, err));
+    else
+        KILN_TRY(make_own(&e, own, stages, &written, err));
+    if (e.kernel.text.assembly.n > 0)
+        KILN_TRY(kiln_kernel_loops(a, &e.kernel, p, &e.loops, err));
+    if (needs(stages, KILN_EXPLAIN_SUMMARY) && own == NULL)
         KILN_TRY(measure(&e, workers, err));
     const bool is_alone = (stages & (stages - 1)) == 0;
     for (int s = 0; s < KILN_N_EXPLAIN_STAGES; s++) {

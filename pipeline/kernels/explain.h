@@ -18,13 +18,22 @@ typedef enum kiln_explain_stage {
     KILN_N_EXPLAIN_STAGES
 } kiln_explain_stage;
 const char *kiln_explain_stage_name(kiln_explain_stage s);
+/* A schedule that somebody wrote (docs/schedule-text.md), in place of a template's. */
+typedef struct kiln_own_schedule {
+    const char *file; /* for messages */
+    kiln_str text;    /* untrusted */
+} kiln_own_schedule;
+
 /* Appends the texts of the stages asked for (bits 1 << stage) to `text`, and each as a
  * member of the object that `json` is in: the summary as an object like a row of
  * kiln_bench_json, the knobs as a list, the others as texts. The summary has workers
  * prove and time the kernel, where this machine can run it; *is_wrong: its output was,
- * or the kernel crashed, hung, or wrote where it must not. */
+ * or the kernel crashed, hung, or wrote where it must not. With `own` (NULL: a template's
+ * schedule) nothing is chosen and nothing runs: the summary says what the machine model
+ * and the code generator make of it, and there are no knobs (KILN_ERR_ARG). */
 kiln_status kiln_explain(kiln_arena *a, const kiln_op_line *line, const kiln_profile *p,
-                         const kiln_choose_options *choose, const kiln_workers *workers,
+                         const kiln_choose_options *choose,
+                         const kiln_own_schedule *own, const kiln_workers *workers,
                          unsigned stages, kiln_buf *text, kiln_json_writer *json,
                          bool *is_wrong, kiln_err *err);
 

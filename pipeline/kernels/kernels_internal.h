@@ -2,6 +2,7 @@
 #ifndef KILN_PIPELINE_KERNELS_INTERNAL_H
 #define KILN_PIPELINE_KERNELS_INTERNAL_H
 
+#include "compiler/schedule/cycles.h"
 #include "pipeline/kernels/compare.h"
 #include "pipeline/kernels/explain.h"
 #include "pipeline/kernels/kernels.h"
@@ -9,6 +10,23 @@
 
 /* Cuts the next word off; false where there is none. */
 bool kiln_op_word(kiln_str *rest, kiln_str *word);
+
+/* ---- schedules that somebody wrote (own_schedule.c) ------------------------------ */
+
+typedef struct kiln_own_kernel {
+    const kiln_own_schedule *text;
+    kiln_target_kind target; /* that its loops are for */
+    kiln_cycles cycles;      /* of one core, where that is the profile's kind */
+    const char *refusal;     /* why there is no code; NULL: there is */
+} kiln_own_kernel;
+/* Fills work, scheduled and program of *k, and its code where there is no refusal. */
+kiln_status kiln_own_kernel_make(kiln_arena *a, const kiln_op_work *w,
+                                 const kiln_own_schedule *text, const kiln_profile *p,
+                                 kiln_own_kernel *own, kiln_kernel *k, kiln_err *err);
+void kiln_own_summary_put(const kiln_own_kernel *own, const kiln_kernel *k,
+                          const kiln_profile *p, kiln_buf *out);
+void kiln_own_summary_json(const kiln_own_kernel *own, const kiln_kernel *k,
+                           const kiln_profile *p, kiln_json_writer *w);
 
 /* ---- measured by other processes (trial.c) --------------------------------------- */
 

@@ -396,19 +396,6 @@ bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out) 
     return has;
 }
 
-size_t kiln_measure_drop_queued(kiln_measure *m) {
-    pthread_mutex_lock(&m->lock);
-    const size_t n = m->queued.n;
-    while (m->queued.n > 0) {
-        kiln_job *j = &m->job[kiln_queue_pop(&m->queued)];
-        kiln_arena_fini(&j->arena);
-        j->state = KILN_JOB_FREE;
-        m->n_pending--;
-    }
-    pthread_mutex_unlock(&m->lock);
-    return n;
-}
-
 /* ---- what is lethal -------------------------------------------------------------- */
 
 static const char *lethal_key(kiln_arena *a, int work, const char *tmpl,

@@ -140,8 +140,6 @@ size_t kiln_measure_pending(kiln_measure *m);
  * that need every CPU are timed while the caller waits here, until it gets one: it may
  * think as hard as it likes in between. After a false it should come back soon. */
 bool kiln_measure_poll(kiln_measure *m, int64_t timeout_ms, kiln_measured *out);
-/* Drops what was not begun: it never comes back from poll. Returns how many. */
-size_t kiln_measure_drop_queued(kiln_measure *m);
 
 /* ---- turns: slices of a candidate between what others do -------------------------- */
 

@@ -21,9 +21,11 @@ static kiln_iter *any_leaf(draw *d, kiln_stage *st) {
 static kiln_status do_split(draw *d, kiln_stage *st, kiln_iter *x) {
     kiln_iter *o, *i;
     const int64_t factor = kiln_rng_range(d->rng, 1, 9);
-    kiln_buf_printf(d->log, "split %s %s %d\n", st->te->name, x->name, (int)factor);
-    return pick(d, 4) == 0 ? kiln_split_parts(st, x, factor, &o, &i, &d->err)
-                           : kiln_split(st, x, factor, &o, &i, &d->err);
+    const bool in_parts = pick(d, 4) == 0;
+    kiln_buf_printf(d->log, "%s %s %s %d\n", in_parts ? "split_parts" : "split",
+                    st->te->name, x->name, (int)factor);
+    return in_parts ? kiln_split_parts(st, x, factor, &o, &i, &d->err)
+                    : kiln_split(st, x, factor, &o, &i, &d->err);
 }
 
 static kiln_status do_fuse(draw *d, kiln_stage *st, kiln_iter *x) {
@@ -46,8 +48,14 @@ static kiln_status do_reorder(draw *d, kiln_stage *st, kiln_iter *x) {
 }
 
 static kiln_status do_annotate(draw *d, kiln_stage *st, kiln_iter *x) {
-    kiln_buf_printf(d->log, "annotate %s %s\n", st->te->name, x->name);
-    switch (pick(d, 5)) {
+    static const char *const word[] = {"vectorize", "unroll", "parallel", "bind",
+                                       "vthread"};
+    size_t kind = pick(d, 5);
+    if (kind == 3 && d->for_cpu)
+        kind = 2;
+    kiln_buf_printf(d->log, "%s %s %s%s\n", word[kind], st->te->name, x->name,
+                    kind == 3 ? " threadIdx.x" : "");
+    switch (kind) {
     case 0:
         return kiln_vectorize(st, x, &d->err);
     case 1:
@@ -55,8 +63,7 @@ static kiln_status do_annotate(draw *d, kiln_stage *st, kiln_iter *x) {
     case 2:
         return kiln_parallel(st, x, &d->err);
     case 3:
-        return d->for_cpu ? kiln_parallel(st, x, &d->err)
-                          : kiln_bind(st, x, "threadIdx.x", &d->err);
+        return kiln_bind(st, x, "threadIdx.x", &d->err);
     default:
         return kiln_vthread(st, x, &d->err);
     }
@@ -87,19 +94,18 @@ static kiln_status do_cache(draw *d, kiln_stage *st, kiln_iter *x) {
     if (d->s->stage.n > 7)
         return KILN_ERR_ARG;
     if (pick(d, 2) == 0) {
-        kiln_buf_printf(d->log, "cache_write %s\n", st->te->name);
+        kiln_buf_printf(d->log, "cache_write %s local\n", st->te->name);
         return kiln_cache_write(st, KILN_SCOPE_LOCAL, &made, &d->err);
     }
     if (pick(d, 2) == 0 && x != NULL) {
         const int axis = (int)pick(d, (size_t)st->te->rank + 1);
-        kiln_buf_printf(d->log, "rfactor %s %s as axis %d\n", st->te->name, x->name,
-                        axis);
+        kiln_buf_printf(d->log, "rfactor %s %s %d\n", st->te->name, x->name, axis);
         return kiln_rfactor_axis(st, x, axis, &made, &d->err);
     }
     if (st->te->n_in == 0)
         return KILN_ERR_ARG;
     const kiln_te *read = st->te->in[pick(d, (size_t)st->te->n_in)];
-    kiln_buf_printf(d->log, "cache_read %s by %s\n", read->name, st->te->name);
+    kiln_buf_printf(d->log, "cache_read %s local %s\n", read->name, st->te->name);
     return kiln_cache_read(d->s, read, KILN_SCOPE_LOCAL, &st, 1, &made, &d->err);
 }
 
@@ -107,8 +113,10 @@ static kiln_status do_memory(draw *d, kiln_stage *st, kiln_iter *x) {
     (void)x;
     if (st->te->rank > 0 && (pick(d, 2) == 0 || d->for_cpu)) {
         const int axis = (int)pick(d, (size_t)st->te->rank);
-        kiln_buf_printf(d->log, "storage_align %s %d\n", st->te->name, axis);
-        return kiln_storage_align(st, axis, 8, (int32_t)pick(d, 8), &d->err);
+        const int offset = (int)pick(d, 8);
+        kiln_buf_printf(d->log, "storage_align %s %d 8 %d\n", st->te->name, axis,
+                        offset);
+        return kiln_storage_align(st, axis, 8, offset, &d->err);
     }
     /* Outside all loops there is nothing to be ahead of: lowering refuses it. */
     if (d->for_cpu || st->attach != KILN_ATTACH_AT)

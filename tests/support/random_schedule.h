@@ -9,7 +9,8 @@ typedef struct random_schedule_stats {
     int applied, refused;
 } random_schedule_stats;
 
-/* Draws up to `n` primitives. `log` receives one line for each that was taken. */
+/* Draws up to `n` primitives. `log` receives one line for each that was
+ * taken, as kiln_schedule_read takes it. */
 kiln_schedule *random_schedule(kiln_arena *a, kiln_rng *rng, const kiln_te *const *out,
                                size_t n_out, int n, kiln_buf *log,
                                random_schedule_stats *stats);

@@ -253,8 +253,10 @@ void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
         break;
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
-        KILN_ASSERT(false, "kiln_backend_check refuses barriers, calls and launches");
+        KILN_ASSERT(false,
+                    "kiln_backend_check refuses barriers, calls, launches and copies");
         break;
     }
 }

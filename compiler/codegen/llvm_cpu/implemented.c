@@ -21,7 +21,8 @@ const kiln_backend kiln_cg_backend = {
              ("there is no instruction for it here; use an intrinsic that becomes "
               "operations of vectors"),
          [KILN_STMT_LAUNCH] =
-             "a CPU launches nothing; make the loops parallel before they are split"},
+             "a CPU launches nothing; make the loops parallel before they are split",
+         [KILN_STMT_COPY] = "a CPU has no device to copy to; leave it out"},
     .loop = {[KILN_LOOP_SERIAL] = KILN_DOES,
              [KILN_LOOP_PARALLEL] = KILN_DOES,
              [KILN_LOOP_VECTORIZED] = KILN_DOES,
@@ -35,6 +36,9 @@ const kiln_backend kiln_cg_backend = {
               [KILN_SCOPE_SHARED] = ("a CPU has no memory of a block of threads; use "
                                      "local memory, or global memory where threads "
                                      "share it"),
+              [KILN_SCOPE_DEVICE] =
+                  ("a CPU is its own device; use global memory, which "
+                   "it reads and writes itself"),
               [KILN_N_SCOPES - 1] =
                   ("a CPU has no memory but its own; use global, local "
                    "or register")},

@@ -64,13 +64,11 @@ static kiln_status check_no_pads(kiln_onnx_cx *cx, const kiln_spatial *s) {
 kiln_status kiln_onnx_read_spatial(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                    const kiln_value *x, const int64_t *kernel,
                                    kiln_spatial *s) {
-    *s = (kiln_spatial){.n = x->type.rank - 2};
-    if (s->n < 1)
+    if (x->type.rank < 3)
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,
             "input 'X' must have shape [N, C, spatial...], has rank %d", x->type.rank);
-    for (int i = 0; i < s->n; i++)
-        s->in[i] = x->type.dim[2 + i];
+    kiln_spatial_init(s, x, kernel);
     KILN_TRY(read_kernel(cx, n, kernel, s));
     KILN_TRY(read_list(cx, n, "strides", s->n, 1, 1, s->strides));
     KILN_TRY(read_list(cx, n, "dilations", s->n, 1, 1, s->dilations));

@@ -108,6 +108,7 @@ static const kiln_stmt *flat_stmt(void *user, kiln_arena *a, const kiln_stmt *s)
     case KILN_STMT_EVAL:
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL: /* places are expressions */
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return s;
     }

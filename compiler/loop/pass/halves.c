@@ -244,6 +244,7 @@ static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s)
             s->u.attr.value != NULL ? value_of(h, s->u.attr.value) : NULL,
             s->u.attr.body);
     case KILN_STMT_CALL: /* of the bits */
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return kiln_stmt_map(a, s,
                              &(kiln_stmt_rewrite){.expr = called_with, .user = h});

@@ -6,8 +6,10 @@
  * them, in order, with grids as wide as their loops.
  *
  * The host touches no element: its arguments, as everything that it allocates, are the
- * device's memory (runtime/device.h copies them there and back). What stands outside all
- * thread loops and loads or stores becomes a program for one thread. Where the host would
+ * device's memory. With host_memory the arguments are not: each has a twin in the device's
+ * memory, which it is copied to before all launches, and back from after them where it is
+ * written; an output goes there too, as what no thread writes keeps its value. What stands
+ * outside all thread loops and loads or stores becomes a program for one thread. Where the host would
  * have to read to know what to launch, the program is refused.
  *
  *   for k in 0 .. +3 {                  program p.launch0(x: f32[8], out y: f32[8]; k: i64) {
@@ -171,7 +173,7 @@ static void take_args(splitting *x, uses *u, kiln_program *made,
                               "outline: %s memory '%s' is allocated by the host "
                               "and used by a launch; allocate it inside",
                               b->buffer->scope < KILN_SCOPE_TARGET
-                                  ? kiln_scope_words[b->buffer->scope]
+                                  ? kiln_scope_name(b->buffer->scope)
                                   : "target",
                               b->buffer->name);
             kiln_buffer *as = kiln_new(x->arena, kiln_buffer);
@@ -271,14 +273,75 @@ static const kiln_stmt *host(splitting *x, const kiln_stmt *s) {
                          &(kiln_stmt_rewrite){.stmt = host_part, .user = x});
 }
 
+/* ---- copies ---------------------------------------------------------------------- */
+
+typedef struct twin {
+    const kiln_buffer *host, *device;
+} twin;
+
+typedef struct twins {
+    kiln_arena *arena;
+    KILN_VEC(twin) of;
+} twins;
+
+static const kiln_buffer *twin_of(twins *t, const kiln_buffer *b) {
+    for (size_t i = 0; i < t->of.n; i++)
+        if (t->of.v[i].host == b)
+            return t->of.v[i].device;
+    kiln_buffer *made = kiln_new(t->arena, kiln_buffer);
+    *made = *b;
+    made->arg = -1;
+    made->is_written = false;
+    made->scope = KILN_SCOPE_DEVICE;
+    if (b->arg >= 0)
+        made->name = kiln_format(t->arena, "%s.device", b->name);
+    kiln_vec_push(t->arena, &t->of, ((twin){b, made}));
+    return made;
+}
+
+/* All that the host's expressions load are places that launches are given. */
+static const kiln_expr *twin_expr(void *user, kiln_arena *a, const kiln_expr *e) {
+    return e->kind == KILN_EXPR_LOAD
+               ? kiln_x_load(a, twin_of(user, e->u.load.buffer), e->arg, e->n_arg, NULL)
+               : e;
+}
+
+static const kiln_stmt *twin_stmt(void *user, kiln_arena *a, const kiln_stmt *s) {
+    return s->kind == KILN_STMT_ALLOC
+               ? kiln_s_alloc(a, twin_of(user, s->u.alloc.buffer), s->u.alloc.body)
+               : s;
+}
+
+static const kiln_stmt *copied(kiln_arena *a, const kiln_buffer *to,
+                               const kiln_buffer *from) {
+    const int64_t n = kiln_buffer_elems(from);
+    return n > 0 ? kiln_s_copy(a, whole(a, to), whole(a, from), n) : kiln_s_nothing(a);
+}
+
+static const kiln_stmt *with_copies(kiln_arena *a, const kiln_stmt *body) {
+    twins t = {.arena = a};
+    body = kiln_stmt_rewritten(
+        a, body,
+        &(kiln_stmt_rewrite){.stmt = twin_stmt, .expr = twin_expr, .user = &t});
+    for (size_t i = 0; i < t.of.n; i++) {
+        const twin *x = &t.of.v[i];
+        if (x->host->arg < 0)
+            continue;
+        const kiln_stmt *part[] = {copied(a, x->device, x->host), body,
+                                   x->host->is_written ? copied(a, x->host, x->device)
+                                                       : kiln_s_nothing(a)};
+        body = kiln_s_alloc(a, x->device, kiln_s_seq(a, part, 3));
+    }
+    return body;
+}
+
 static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
     splitting x = {.p = p, .arena = p->arena, .err = err};
-    (void)o;
     if (!has_threads(p->body))
         return KILN_OK;
     const kiln_stmt *body = host(&x, p->body);
     if (x.status == KILN_OK)
-        p->body = body;
+        p->body = o != NULL && o->host_memory ? with_copies(p->arena, body) : body;
     return x.status;
 }
 

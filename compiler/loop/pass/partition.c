@@ -179,6 +179,7 @@ static void collect(collector *c, const kiln_stmt *s) {
     case KILN_STMT_ATTR:
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         break;
     }

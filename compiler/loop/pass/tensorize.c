@@ -65,25 +65,60 @@ static int64_t factor_of(const kiln_linear *l, const kiln_var *v) {
     return 0;
 }
 
-/* Declared address of an operand: row-major over the placeholder's axes. */
+/* Declared address of an operand over the placeholder's axes. */
 static bool declared_address(const kiln_te *of, const kiln_expr *const *index,
-                             kiln_linear *out) {
-    int64_t stride = 1;
+                             const int64_t *stride, kiln_linear *out) {
     out->n = 0;
     out->constant = 0;
     for (int i = of->rank; i-- > 0;) {
         kiln_linear part;
-        if (!kiln_linear_of(index[i], &part) || !kiln_linear_add(out, &part, stride))
+        if (!kiln_linear_of(index[i], &part) || !kiln_linear_add(out, &part, stride[i]))
             return false;
-        stride *= kiln_te_dim(of, i);
     }
     return true;
 }
 
-/* The operand's first element, loops of the nest at 0. */
-static kiln_status read_operand(nest *n, const char *name, const kiln_expr *at,
-                                const kiln_buffer *b, const kiln_linear *declared,
-                                kiln_tensor_operand *out) {
+static void dense_strides(const kiln_te *of, int64_t *stride) {
+    int64_t next = 1;
+    for (int i = of->rank; i-- > 0; next *= kiln_te_dim(of, i))
+        stride[i] = next;
+}
+
+/* Leading dimensions: how far the address moves along the loop that an axis is read by. An
+ * axis of one element has none. */
+static kiln_status read_strides(nest *n, const kiln_te *of,
+                                const kiln_expr *const *index, const kiln_buffer *b,
+                                const kiln_linear *address, int64_t *stride) {
+    int64_t least = 1;
+    for (int i = of->rank; i-- > 0;) {
+        const kiln_var *v = index[i]->kind == KILN_EXPR_VAR ? index[i]->u.var : NULL;
+        for (int k = 0; k < n->n; k++)
+            if (n->axis[k]->var == v && kiln_te_dim(of, i) > 1)
+                stride[i] = factor_of(address, n->var[k]);
+        if (v == NULL)
+            return REFUSED(n,
+                           "'%s' is declared to be read by more than plain axes, so "
+                           "it has no leading dimensions",
+                           of->name);
+        if (kiln_te_dim(of, i) <= 1)
+            stride[i] = least;
+        if (stride[i] < least || (i == of->rank - 1 && stride[i] != 1))
+            return REFUSED(n,
+                           "rows of '%s' must lie in one piece, at least %" PRId64
+                           " elements apart, but buffer '%s' moves by %" PRId64
+                           " along '%s'",
+                           of->name, least, b->name, stride[i], of->axis[i]->name);
+        least = stride[i] * kiln_te_dim(of, i);
+    }
+    return KILN_OK;
+}
+
+/* The operand's first element, loops of the nest at 0. `index`: how the declaration reads
+ * `of`. */
+static kiln_status read_operand(nest *n, const kiln_te *of,
+                                const kiln_expr *const *index, const kiln_expr *at,
+                                const kiln_buffer *b, kiln_tensor_operand *out) {
+    const char *name = of->name;
     kiln_linear l;
     if (!kiln_linear_of(at, &l))
         return REFUSED(n, "the address of '%s' in '%s' must be a sum of loops", name,
@@ -101,17 +136,23 @@ static kiln_status read_operand(nest *n, const char *name, const kiln_expr *at,
             return REFUSED(n, "the address of '%s' in '%s' must be a sum of loops",
                            name, b->name);
     }
+    *out = (kiln_tensor_operand){.buffer = b, .at = kiln_linear_expr(n->arena, &base)};
+    dense_strides(of, out->stride);
+    if (n->intrin->has_strides)
+        KILN_TRY(read_strides(n, of, index, b, &l, out->stride));
+    kiln_linear declared;
+    const bool is_linear = declared_address(of, index, out->stride, &declared);
+    KILN_ASSERT(is_linear, "'%s' is declared with no linear reads", n->intrin->name);
     for (int k = 0; k < n->n; k++) {
         const int64_t is = factor_of(&l, n->var[k]),
-                      must = factor_of(declared, n->axis[k]->var);
+                      must = factor_of(&declared, n->axis[k]->var);
         if (is != must)
             return REFUSED(n,
                            "'%s' must move by %" PRId64 " elements along '%s', but "
                            "buffer '%s' moves by %" PRId64
                            ": pack it in blocks of the intrinsic's shape",
-                           name, must, n->axis[k]->name, b->name, is);
+                           of->name, must, n->axis[k]->name, b->name, is);
     }
-    *out = (kiln_tensor_operand){b, kiln_linear_expr(n->arena, &base)};
     return KILN_OK;
 }
 
@@ -122,13 +163,8 @@ static kiln_status read_operands(nest *n, const kiln_expr *const *found,
     const bool is_own = kiln_tensor_match(n->te, source, source, declared);
     KILN_ASSERT(is_own, "'%s' does not match itself", n->intrin->name);
     for (int i = 0; i < n->te->n_in; i++) {
-        kiln_linear address;
-        const kiln_te *of = n->te->in[i];
-        const bool is_linear = declared_address(of, declared[i]->arg, &address);
-        KILN_ASSERT(is_linear, "'%s' is declared with no linear reads",
-                    n->intrin->name);
-        KILN_TRY(read_operand(n, of->name, found[i]->arg[0], found[i]->u.load.buffer,
-                              &address, &in[i]));
+        KILN_TRY(read_operand(n, n->te->in[i], declared[i]->arg, found[i]->arg[0],
+                              found[i]->u.load.buffer, &in[i]));
     }
     return KILN_OK;
 }
@@ -138,13 +174,10 @@ static kiln_status read_output(nest *n, const kiln_stmt *store,
                                kiln_tensor_operand *to) {
     const kiln_te *te = n->te;
     const kiln_expr *index[KILN_MAX_AXES];
-    kiln_linear address;
     for (int i = 0; i < te->rank; i++)
         index[i] = kiln_te_var(te, i);
-    const bool is_linear = declared_address(te, index, &address);
-    KILN_ASSERT(is_linear, "axes are not linear in themselves");
-    return read_operand(n, te->name, store->u.store.index[0], store->u.store.buffer,
-                        &address, to);
+    return read_operand(n, te, index, store->u.store.index[0], store->u.store.buffer,
+                        to);
 }
 
 static kiln_status read_update(nest *n, const kiln_stmt *s, kiln_tensor_operand *in,
@@ -159,7 +192,8 @@ static kiln_status read_update(nest *n, const kiln_stmt *s, kiln_tensor_operand 
         n->axis[n->n++] = te->reduce[i];
     KILN_TRY(read_loops(n, s, &body));
     const kiln_expr *v = body->kind == KILN_STMT_STORE ? body->u.store.value : NULL;
-    if (v == NULL || v->kind != KILN_EXPR_ADD || v->arg[0]->kind != KILN_EXPR_LOAD ||
+    if (v == NULL || (int)v->kind != kiln_tensor_combine(te) ||
+        v->arg[0]->kind != KILN_EXPR_LOAD ||
         v->arg[0]->u.load.buffer != body->u.store.buffer ||
         !kiln_expr_eq(v->arg[0]->arg[0], body->u.store.index[0]) ||
         !kiln_tensor_match(te, kiln_tensor_source(te), v->arg[1], found))
@@ -203,8 +237,8 @@ static const kiln_stmt *called(nest *n, kiln_tensor_part part,
         const kiln_tensor_operand *o = i < n_in ? &in[i] : to;
         arg[i] = kiln_x_load(n->arena, o->buffer, &o->at, 1, NULL);
     }
-    return kiln_s_call(n->arena, kiln_tensor_program(n->arena, n->intrin, n->te, part),
-                       arg);
+    return kiln_s_call(
+        n->arena, kiln_tensor_program(n->arena, n->intrin, n->te, part, in, to), arg);
 }
 
 static kiln_status check_part(nest *n, kiln_tensor_part part, const char *what) {
@@ -221,7 +255,8 @@ static kiln_status replace_body(nest *n, const kiln_stmt *s, const kiln_stmt **o
         return REFUSED(n, "the marked nests must begin a reduction, then do it");
     KILN_TRY(read_reset(n, s->u.seq.stmt[0], &to));
     KILN_TRY(read_update(n, s->u.seq.stmt[1], in, &also));
-    if (to.buffer != also.buffer || !kiln_expr_eq(to.at, also.at))
+    if (to.buffer != also.buffer || !kiln_expr_eq(to.at, also.at) ||
+        memcmp(to.stride, also.stride, sizeof to.stride) != 0)
         return REFUSED(n, "the marked nests must begin and do the same reduction");
     *out = called(n, KILN_TENSOR_BODY, in, &to);
     return KILN_OK;

@@ -431,6 +431,7 @@ static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask
                            stmt(c, s->u.attr.body, mask));
     case KILN_STMT_BARRIER:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return fail_stmt(c, s);
     }

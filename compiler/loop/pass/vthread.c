@@ -74,6 +74,7 @@ static const kiln_stmt *interleaved(interleave *t, const kiln_stmt *s) {
     case KILN_STMT_STORE:
     case KILN_STMT_EVAL:
     case KILN_STMT_CALL:
+    case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return turns(t, s);
     case KILN_STMT_ALLOC:

@@ -45,6 +45,8 @@ static const kiln_flow_step *steps_of(const kiln_net *n) {
     kiln_flow_step *step = kiln_array(n->arena, kiln_flow_step, n->step.n);
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_net_step *s = &n->step.v[i];
+        KILN_ASSERT(s->n_read >= 0 && s->n_read <= s->n_operands,
+                    "step %zu reads %d of %d operands", i, s->n_read, s->n_operands);
         step[i] =
             (kiln_flow_step){.read = s->operand,
                              .write = s->n_operands > 0 ? s->operand + s->n_read
@@ -61,6 +63,8 @@ static const kiln_flow_step *steps_of(const kiln_net *n) {
 static void plan_device(kiln_net *n, int device, kiln_flow *flow, kiln_flow_plan *m) {
     flow->slot = slots_of(n, device);
     kiln_plan_flow(n->arena, flow, KILN_NETWORK_ALIGN, m);
+    KILN_ASSERT(m->peak >= m->lower_bound,
+                "device %d's arena is smaller than what lives at once", device);
     n->device.v[device].arena_bytes = m->peak;
     n->device.v[device].lower_bound = m->lower_bound;
     n->arena_bytes += m->peak;
@@ -95,6 +99,8 @@ static void plan_arenas(kiln_net *n) {
 }
 
 static kiln_status run(kiln_net *n, kiln_err *err) {
+    KILN_ASSERT(n->device.n >= 1 && n->device.n <= KILN_NET_MAX_DEVICES,
+                "'%s' runs on %zu devices", n->g->name, n->device.n);
     plan_constants(n);
     plan_arenas(n);
     kiln_net_add_waits(n);

@@ -93,6 +93,9 @@ static const row stmts[KILN_N_STMT_KINDS] = {
     [KILN_STMT_ATTR] = {ATTR("stage \"y\""), "attribute"},
     [KILN_STMT_BARRIER] = {THREADS("y[t] = x[t]\nbarrier shared\n"), "barrier"},
     [KILN_STMT_CALL] = {"  call other(x, y)\n", "call 'other'"},
+    [KILN_STMT_COPY] = {"  alloc d: f32[8] device {\n    copy d from x : 8\n"
+                        "    copy y from d : 8\n  }\n",
+                        "copy"},
     [KILN_STMT_LAUNCH] = {"  launch other[1, 1, 1; 1, 1, 1](x, y)\n", "launch 'other'"},
 };
 static const row loops[KILN_N_LOOP_KINDS] = {
@@ -110,6 +113,9 @@ static const row scopes[KILN_N_SCOPES] = {
     [KILN_SCOPE_SHARED] = {THREADS("alloc s: f32[8] shared {\ns[t] = x[t]\n"
                                    "y[t] = s[t]\n}\n"),
                            "shared memory for 't'"},
+    [KILN_SCOPE_DEVICE] = {"  alloc d: f32[8] device {\n    copy d from x : 8\n"
+                           "    copy y from d : 8\n  }\n",
+                           "device memory for 'd'"},
     [KILN_N_SCOPES - 1] = {TILE("scope17"), "scope17 memory for 't'"},
 };
 static const row attrs[KILN_N_ATTR_KEYS] = {
@@ -125,7 +131,8 @@ static const row attrs[KILN_N_ATTR_KEYS] = {
 
 /* For who refuses them: without the threads that it would refuse before. */
 static const char *const alone_stmts[KILN_N_STMT_KINDS] = {
-    [KILN_STMT_BARRIER] = ("  " STORE "  barrier shared\n")};
+    [KILN_STMT_BARRIER] = ("  " STORE "  barrier shared\n"),
+    [KILN_STMT_COPY] = "  copy y from x : 8\n"};
 static const char *const alone_scopes[KILN_N_SCOPES] = {[KILN_SCOPE_SHARED] =
                                                             TILE("shared")};
 

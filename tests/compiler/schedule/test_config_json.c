@@ -8,11 +8,16 @@ static const kiln_template test_template = {.name = "test", .doc = "three knobs"
 static const char *const order_words[] = {"outer", "inner"};
 
 static kiln_space example(void) {
+    /* Pairs whose product divides 28. */
+    static const int64_t tile[][2] = {
+        {1, 1},  {1, 2}, {1, 4}, {1, 7}, {1, 14}, {1, 28}, {2, 1},  {2, 2},  {2, 7},
+        {2, 14}, {4, 1}, {4, 7}, {7, 1}, {7, 2},  {7, 4},  {14, 1}, {14, 2}, {28, 1}};
     kiln_space s;
     kiln_space_init(&s, kiln_test_arena());
     kiln_space_add_ints(&s, "oc_block", "lanes", (const int64_t[]){8, 16, 32}, 3);
     kiln_space_add_words(&s, "order", "loops", order_words, 2);
-    kiln_space_add_split(&s, "ow_tile", "pixels", 28, 2, 28, false);
+    kiln_space_add_tuples(&s, "ow_tile", "pixels", tile[0],
+                          sizeof tile / sizeof tile[0], 2);
     return s;
 }
 
@@ -119,8 +124,11 @@ static void check_refusal(void **state) {
 static void long_lists_are_cut(void **state) {
     (void)state;
     kiln_space s;
+    int64_t value[100];
+    for (int i = 0; i < 100; i++)
+        value[i] = i + 1;
     kiln_space_init(&s, kiln_test_arena());
-    kiln_space_add_split(&s, "n", "doc", 100, 1, 100, true);
+    kiln_space_add_ints(&s, "n", "doc", value, 100);
     kiln_err err = {0};
     kiln_config c;
     kiln_assert_fails(parse("{\"n\": 101}", &s, &c, &err), KILN_ERR_ARG, &err,

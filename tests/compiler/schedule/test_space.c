@@ -1,4 +1,4 @@
-/* Spaces and points: what splits list, that indexes and points are the same thing, what
+/* Spaces and points: which sizes of parts there are, that indexes and points are the same thing, what
  * a guess gets where its value is not there. */
 #include "compiler/schedule/template.h"
 #include "tests/support/kiln_test.h"
@@ -12,75 +12,20 @@ static kiln_space fresh(void) {
     return s;
 }
 
-static const char *options(const kiln_space *s, int k) {
-    kiln_buf out;
-    kiln_buf_init(&out, kiln_test_arena());
-    for (int i = 0; i < s->knob[k].n; i++) {
-        kiln_buf_puts(&out, i > 0 ? " " : "");
-        kiln_knob_option_text(&out, &s->knob[k], i);
-    }
-    return out.p;
-}
-
-/* ---- splits ---------------------------------------------------------------------- */
-
-typedef struct split_row {
-    const char *name;
-    int64_t extent;
-    int n_inner;
-    int64_t max;
-    bool any;
-    const char *want;
-} split_row;
-
-static split_row splits[] = {
-    {"divisors_ascending", 12, 1, 64, false, "1 2 3 4 6 12"},
-    {"divisors_up_to_max", 12, 1, 5, false, "1 2 3 4"},
-    {"a_prime_has_two", 7, 1, 64, false, "1 7"},
-    {"extent_one", 1, 1, 64, false, "1"},
-    {"extent_one_in_parts", 1, 3, 64, false, "[1, 1, 1]"},
-    {"two_inner_parts", 4, 2, 64, false, "[1, 1] [1, 2] [1, 4] [2, 1] [2, 2] [4, 1]"},
-    {"two_inner_parts_capped", 4, 2, 2, false, "[1, 1] [1, 2] [2, 1] [2, 2]"},
-    {"any_factor", 7, 1, 5, true, "1 2 3 4 5"},
-    {"any_stops_at_the_extent", 3, 1, 64, true, "1 2 3"},
-    {"any_products_stay_inside", 5, 2, 3, true,
-     "[1, 1] [1, 2] [1, 3] [2, 1] [2, 2] [3, 1]"},
-};
-
-static void check_split(void **state) {
-    const split_row *r = *state;
-    kiln_space s = fresh();
-    const int k =
-        kiln_space_add_split(&s, "x", "doc", r->extent, r->n_inner, r->max, r->any);
-    assert_int_equal(k, 0);
-    assert_int_equal(s.knob[0].n_parts, r->n_inner);
-    assert_int_equal(s.size, s.knob[0].n);
-    kiln_assert_text_equal(kiln_str_from(options(&s, 0)), kiln_str_from(r->want));
-}
-
-/* 3 parts below 1000 of 10^6 would be tens of millions. */
-static void large_splits_lower_max(void **state) {
-    (void)state;
-    kiln_space s = fresh();
-    kiln_space_add_split(&s, "x", "doc", 1000000, 3, 1000, true);
-    const kiln_knob *knob = &s.knob[0];
-    assert_true(knob->n <= INT16_MAX);
-    assert_true(knob->n > INT16_MAX / 16); /* halving loses at most 2^3 at a time */
-    int64_t largest = 0;
-    for (int i = 0; i < knob->n * 3; i++)
-        largest = knob->value[i] > largest ? knob->value[i] : largest;
-    assert_int_equal(largest, 31); /* 1000 / 2^5: 31^3 = 29791 fits, 62^3 does not */
-}
-
 /* ---- points ---------------------------------------------------------------------- */
 
 static const char *const order_words[] = {"outer", "inner"};
 
 static kiln_space example(void) {
+    /* Pairs whose product divides 28. */
+    static const int64_t tile[][2] = {
+        {1, 1},  {1, 2}, {1, 4}, {1, 7}, {1, 14}, {1, 28}, {2, 1},  {2, 2},  {2, 7},
+        {2, 14}, {4, 1}, {4, 7}, {7, 1}, {7, 2},  {7, 4},  {14, 1}, {14, 2}, {28, 1}};
     kiln_space s = fresh();
     kiln_space_add_ints(&s, "oc_block", "lanes", (const int64_t[]){8, 16, 32}, 3);
     kiln_space_add_words(&s, "order", "loops", order_words, 2);
-    kiln_space_add_split(&s, "ow_tile", "pixels", 28, 2, 28, false);
+    kiln_space_add_tuples(&s, "ow_tile", "pixels", tile[0],
+                          sizeof tile / sizeof tile[0], 2);
     return s;
 }
 
@@ -330,8 +275,6 @@ static void children_take_from_both(void **state) {
 }
 
 int main(void) {
-    kiln_test_add_rows(check_split, splits);
-    kiln_test_add("large_splits_lower_max", large_splits_lower_max, NULL);
     kiln_test_add_rows(check_sizes, sizes);
     kiln_test_add("many_parts_are_halved", many_parts_are_halved, NULL);
     kiln_test_add("first_knob_is_fastest", first_knob_is_fastest, NULL);

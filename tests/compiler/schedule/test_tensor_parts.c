@@ -1,6 +1,8 @@
 /* Tensor intrinsics whose operands are blocks of memory: a product of matrices whose
- * innermost loops are one of them, as reset, update and body, in series and by threads,
- * equals kiln_te_eval after every pass; and each part is called where it belongs. */
+ * innermost loops are one of them, as reset, update and body, of packed blocks and of rows
+ * of the matrices themselves, by sums, products, maxima and minima, of the whole and of
+ * what rfactor took apart, in series and by threads, equals kiln_te_eval after every pass;
+ * and each part is called where it belongs. */
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/made_up/tensor_intrins.h"
@@ -9,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CASES = 60, LANES = 4 };
+enum { CASES = 100, LANES = 4 };
 
 typedef struct product {
     kiln_arena *a;
@@ -23,6 +25,8 @@ typedef struct product {
     bool unrolls;     /* a spatial loop stands between it and the intrinsic */
     bool takes_turns; /* which virtual threads run */
     bool has_threads;
+    bool packs[2]; /* blocks of what is read */
+    bool factors;  /* the reduction loop outside is a stage's axis */
     kiln_err err;
 } product;
 
@@ -39,9 +43,14 @@ static void make(product *p) {
     const kiln_expr *r = kiln_axis_var(a, k);
     const kiln_expr *at_x[] = {kiln_te_var(p->c, 0), r},
                     *at_y[] = {r, kiln_te_var(p->c, 1)};
-    const kiln_expr *sum = kiln_te_sum(
-        p->c, kiln_x_mul(a, kiln_te_read(a, p->x, at_x), kiln_te_read(a, p->y, at_y)),
-        &k, 1);
+    const kiln_reducer *by =
+        p->intrin == &made_up_acc4_max    ? kiln_reducer_max(a, KILN_I32)
+        : p->intrin == &made_up_acc4_min  ? kiln_reducer_min(a, KILN_I32)
+        : p->intrin == &made_up_acc4_prod ? kiln_reducer_prod(a, KILN_I32)
+                                          : kiln_reducer_sum(a, KILN_I32);
+    const kiln_expr *source =
+        kiln_x_mul(a, kiln_te_read(a, p->x, at_x), kiln_te_read(a, p->y, at_y));
+    const kiln_expr *sum = kiln_x_reduce(a, by, &source, &k, 1, NULL, 0);
     kiln_assert_status_ok(kiln_te_end(p->c, 1, &sum, &p->err), &p->err);
     const kiln_te *out = p->c;
     p->s = kiln_schedule_new(a, &out, 1);
@@ -59,7 +68,30 @@ static void pack(product *p, const kiln_te *te, kiln_iter *at, bool in_loop) {
         OK(kiln_double_buffer(copy, &p->err));
 }
 
+/* One partial result for each part of the reduction, which the stage then combines. */
+static void schedule_factored(product *p) {
+    kiln_iter *ko, *ki, *io, *ii, *jo, *ji;
+    kiln_stage *st = p->stage;
+    OK(kiln_split(st, kiln_stage_reduce(st, 0), LANES, &ko, &ki, &p->err));
+    OK(kiln_rfactor(st, ko, &p->sum, &p->err));
+    st = p->sum;
+    OK(kiln_split(st, kiln_stage_axis(st, 1), LANES, &io, &ii, &p->err));
+    OK(kiln_split(st, kiln_stage_axis(st, 2), LANES, &jo, &ji, &p->err));
+    OK(kiln_reorder(st, (kiln_iter *[]){io, jo, ii, ji}, 4, &p->err));
+    if (p->has_threads)
+        OK(kiln_bind(st, io, "threadIdx.x", &p->err));
+    if (p->packs[0])
+        pack(p, p->x, jo, false);
+    if (p->packs[1])
+        pack(p, p->y, jo, false);
+    OK(kiln_tensorize(st, ii, p->intrin, LANES, &p->err));
+}
+
 static void schedule(product *p) {
+    if (p->factors) {
+        schedule_factored(p);
+        return;
+    }
     kiln_iter *io, *ii, *jo, *ji, *ko = NULL, *ki, *so, *si;
     OK(kiln_cache_write(p->stage, KILN_SCOPE_LOCAL, &p->sum, &p->err));
     kiln_stage *st = p->stage;
@@ -88,9 +120,11 @@ static void schedule(product *p) {
         OK(kiln_vthread(st, si, &p->err));
     else if (p->unrolls)
         OK(kiln_unroll(st, si, &p->err));
-    pack(p, p->x, si, p->k > LANES || (p->unrolls && !p->takes_turns));
-    pack(p, p->y, ko != NULL ? ko : si,
-         ko != NULL ? p->k > LANES : p->unrolls && !p->takes_turns);
+    if (p->packs[0])
+        pack(p, p->x, si, p->k > LANES || (p->unrolls && !p->takes_turns));
+    if (p->packs[1])
+        pack(p, p->y, ko != NULL ? ko : si,
+             ko != NULL ? p->k > LANES : p->unrolls && !p->takes_turns);
     OK(kiln_tensorize(st, ii, p->intrin, LANES, &p->err));
 }
 
@@ -151,7 +185,8 @@ static void *numbers(product *p, const kiln_te *te, kiln_wide *w) {
     *w = kiln_wide_new(p->a, &t);
     int32_t *data = kiln_array(p->a, int32_t, kiln_type_elems(&t));
     for (int64_t i = 0; i < kiln_type_elems(&t); i++)
-        w->i[i] = data[i] = (int32_t)pick(p, -99, 99);
+        w->i[i] = data[i] = p->intrin == &made_up_acc4_prod ? (int32_t)pick(p, -1, 1)
+                                                            : (int32_t)pick(p, -99, 99);
     return data;
 }
 
@@ -192,14 +227,17 @@ static bool passes_keep_it(product *p, kiln_program *program, const call *c,
 
 static void draw(product *p, uint64_t seed) {
     kiln_rng_init(&p->rng, seed);
-    p->intrin = made_up_intrins[pick(p, 0, 2)];
-    p->splits = pick(p, 0, 2) > 0;
+    p->intrin = made_up_intrins[pick(p, 0, N_MADE_UP_WORKING - 1)];
+    p->factors = p->intrin->has_strides && pick(p, 0, 2) == 0;
+    for (int i = 0; i < 2; i++)
+        p->packs[i] = !p->intrin->has_strides || pick(p, 0, 1) == 0;
+    p->splits = !p->factors && pick(p, 0, 2) > 0;
     p->unrolls = pick(p, 0, 2) == 0;
     p->takes_turns = p->unrolls && pick(p, 0, 1) == 0;
     p->has_threads = pick(p, 0, 1) == 0;
     p->m = (p->unrolls ? 2 : 1) * LANES * pick(p, 1, 3);
     p->n = LANES * pick(p, 1, 3);
-    p->k = p->splits ? LANES * pick(p, 1, 4) : LANES;
+    p->k = p->splits || p->factors ? LANES * pick(p, 1, 4) : LANES;
 }
 
 static bool holds(uint64_t seed, calls *all) {
@@ -250,8 +288,13 @@ static void keeps_its_meaning(void **state) {
 /* An instruction that does all of a reduction does no step of one. */
 static void no_such_part(void **state) {
     kiln_arena a = {0};
-    product *p = &(product){
-        .a = &a, .intrin = &made_up_acc4_body, .m = 8, .n = 8, .k = 8, .splits = true};
+    product *p = &(product){.a = &a,
+                            .intrin = &made_up_acc4_body,
+                            .m = 8,
+                            .n = 8,
+                            .k = 8,
+                            .splits = true,
+                            .packs = {true, true}};
     (void)state;
     make(p);
     schedule(p);
@@ -263,7 +306,78 @@ static void no_such_part(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* The last two loops of what an intrinsic reads from matrices as they are. */
+static kiln_status in_place(product *p, const kiln_tensor_intrin *declared) {
+    kiln_iter *io, *ii, *jo, *ji;
+    make(p);
+    kiln_stage *st = p->sum = p->stage;
+    OK(kiln_split(st, kiln_stage_axis(st, 0), LANES, &io, &ii, &p->err));
+    OK(kiln_split(st, kiln_stage_axis(st, 1), LANES, &jo, &ji, &p->err));
+    OK(kiln_reorder(st, (kiln_iter *[]){io, jo, ii, ji}, 4, &p->err));
+    KILN_TRY(kiln_tensorize(st, ii, declared, LANES, &p->err));
+    return kiln_program_optimize(
+        lowered(p), &(kiln_loop_options){.intrins = made_up_intrins}, &p->err);
+}
+
+typedef struct refusal {
+    const char *name;
+    const kiln_tensor_intrin *computes, *declared; /* the product's, the schedule's */
+    kiln_status status;
+    const char *want;
+} refusal;
+
+static const refusal refusals[] = {
+    {"rows_of_an_intrinsic_of_dense_blocks", &made_up_acc4_whole, &made_up_acc4_whole,
+     KILN_ERR_ARG,
+     "'c' must move by 4 elements along 'i0', but buffer 'c' moves by 8: pack it"},
+    {"dense_minimum", &made_up_acc4_min, &made_up_acc4_min, KILN_ERR_ARG,
+     "must move by 4 elements along 'i0'"},
+    {"another_reduction", &made_up_acc4_max, &made_up_acc4_rows, KILN_ERR_ARG,
+     "stage 'c' must compute what 'acc4_rows' declares (c[i, j] = sum("},
+    {"a_maximum_is_no_minimum", &made_up_acc4_rows, &made_up_acc4_max, KILN_ERR_ARG,
+     "which it does not"},
+    {"pairs", &made_up_acc4_rows, &made_up_acc4_argmax, KILN_ERR_UNSUPPORTED,
+     "'acc4_argmax' declares a reduction by 'argmax'; sum, prod, max and min can be"},
+};
+
+static void refused(void **state) {
+    const refusal *r = *state;
+    kiln_arena a = {0};
+    product *p = &(product){.a = &a, .intrin = r->computes, .m = 8, .n = 8, .k = LANES};
+    kiln_assert_fails(in_place(p, r->declared), r->status, &p->err, r->want);
+    kiln_arena_fini(&a);
+}
+
+/* What lies column by column has no rows in one piece. */
+static void columns(void **state) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_program *p = NULL;
+    (void)state;
+    kiln_assert_status_ok(
+        kiln_program_parse(
+            &a,
+            KILN_STR_LIT("program p(x: i32[64], y: i32[64], out c: i32[64]) flat {\n"
+                         "  @tensorize \"acc4_rows\" = 4 {\n"
+                         "    for i in 0 .. +4 {\n      for j in 0 .. +4 {\n"
+                         "        for k in 0 .. +4 {\n"
+                         "          c[i*8 + j] = c[i*8 + j] + x[k*8 + i]*y[k*8 + j]\n"
+                         "        }\n      }\n    }\n  }\n}\n"),
+            NULL, &p, &err),
+        &err);
+    kiln_assert_fails(
+        kiln_loop_pass_tensorize.run(
+            p, &(kiln_loop_options){.intrins = made_up_intrins}, &err),
+        KILN_ERR_ARG, &err,
+        "rows of 'a' must lie in one piece, at least 1 elements apart, but buffer 'x' "
+        "moves by 8 along 'i1'");
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        kiln_test_add(refusals[i].name, refused, (void *)(uintptr_t)&refusals[i]);
+    kiln_test_add("columns", columns, NULL);
     kiln_test_add("keeps_its_meaning", keeps_its_meaning, NULL);
     kiln_test_add("no_such_part", no_such_part, NULL);
     return kiln_test_run("parts of tensor intrinsics");

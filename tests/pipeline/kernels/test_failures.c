@@ -193,7 +193,7 @@ static void explains_failures(void **state) {
         kiln_buf_init(&json, &a);
         kiln_json_writer_init(&w, &json);
         kiln_json_begin_object(&w);
-        kiln_assert_status_ok(kiln_explain(&a, &line, &p, &choose, &workers,
+        kiln_assert_status_ok(kiln_explain(&a, &line, &p, &choose, NULL, &workers,
                                            1U << KILN_EXPLAIN_SUMMARY, &text, &w,
                                            &is_wrong, &err),
                               &err);

@@ -1,6 +1,8 @@
 #include "tests/support/made_up/tensor_intrins.h"
 
-static const kiln_te *declare(kiln_arena *a, int lanes) {
+typedef const kiln_reducer *(*reducer)(kiln_arena *a, kiln_dtype dtype);
+
+static const kiln_te *declare_by(kiln_arena *a, int lanes, reducer by) {
     const int64_t dim[] = {lanes, lanes};
     const kiln_te *x = kiln_te_placeholder(a, "a", KILN_I32, 2, dim);
     const kiln_te *y = kiln_te_placeholder(a, "b", KILN_I32, 2, dim);
@@ -9,26 +11,53 @@ static const kiln_te *declare(kiln_arena *a, int lanes) {
     const kiln_expr *i = kiln_te_var(c, 0), *j = kiln_te_var(c, 1),
                     *r = kiln_axis_var(a, k);
     const kiln_expr *at_x[] = {i, r}, *at_y[] = {r, j};
-    const kiln_expr *sum = kiln_te_sum(
-        c, kiln_x_mul(a, kiln_te_read(a, x, at_x), kiln_te_read(a, y, at_y)), &k, 1);
+    const kiln_expr *source[2] = {
+        kiln_x_mul(a, kiln_te_read(a, x, at_x), kiln_te_read(a, y, at_y))};
+    const kiln_reducer *by_what = by(a, KILN_I32);
+    if (by_what->n == 2) { /* (index, value) */
+        source[1] = source[0];
+        source[0] = r;
+    }
+    const kiln_expr *sum =
+        kiln_x_reduce(a, by_what, source, &k, 1, NULL, by_what->n - 1);
     kiln_err err = {0};
     const kiln_status status = kiln_te_end(c, 1, &sum, &err);
     KILN_ASSERT(status == KILN_OK, "%s", err.text);
     return c;
 }
 
-#define ACC4(what, set)                                                                \
+#define DECLARE(what)                                                                  \
+    static const kiln_te *declare_##what(kiln_arena *a, int lanes) {                   \
+        return declare_by(a, lanes, kiln_reducer_##what);                              \
+    }
+DECLARE(sum)
+DECLARE(max)
+DECLARE(min)
+DECLARE(prod)
+DECLARE(argmax)
+
+#define ACC4(what, by, set, strides)                                                   \
     const kiln_tensor_intrin made_up_acc4_##what = {                                   \
         .name = "acc4_" #what,                                                         \
-        .doc = "c[i, j] += sum(k < 4) a[i, k] * b[k, j]",                              \
-        .declare = declare,                                                            \
-        .parts = (set)}
+        .doc = "c[i, j] = " #by "(k < 4) a[i, k] * b[k, j]",                           \
+        .declare = declare_##by,                                                       \
+        .parts = (set),                                                                \
+        .has_strides = (strides)}
 
-ACC4(update, KILN_TENSOR_UPDATE);
-ACC4(reset, KILN_TENSOR_RESET | KILN_TENSOR_UPDATE);
-ACC4(whole, KILN_TENSOR_RESET | KILN_TENSOR_UPDATE | KILN_TENSOR_BODY);
-ACC4(body, KILN_TENSOR_BODY);
+enum { ALL = KILN_TENSOR_RESET | KILN_TENSOR_UPDATE | KILN_TENSOR_BODY };
+ACC4(update, sum, KILN_TENSOR_UPDATE, false);
+ACC4(reset, sum, KILN_TENSOR_RESET | KILN_TENSOR_UPDATE, false);
+ACC4(whole, sum, ALL, false);
+ACC4(body, sum, KILN_TENSOR_BODY, false);
+ACC4(rows, sum, ALL, true);
+ACC4(max, max, ALL, true);
+ACC4(min, min, KILN_TENSOR_RESET | KILN_TENSOR_UPDATE, false);
+ACC4(prod, prod, ALL, true);
+ACC4(argmax, argmax, ALL, true);
 
 const kiln_tensor_intrin *const made_up_intrins[] = {
-    &made_up_acc4_update, &made_up_acc4_reset, &made_up_acc4_whole, &made_up_acc4_body,
-    NULL};
+    &made_up_acc4_update, &made_up_acc4_reset,
+    &made_up_acc4_whole,  &made_up_acc4_rows,
+    &made_up_acc4_max,    &made_up_acc4_min,
+    &made_up_acc4_prod,   &made_up_acc4_body,
+    &made_up_acc4_argmax, NULL};
