@@ -6,6 +6,7 @@
  *     fuse STAGE OUTER INNER             reorder STAGE LOOP LOOP...
  *     vectorize | unroll | parallel | vthread STAGE LOOP
  *     bind | pragma STAGE LOOP WORD      prefetch STAGE LOOP READ OFFSET
+ *     prefetch_steps STAGE LOOP READ ELEMENTS STEP
  *     at STAGE CONSUMER LOOP             inline | double_buffer STAGE
  *     read READ SCOPE | write STAGE SCOPE | rfactor STAGE LOOP
  *     align STAGE AXIS FACTOR OFFSET     tensorize STAGE LOOP NAME LANES */
@@ -109,8 +110,14 @@ static kiln_status pragma(scene *c) {
     return kiln_pragma(stage(c, 1), loop(c, stage(c, 1), 2), c->word[3], &c->err);
 }
 static kiln_status prefetch(scene *c) {
-    return kiln_prefetch(stage(c, 1), expression(c, 3), loop(c, stage(c, 1), 2),
-                         number(c, 4), &c->err);
+    const kiln_ahead ahead = {.iterations = number(c, 4)};
+    return kiln_prefetch(stage(c, 1), expression(c, 3), loop(c, stage(c, 1), 2), &ahead,
+                         &c->err);
+}
+static kiln_status prefetch_steps(scene *c) {
+    const kiln_ahead ahead = {.elems = number(c, 4), .step_elems = number(c, 5)};
+    return kiln_prefetch(stage(c, 1), expression(c, 3), loop(c, stage(c, 1), 2), &ahead,
+                         &c->err);
 }
 static kiln_status at(scene *c) {
     return kiln_compute_at(stage(c, 1), stage(c, 2), loop(c, stage(c, 2), 3), &c->err);
@@ -150,15 +157,25 @@ static const struct {
     const char *word;
     kiln_status (*apply)(scene *c);
 } primitives[] = {
-    {"split", split},         {"split_parts", split_parts},
-    {"fuse", fuse},           {"reorder", reorder},
-    {"vectorize", vectorize}, {"unroll", unroll},
-    {"parallel", parallel},   {"vthread", vthread},
-    {"bind", bind},           {"pragma", pragma},
-    {"prefetch", prefetch},   {"at", at},
-    {"inline", inlined},      {"double_buffer", double_buffer},
-    {"read", cache_read},     {"write", cache_write},
-    {"rfactor", rfactor},     {"align", align},
+    {"split", split},
+    {"split_parts", split_parts},
+    {"fuse", fuse},
+    {"reorder", reorder},
+    {"vectorize", vectorize},
+    {"unroll", unroll},
+    {"parallel", parallel},
+    {"vthread", vthread},
+    {"bind", bind},
+    {"pragma", pragma},
+    {"prefetch", prefetch},
+    {"at", at},
+    {"prefetch_steps", prefetch_steps},
+    {"inline", inlined},
+    {"double_buffer", double_buffer},
+    {"read", cache_read},
+    {"write", cache_write},
+    {"rfactor", rfactor},
+    {"align", align},
     {"tensorize", tensorize},
 };
 
