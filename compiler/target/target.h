@@ -35,8 +35,8 @@ typedef struct kiln_core {
     /* Bytes a cycle into all cores together. */
     int l3_rate_all, memory_rate_all;
     /* What the system or who made it says; 0: what is common (kiln_line_bytes...). */
-    int line_bytes; /* of a cache line */
-    int l1_way_kib; /* bytes of the L1 cache for each of its ways: what lies a multiple
+    int line_bytes;  /* of a cache line */
+    int l1_way_kib;  /* bytes of the L1 cache for each of its ways: what lies a multiple
                        of it apart competes for these */
     int fork_cycles; /* until another core begins, and all know that it is done */
 } kiln_core;
