@@ -214,13 +214,16 @@ kiln_status kiln_pragma(kiln_stage *st, kiln_iter *x, const char *word, kiln_err
 }
 
 kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
-                          int64_t offset, kiln_err *err) {
+                          const kiln_ahead *ahead, kiln_err *err) {
     size_t at = 0;
+    KILN_ASSERT(ahead->around == NULL ||
+                    (ahead->step_elems > 0 && ahead->around_wraps > 0),
+                "'%s' is fetched in parts that have no size", te->name);
     KILN_TRY(kiln_check_leaf(st, x, "prefetch", &at, err));
     if (!kiln_te_reads(st->te, te))
         return kiln_fail(err, KILN_ERR_ARG, "prefetch: stage '%s' does not read '%s'",
                          st->te->name, te->name);
-    const struct kiln_prefetch p = {.te = te, .iter = x, .offset = offset};
+    const struct kiln_prefetch p = {.te = te, .iter = x, .ahead = *ahead};
     kiln_vec_push(st->schedule->arena, &st->prefetch, p);
     return KILN_OK;
 }

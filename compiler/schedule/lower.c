@@ -295,8 +295,32 @@ static void find_read(void *user, const kiln_expr *e) {
         f->found = e;
 }
 
-/* What the body reads first of `te`, `offset` iterations of x ahead and with the loops
- * further in at their start. */
+/* The iteration of p's loop that is fetched for. */
+static const kiln_expr *fetched_iteration(kiln_arena *a,
+                                          const struct kiln_prefetch *p) {
+    const kiln_expr *ahead = kiln_x_index(a, p->ahead.iterations);
+    return p->ahead.step_elems > 0 ? ahead
+                                   : kiln_x_add(a, kiln_x_ref(a, p->iter->var), ahead);
+}
+
+/* Elements behind what that iteration reads. */
+static const kiln_expr *fetched_elems(kiln_arena *a, const struct kiln_prefetch *p) {
+    const kiln_ahead *h = &p->ahead;
+    const kiln_expr *sum = kiln_x_index(a, h->elems);
+    if (h->step_elems > 0)
+        sum = kiln_x_add(
+            a, sum,
+            kiln_x_mul(a, kiln_x_ref(a, p->iter->var), kiln_x_index(a, h->step_elems)));
+    if (h->around == NULL)
+        return sum;
+    const kiln_expr *part =
+        kiln_x_binary(a, KILN_EXPR_FLOORMOD, kiln_x_ref(a, h->around->var),
+                      kiln_x_index(a, h->around_wraps));
+    return kiln_x_add(a, sum, kiln_x_mul(a, part, kiln_x_index(a, h->around_elems)));
+}
+
+/* What the body reads first of `te`, as far ahead as p says and with the loops further
+ * in at their start. */
 static const kiln_stmt *prefetch_of(kiln_nest *n, const struct kiln_prefetch *p,
                                     size_t leaf) {
     kiln_arena *a = n->lo->arena;
@@ -309,11 +333,18 @@ static const kiln_stmt *prefetch_of(kiln_nest *n, const struct kiln_prefetch *p,
     const kiln_expr *load = kiln_nest_value(n, f.found);
     kiln_subst *map = kiln_array(a, kiln_subst, st->leaf.n);
     size_t n_map = 0;
-    map[n_map++] = (kiln_subst){p->iter->var, kiln_x_add(a, kiln_x_ref(a, p->iter->var),
-                                                         kiln_x_index(a, p->offset))};
+    map[n_map++] = (kiln_subst){p->iter->var, fetched_iteration(a, p)};
     for (size_t i = leaf + 1; i < st->leaf.n; i++)
         map[n_map++] = (kiln_subst){st->leaf.v[i]->var, kiln_x_index(a, 0)};
     load = kiln_expr_substitute(a, load, map, n_map);
+    const size_t n_arg = (size_t)load->n_arg;
+    if (n_arg > 0) {
+        const kiln_expr **arg = kiln_array(a, const kiln_expr *, n_arg);
+        for (size_t i = 0; i < n_arg; i++)
+            arg[i] = load->arg[i];
+        arg[n_arg - 1] = kiln_x_add(a, arg[n_arg - 1], fetched_elems(a, p));
+        load = kiln_x_load(a, load->u.load.buffer, arg, load->n_arg, load->u.load.mask);
+    }
     return kiln_s_eval(a, kiln_x_call(a, KILN_INTRIN_prefetch, &load));
 }
 

@@ -79,7 +79,13 @@ static kiln_status pragma(step *p) {
 }
 
 static kiln_status prefetch(step *p) {
-    return kiln_prefetch(p->stage[0], p->tensor, p->loop[0], p->number[0], p->err);
+    const kiln_ahead ahead = {.iterations = p->number[0]};
+    return kiln_prefetch(p->stage[0], p->tensor, p->loop[0], &ahead, p->err);
+}
+
+static kiln_status prefetch_steps(step *p) {
+    const kiln_ahead ahead = {.elems = p->number[0], .step_elems = p->number[1]};
+    return kiln_prefetch(p->stage[0], p->tensor, p->loop[0], &ahead, p->err);
 }
 
 static kiln_status tensorize(step *p) {
@@ -155,6 +161,7 @@ static const struct primitive {
     {"vthread", "sl", vthread},
     {"pragma", "slw", pragma},
     {"prefetch", "sltn", prefetch},
+    {"prefetch_steps", "sltnn", prefetch_steps},
     {"tensorize", "slwn", tensorize},
     {"compute_at", "ssl", compute_at},
     {"compute_inline", "s", compute_inline},

@@ -17,6 +17,15 @@ static void put_scope(kiln_buf *out, kiln_scope scope) {
         kiln_buf_printf(out, ", scope%d", (int)scope);
 }
 
+static void put_prefetch(kiln_buf *out, const struct kiln_prefetch *p) {
+    kiln_buf_printf(out, ", prefetch %s ", p->te->name);
+    if (p->ahead.step_elems > 0)
+        kiln_buf_printf(out, "in steps of %" PRId64, p->ahead.step_elems);
+    else
+        kiln_buf_printf(out, "%" PRId64 " ahead", p->ahead.iterations);
+    kiln_buf_printf(out, " at %s", p->iter->name);
+}
+
 static void put_place(kiln_buf *out, const kiln_stage *st) {
     switch (st->attach) {
     case KILN_ATTACH_ROOT:
@@ -41,9 +50,7 @@ static void put_place(kiln_buf *out, const kiln_stage *st) {
     if (st->double_buffer)
         kiln_buf_puts(out, ", double buffer");
     for (size_t i = 0; i < st->prefetch.n; i++)
-        kiln_buf_printf(out, ", prefetch %s %" PRId64 " ahead at %s",
-                        st->prefetch.v[i].te->name, st->prefetch.v[i].offset,
-                        st->prefetch.v[i].iter->name);
+        put_prefetch(out, &st->prefetch.v[i]);
     if (st->is_output)
         kiln_buf_puts(out, ", output");
 }

@@ -38,6 +38,19 @@ struct kiln_iter {
     kiln_iter *fused_outer, *fused_inner; /* set on the fused loop */
 };
 
+/* What is fetched to the L2 cache ahead of its time, by place: what the body reads first
+ * so many iterations of a loop ahead, with the loops further in at their start, and so
+ * many elements behind that, as the buffer lies. It may be behind the buffer's end. */
+typedef struct kiln_ahead {
+    int64_t iterations, elems;
+    /* 0: from where each iteration is. Else from where iteration 0 is, with each further
+     * one so many elements further, and for `around` (a loop around the stage; NULL:
+     * none), modulo around_wraps, by around_elems. */
+    int64_t step_elems;
+    kiln_iter *around;
+    int64_t around_wraps, around_elems;
+} kiln_ahead;
+
 typedef enum kiln_attach {
     KILN_ATTACH_ROOT,
     KILN_ATTACH_INLINE,
@@ -63,7 +76,7 @@ struct kiln_stage {
     KILN_VEC(struct kiln_prefetch {
         const kiln_te *te;
         kiln_iter *iter;
-        int64_t offset;
+        kiln_ahead ahead;
     })
     prefetch;
 };
@@ -108,8 +121,9 @@ kiln_status kiln_parallel(kiln_stage *st, kiln_iter *x,
 kiln_status kiln_bind(kiln_stage *st, kiln_iter *x, const char *tag, kiln_err *err);
 kiln_status kiln_vthread(kiln_stage *st, kiln_iter *x, kiln_err *err);
 kiln_status kiln_pragma(kiln_stage *st, kiln_iter *x, const char *word, kiln_err *err);
+/* Each iteration of x fetches what `ahead` says of te, which may lie behind its end. */
 kiln_status kiln_prefetch(kiln_stage *st, const kiln_te *te, kiln_iter *x,
-                          int64_t offset, kiln_err *err);
+                          const kiln_ahead *ahead, kiln_err *err);
 
 /* The loops from x inwards are one call of a tensor intrinsic with `lanes` lanes: they
  * must be its axes and then its reduction axes, whole and undivided, around the

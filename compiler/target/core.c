@@ -1,41 +1,7 @@
-/* What a core does in a cycle: as JSON, and for rules that guess. */
+/* What a core does in a cycle, as JSON. */
 #include "compiler/target/target_internal.h"
 
 #include <string.h>
-
-/* Where a profile does not say: the least that is common. */
-enum { LEAST_L1 = 1 << 15, LEAST_L2 = 1 << 18 };
-
-/* What the system says, unless one core was seen to get much less of it: rules count on
- * half of a cache at most, and what is read of the last quarter depends on its sets. */
-static int64_t cache_of(int64_t said, int seen_kib) {
-    const int64_t seen = (int64_t)seen_kib * 1024;
-    return seen > 0 && seen < said / 4 * 3 ? seen : said;
-}
-
-int64_t kiln_cache_l1(const kiln_profile *p) {
-    return cache_of(p->l1d_bytes > 0 ? p->l1d_bytes : LEAST_L1, p->core.l1_kib);
-}
-
-int64_t kiln_cache_l2(const kiln_profile *p) {
-    return cache_of(p->l2_bytes > 0 ? p->l2_bytes : LEAST_L2, p->core.l2_kib);
-}
-
-int64_t kiln_cache_last(const kiln_profile *p) {
-    return p->l3_bytes > 0 ? cache_of(p->l3_bytes, p->core.l3_kib) : kiln_cache_l2(p);
-}
-
-int kiln_rate_behind_l2(const kiln_profile *p) {
-    const bool has_l3 = p->l3_bytes > 0 && p->core.l3_rate > 0;
-    return has_l3 ? p->core.l3_rate : p->core.memory_rate;
-}
-
-int kiln_sums_to_hide_latency(const kiln_profile *p) {
-    return p->core.fma_ports * p->core.fma_latency;
-}
-
-/* ---- JSON --------------------------------------------------------------------------
- */
 
 typedef struct field {
     const char *name;
@@ -58,7 +24,10 @@ static const field fields[] = {FIELD(fma_ports, 1, 16),
                                FIELD(l3_kib, 0, MOST_KIB),
                                FIELD(memory_latency, 0, 1 << 16),
                                FIELD(l3_rate_all, 0, MOST_RATE),
-                               FIELD(memory_rate_all, 0, MOST_RATE)};
+                               FIELD(memory_rate_all, 0, MOST_RATE),
+                               FIELD(line_bytes, 0, 4096),
+                               FIELD(l1_way_kib, 0, MOST_KIB),
+                               FIELD(fork_cycles, 0, 1 << 24)};
 enum { N_FIELDS = sizeof fields / sizeof fields[0], N_ALWAYS = 7 };
 
 void kiln_core_put(kiln_json_writer *w, const kiln_core *m) {

@@ -34,6 +34,11 @@ typedef struct kiln_core {
     int memory_latency;         /* cycles of a load that nothing foresaw */
     /* Bytes a cycle into all cores together. */
     int l3_rate_all, memory_rate_all;
+    /* What the system or who made it says; 0: what is common (kiln_line_bytes...). */
+    int line_bytes;  /* of a cache line */
+    int l1_way_kib;  /* bytes of the L1 cache for each of its ways: what lies a multiple
+                       of it apart competes for these */
+    int fork_cycles; /* until another core begins, and all know that it is done */
 } kiln_core;
 
 typedef struct kiln_profile {
@@ -96,6 +101,14 @@ int64_t kiln_cache_last(const kiln_profile *p); /* in front of memory */
 void kiln_core_put(kiln_json_writer *w, const kiln_core *m);
 kiln_status kiln_core_read(const kiln_json *json, const char *where, kiln_core *out,
                            kiln_err *err);
+int64_t kiln_line_bytes(const kiln_profile *p);   /* 64 */
+int64_t kiln_l1_way_bytes(const kiln_profile *p); /* 4096: a page */
+/* Of multiply-adds that fill vectors of 32-bit numbers: is it worth a fork and a join?
+ */
+bool kiln_is_worth_fork(const kiln_profile *p, double muladds);
+/* What comes from memory while one load waits: to fetch so many bytes ahead keeps it
+ * busy. */
+int64_t kiln_fetch_bytes(const kiln_profile *p);
 /* Bytes a cycle of what the L2 cache does not hold. */
 int kiln_rate_behind_l2(const kiln_profile *p);
 /* So many sums at once keep multiply-adds from waiting for one another. */

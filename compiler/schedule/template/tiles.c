@@ -182,19 +182,18 @@ double kiln_tiles_cycles(const kiln_profile *p, int64_t rows, int64_t vectors,
     return sum * (1 + (rest_r > 0 ? 0.01 : 0) + (rest_v > 0 ? 0.01 : 0));
 }
 
-kiln_tiles_parallel kiln_tiles_guess_parallel(kiln_tile_counts n, double muladds,
-                                              int64_t cores, kiln_tiles_parallel most) {
-    /* A fork and join takes 0.2 us, the other core's cache 10 GB/s: under a microsecond
-     * of work there is nothing to gain. */
-    static const double min_muladds = 1e5;
+kiln_tiles_parallel kiln_tiles_guess_parallel(const kiln_profile *p, kiln_tile_counts n,
+                                              double muladds,
+                                              kiln_tiles_parallel most) {
     /* What fusing further must gain: tails are decided tile by tile then. */
     static const double gain = 1.03;
     const int64_t count[] = {1, n.blocks, n.blocks * n.outer,
                              n.blocks * n.outer * n.inner};
     int best = KILN_TILES_SERIAL;
-    for (int k = KILN_TILES_BLOCKS; k <= (int)most && muladds >= min_muladds; k++)
-        if (count[k] > 1 && kiln_share_loss(count[k], cores) * gain <
-                                kiln_share_loss(count[best], cores))
+    for (int k = KILN_TILES_BLOCKS; k <= (int)most && kiln_is_worth_fork(p, muladds);
+         k++)
+        if (count[k] > 1 && kiln_share_loss(count[k], p->cores) * gain <
+                                kiln_share_loss(count[best], p->cores))
             best = k;
     return (kiln_tiles_parallel)best;
 }

@@ -76,8 +76,8 @@ typedef struct kiln_tile_counts {
 } kiln_tile_counts;
 /* For guesses: the kind up to `most` that the profile's cores share well enough and
  * that fuses fewest loops; serial where `muladds` are too few to fork for. */
-kiln_tiles_parallel kiln_tiles_guess_parallel(kiln_tile_counts n, double muladds,
-                                              int64_t cores, kiln_tiles_parallel most);
+kiln_tiles_parallel kiln_tiles_guess_parallel(const kiln_profile *p, kiln_tile_counts n,
+                                              double muladds, kiln_tiles_parallel most);
 
 /* A copy of what `reader` reads of te, at loop x of `at`: its last axis in vectors of
  * `lanes`. */

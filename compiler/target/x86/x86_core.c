@@ -12,9 +12,10 @@ typedef struct made {
 } made;
 
 static const made cores[] = {
-    /* Zen 4 does 512-bit operations in two halves: one multiply-add, one load a cycle, a
-     * store in two; L2 32 bytes (AMD, Software Optimization Guide for the Zen 4
-     * Microarchitecture, 57647). */
+    /* Zen 4 does 512-bit operations in two halves (Yee, Zen5's AVX512 Teardown, 2024):
+     * one multiply-add, one load a cycle, a store in two; L2 32 bytes (AMD, Software
+     * Optimization Guide for the Zen 4 Microarchitecture, 57647: by memory, as are the
+     * rates behind L2). */
     {"AuthenticAMD",
      0x19,
      0x19,
@@ -28,8 +29,9 @@ static const made cores[] = {
       .memory_rate = 8}},
     /* Servers since Skylake: L2 64 bytes, 48 sustained; an L3 cache of slices across a
      * mesh gives one core 8 to 10, memory 4 (Intel, 64 and IA-32 Architectures
-     * Optimization Reference Manual, Skylake Server and Golden Cove; Velten and others,
-     * Memory Performance of AMD EPYC Rome and Intel Cascade Lake SP, ICPE 2022). */
+     * Optimization Reference Manual, Skylake Server and Golden Cove: by memory; Velten
+     * and others, Memory Performance of AMD EPYC Rome and Intel Cascade Lake SP, ICPE
+     * 2022). */
     {"GenuineIntel",
      6,
      6,

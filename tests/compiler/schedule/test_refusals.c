@@ -122,7 +122,8 @@ static kiln_status bind_twice(fixture *f) {
 }
 
 static kiln_status prefetch_unread(fixture *f) {
-    return kiln_prefetch(f->st_y, f->x, kiln_stage_axis(f->st_y, 0), 1, &f->err);
+    static const kiln_ahead next = {.iterations = 1};
+    return kiln_prefetch(f->st_y, f->x, kiln_stage_axis(f->st_y, 0), &next, &f->err);
 }
 
 static kiln_status output_at(fixture *f) {

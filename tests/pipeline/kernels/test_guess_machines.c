@@ -23,6 +23,7 @@ typedef struct guessed {
     kiln_profile p;
     int64_t m, k, n, rows, vectors, block_m, block_k;
     bool columns;
+    double share; /* of the peak by the cycle model, one thread, weights from memory */
     const char *text;
 } guessed;
 
@@ -59,6 +60,15 @@ static guessed guess(const kiln_profile *p, const char *line) {
     g.block_k = number(json, "block_k");
     g.columns =
         strcmp(kiln_json_string(kiln_json_get(json, "order"), ""), "columns") == 0;
+    const kiln_product_plan plan = {.tile_m = g.rows,
+                                    .tile_n = g.vectors * x.lanes,
+                                    .block_m = g.block_m,
+                                    .block_n = number(json, "block_n"),
+                                    .block_k = g.block_k,
+                                    .columns_outer = g.columns,
+                                    .parallel = 1};
+    g.share = kiln_product_muladds(&x) / (double)(x.lanes * g.p.core.fma_ports) /
+              kiln_product_cycles(&x, &plan, 1).all;
     g.text = text.p;
     return g;
 }
@@ -101,6 +111,47 @@ static void check_machine(void **state) {
         if (!g.columns && g.block_k == 0 && is_far && g.m > g.rows)
             HOLDS(g, need <= c->l3_rate * g.rows * g.vectors);
     }
+}
+
+/* By the cycle model, which hides less than fetched panels do: many rows reach half of
+ * the peak of multiply-adds on every machine, with panels that pass once; one row half
+ * of what memory gives, a multiply-add for 4 bytes. */
+static void weights_from_memory_leave_most_of_the_peak(void **state) {
+    (void)state;
+    static const char *const many[] = {
+        "mm bert_up 128 768 3072",  "mm bert_down 128 3072 768",
+        "mm vit_proj 197 768 768",  "mm vit_up 197 768 3072",
+        "mm square 1024 1024 1024", "mm head 128 768 10000"};
+    for (int i = 0; i < n_machines; i++) {
+        for (size_t k = 0; k < sizeof many / sizeof many[0]; k++) {
+            const char *line = many[k];
+            const guessed g = guess(&machine[i], line);
+            print_message("%-20s %-26s %2d x %d%s %3.0f%%\n", g.p.name, line,
+                          (int)g.rows, (int)g.vectors, g.columns ? " columns" : "",
+                          100 * g.share);
+            HOLDS(g, g.columns || g.block_k > 0);
+            HOLDS(g, g.share >= 0.5);
+        }
+        const char *line = "mm gpt_up 1 768 3072";
+        const guessed g = guess(&machine[i], line);
+        const kiln_core *c = &g.p.core;
+        const double stream =
+            c->memory_rate / (4.0 * g.p.vector_bytes / 4 * c->fma_ports);
+        print_message("%-20s %-26s %2d x %d %3.0f%% of %3.0f%%\n", g.p.name, line,
+                      (int)g.rows, (int)g.vectors, 100 * g.share, 100 * stream);
+        HOLDS(g, g.share >= 0.5 * stream && g.share <= stream);
+    }
+}
+
+/* 24 sums and their operands need 28 registers; of 16, 12 sums are the most that leave
+ * room for them. */
+static void registers_bound_the_tile(void **state) {
+    (void)state;
+    kiln_profile p = *find("sapphire_rapids");
+    const guessed large = guess(&p, lines[1]);
+    p.vector_registers = 16;
+    const guessed small = guess(&p, lines[1]);
+    assert_true(large.rows * large.vectors >= 24 && small.rows * small.vectors <= 12);
 }
 
 /* The same product, where b does not fit the L2 cache: an L3 cache of 9 bytes a cycle
@@ -163,7 +214,7 @@ static void read_machines(void) {
 
 static void all_machines_are_read(void **state) {
     (void)state;
-    assert_int_equal(n_machines, 7);
+    assert_int_equal(n_machines, 8);
 }
 
 int main(void) {
@@ -173,6 +224,9 @@ int main(void) {
         kiln_test_add(machine[i].name, check_machine, &machine[i]);
     kiln_test_add("a_slow_last_cache_is_read_once", a_slow_last_cache_is_read_once,
                   NULL);
+    kiln_test_add("weights_from_memory_leave_most_of_the_peak",
+                  weights_from_memory_leave_most_of_the_peak, NULL);
+    kiln_test_add("registers_bound_the_tile", registers_bound_the_tile, NULL);
     kiln_test_add("a_larger_cache_keeps_more_rows", a_larger_cache_keeps_more_rows,
                   NULL);
     kiln_test_add("ports_and_latency_decide_the_tile",

@@ -93,7 +93,10 @@ static kiln_status measure_made_up(machine *m, kiln_core *out, kiln_err *err) {
 
 #define CORE(ports, latency, loads, stores, l2, l3, memory, k1, k2, k3, far, all3,     \
              all4)                                                                     \
-    { ports, latency, loads, stores, l2, l3, memory, k1, k2, k3, far, all3, all4 }
+    {                                                                                  \
+        ports, latency, loads, stores, l2, l3, memory, k1, k2, k3, far, all3, all4, 0, \
+            0, 0                                                                       \
+    }
 static made_up machines[] = {
     {"two_ports_of_a_quiet_machine",
      CORE(2, 4, 2, 1, 64, 32, 8, 48, 1024, 32768, 500, 60, 12), 64, 2, 48, 1024, 32768,

@@ -38,8 +38,6 @@ enum {
     N_KNOBS
 };
 
-enum { LINE = 64 }; /* bytes of a cache line */
-
 typedef struct problem {
     const kiln_workload *w;
     const kiln_profile *profile;
@@ -267,12 +265,13 @@ static kiln_status prefetch(const problem *x, const plan *p, kiln_stage *st,
     const int64_t blocks = ceil_div(x->o, p->oc_block);
     const int64_t bytes = terms * p->oc_block * x->elem_bytes;
     if (p->ic_block == 1 || blocks <= p->tile_oc ||
-        p->oc_block * x->elem_bytes < LINE || blocks * bytes <= l1 ||
-        2 * p->tile_oc * bytes > l2 / 2)
+        p->oc_block * x->elem_bytes < kiln_line_bytes(profile) ||
+        blocks * bytes <= l1 || 2 * p->tile_oc * bytes > l2 / 2)
         return KILN_OK;
-    for (int64_t i = 0; i < p->tile_oc; i++)
-        KILN_TRY(kiln_prefetch(st, weights, step, (p->tile_oc + i) * terms / p->unroll,
-                               err));
+    for (int64_t i = 0; i < p->tile_oc; i++) {
+        const kiln_ahead ahead = {.iterations = (p->tile_oc + i) * terms / p->unroll};
+        KILN_TRY(kiln_prefetch(st, weights, step, &ahead, err));
+    }
     return KILN_OK;
 }
 
@@ -375,8 +374,8 @@ static kiln_tiles_parallel guess_parallel(const problem *x, const kiln_space *s,
     const kiln_tile_counts n = {around, p.channels_outer ? channels : pixels,
                                 p.channels_outer ? pixels : channels};
     return kiln_tiles_guess_parallel(
-        n, (double)(x->images * x->pixels) * (double)x->o * (double)x->c,
-        x->profile->cores, KILN_TILES_ALL);
+        x->profile, n, (double)(x->images * x->pixels) * (double)x->o * (double)x->c,
+        KILN_TILES_ALL);
 }
 
 static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,

@@ -12,7 +12,7 @@
  *
  * With block_k the k loop is cut in front of the panels: sums of one block are kept in
  * memory between the cuts. A constant b is packed ahead as [n / tile_n][k][tile_n], so
- * that a panel is read in one stream; another b may be packed so on the way. Rows of a
+ * that a panel is read in one stream, and fetched (product_fetch.c); another b may be packed so on the way. Rows of a
  * may be copied next to each other: with rows of 4 KiB they would all fall into the
  * same sets of the L1 cache.
  *
@@ -138,12 +138,18 @@ static kiln_tiles tiles_of(const kiln_product *x, const kiln_matmul_plan *p) {
     return t;
 }
 
-/* k is the stage's only reduction axis. */
-static kiln_status accumulate(build *b, kiln_stage *st, int skip) {
+/* k is the stage's only reduction axis; `row_tiles`: the loop that a panel of b passes;
+ * NULL: there is none. */
+static kiln_status accumulate(build *b, const kiln_te_graph *te, kiln_stage *st,
+                              int skip, kiln_iter *row_tiles) {
     kiln_iter *k[2];
     KILN_TRY(
         kiln_split(st, kiln_stage_reduce(st, 0), b->p->unroll_k, &k[0], &k[1], b->err));
     KILN_TRY(kiln_unroll(st, k[1], b->err));
+    const kiln_te *source = te->value[kiln_product_source_of_b(b->x)->id].te;
+    if (b->p->pack_b_ahead && b->p->columns_outer && row_tiles != NULL)
+        KILN_TRY(kiln_product_fetch(b->x, st, source, row_tiles, k[0], b->p->tile_n,
+                                    b->err));
     return kiln_tiles_accumulate(st, &b->tiles, skip, k, 2, b->err);
 }
 
@@ -184,7 +190,7 @@ static kiln_status schedule(build *b, const kiln_te_graph *te, kiln_stage *acc,
     KILN_TRY(kiln_tiles_fuse(out, &b->tiles, &t, b->err));
     if (p->block_k == 0) {
         KILN_TRY(kiln_compute_at(acc, out, t.tile, b->err));
-        KILN_TRY(accumulate(b, acc, 0));
+        KILN_TRY(accumulate(b, te, acc, 0, t.tile != t.outer ? t.tile : NULL));
         return pack(b, te, acc, out, t.block, p->columns_outer ? t.outer : t.block);
     }
     kiln_iter *cut, *rest;
@@ -196,7 +202,7 @@ static kiln_status schedule(build *b, const kiln_te_graph *te, kiln_stage *acc,
     KILN_TRY(kiln_set_scope(acc, KILN_SCOPE_LOCAL, b->err));
     KILN_TRY(kiln_tiles_nest(acc, &b->tiles, kiln_stage_reduce(acc, 0), &u, b->err));
     KILN_TRY(kiln_compute_at(part, acc, u.tile, b->err));
-    KILN_TRY(accumulate(b, part, 1));
+    KILN_TRY(accumulate(b, te, part, 1, NULL));
     return pack(b, te, part, acc, u.cut, p->columns_outer ? u.outer : u.cut);
 }
 

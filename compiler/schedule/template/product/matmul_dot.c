@@ -187,8 +187,9 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
     const int64_t m = kiln_config_int(s, &c, TILE_M, 0);
     const int64_t n = kiln_config_int(s, &c, TILE_N, 0);
     c.option[PARALLEL] = (int16_t)kiln_tiles_guess_parallel(
+        prof,
         kiln_product_counts(&x, m, n, 0, 0, kiln_config_is(s, &c, ORDER, "columns")),
-        kiln_product_muladds(&x), prof->cores, KILN_TILES_ALL);
+        kiln_product_muladds(&x), KILN_TILES_ALL);
     return c;
 }
 

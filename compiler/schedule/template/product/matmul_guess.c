@@ -59,9 +59,18 @@ static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s
     kiln_config_set_word(s, c, KILN_MATMUL_ORDER, "columns");
 }
 
-/* Rows a multiple of 2 KiB apart lie in few sets of the L1 cache: copies help. */
+/* Rows a multiple of half a way apart lie in few sets of the L1 cache: copies help. */
 static bool rows_meet(const kiln_product *x) {
-    return x->a_along_k && x->a_row_bytes % 2048 == 0 && !kiln_matmul_is_by_itself(x);
+    return x->a_along_k && x->a_row_bytes % (kiln_l1_way_bytes(x->profile) / 2) == 0 &&
+           !kiln_matmul_is_by_itself(x);
+}
+
+/* Rows that meet lie beside each other while there are fewer than ways, and a quarter is
+ * left for b. Not to copy then was 7 and 40% faster on Zen 5 (m=197 k=3072 n=768, m=16
+ * k=2048 n=5632). */
+static bool needs_copies(const kiln_product *x, int64_t tile_m) {
+    const int64_t ways = kiln_cache_l1(x->profile) / kiln_l1_way_bytes(x->profile);
+    return rows_meet(x) && tile_m > ways / 4 * 3;
 }
 
 /* Blocks of one size, as far as the options go, of `kept` panels at most. None where
@@ -81,27 +90,31 @@ static void guess_block_m(const kiln_product *x, int64_t kept, const kiln_space 
 
 /* Packed b: all rows of a stay in half of the L2 cache while panels of b pass by, in
  * blocks of rows where they do not fit. Where they are few, a panel's rows wait for b
- * instead: unless b is so large that it would come from memory for each of the panels
- * (m=35 k=650 n=10000 on Zen 5: 3.8 ms instead of 2.8). */
+ * instead, if the L2 cache holds that. */
 static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config *c) {
     const int64_t cache = kiln_cache_l2(x->profile);
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
     const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
     const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
     const bool is_large = x->m > rows_kept;
-    const bool is_far =
-        all > 1 && x->n > kiln_cache_last(x->profile) / 2 / x->a_row_bytes;
     if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
         guess_cuts(x, cache, s, c);
         return;
     }
     if (is_large)
         guess_block_m(x, kept > 1 ? kept : 1, s, c);
-    /* Rows that meet are copied once for each block, or stay while columns pass by. */
+    /* What the L2 cache does not hold comes once, each panel while the one before it is
+     * multiplied (product_fetch.c): on Zen 5 with weights from memory 26 to 70% faster
+     * for 12 to 36 rows, 17 to 20% for 77, than all of b for each panel of rows. */
+    const bool is_fetched = all > 1 && kiln_product_streams_b(x);
+    /* Rows that meet are copied once for each block, or stay while columns pass by; few
+     * rows would be copied for each panel that a thread begins with. */
     const bool is_cut = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0) > 0;
-    const bool by_columns = is_far || (is_large && (is_cut || !rows_meet(x)));
+    const bool are_copied = is_large && needs_copies(x, tile_m);
+    const bool by_columns =
+        (is_large && (is_cut || !rows_meet(x))) || (is_fetched && !are_copied);
     kiln_config_set_word(s, c, KILN_MATMUL_ORDER, by_columns ? "columns" : "rows");
-    if (by_columns && rows_meet(x))
+    if (by_columns && are_copied)
         kiln_config_set_word(s, c, KILN_MATMUL_PACK_A, "rows");
 }
 
@@ -142,7 +155,7 @@ static int64_t guess_parallel(const kiln_product *x, const kiln_profile *prof,
     const kiln_tile_counts n = kiln_product_counts(x, p.tile_m, p.tile_n, p.block_m,
                                                    p.block_n, p.columns_outer);
     const kiln_tiles_parallel kind =
-        kiln_tiles_guess_parallel(n, kiln_product_muladds(x), prof->cores,
+        kiln_tiles_guess_parallel(prof, n, kiln_product_muladds(x),
                                   is_fusable ? KILN_TILES_ALL : KILN_TILES_OUTER);
     const int64_t count[] = {1, n.blocks, n.blocks * n.outer,
                              n.blocks * n.outer * n.inner};
@@ -224,12 +237,6 @@ static kiln_config guess_by_cycles(const kiln_product *x, const kiln_profile *pr
     const kiln_matmul_plan p = kiln_matmul_plan_of(s, rule);
     const int64_t b_bytes = (int64_t)kiln_dtype_bytes(x->b->type.dtype);
     const int64_t l2 = kiln_cache_l2(prof);
-    /* An L1 cache has a way for each 4 KiB (one that is looked up by the page's offset
-     * must): rows that meet lie beside each other while there are fewer, and a quarter
-     * is left for b. Not to copy then was 7 and 40% faster on Zen 5 (m=197 k=3072 n=768,
-     * m=16 k=2048 n=5632). */
-    const bool needs_copies =
-        rows_meet(x) && p.tile_m > kiln_cache_l1(prof) / 4096 / 4 * 3;
     int64_t row[3], col[3];
     const int n_row = panels_that_fit(x->m, p.tile_m, x->a_row_bytes, l2, row);
     const int n_col = panels_that_fit(x->n, p.tile_n, x->k * b_bytes, l2, col);
@@ -241,7 +248,7 @@ static kiln_config guess_by_cycles(const kiln_product *x, const kiln_profile *pr
         set(s, &c, KILN_MATMUL_BLOCK_N, col[i / 2 / n_row]);
         kiln_config_set_word(s, &c, KILN_MATMUL_ORDER, by_columns ? "columns" : "rows");
         kiln_config_set_word(s, &c, KILN_MATMUL_PACK_A,
-                             by_columns && needs_copies ? "rows" : "no");
+                             by_columns && needs_copies(x, p.tile_m) ? "rows" : "no");
         consider(&g, c);
     }
     return g.best;

@@ -52,6 +52,14 @@ typedef struct kiln_product_plan {
  * one term of a tile is the body. */
 kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *p,
                                 int threads);
+/* b is constant and so large that it is in no near cache when it is multiplied. */
+bool kiln_product_streams_b(const kiln_product *x);
+/* What the loop over terms `k` of `st` fetches of b, packed in panels of tile_n
+ * columns: `rows` is the loop over tiles of rows that one panel passes. Nothing where
+ * that would not pay. */
+kiln_status kiln_product_fetch(const kiln_product *x, kiln_stage *st, const kiln_te *b,
+                               kiln_iter *rows, kiln_iter *k, int64_t tile_n,
+                               kiln_err *err);
 /* Everything the workload computes, in these layouts (by value id; NULL: as typed),
  * with an untouched schedule but for element-wise stages, which are inlined; *acc is
  * the stage that sums, *y the output behind it. */

@@ -1,0 +1,63 @@
+/* What rules that guess count on: a machine as its profile has it, and what is common
+ * where that does not say. */
+#include "compiler/target/target.h"
+
+/* Where a profile does not say: the least that is common; and what nearly all have. A
+ * fork and a join of runtime/pool.h takes 0.2 us on Zen 5 while the pool is awake
+ * (tests/bench/bench_pool.c). */
+enum {
+    LEAST_L1 = 1 << 15,
+    LEAST_L2 = 1 << 18,
+    LINE = 64,
+    WAY = 4096,
+    FORK = 780,
+    LATENCY = 400
+};
+
+/* What the system says, unless one core was seen to get much less of it: rules count on
+ * half of a cache at most, and what is read of the last quarter depends on its sets. */
+static int64_t cache_of(int64_t said, int seen_kib) {
+    const int64_t seen = (int64_t)seen_kib * 1024;
+    return seen > 0 && seen < said / 4 * 3 ? seen : said;
+}
+
+int64_t kiln_cache_l1(const kiln_profile *p) {
+    return cache_of(p->l1d_bytes > 0 ? p->l1d_bytes : LEAST_L1, p->core.l1_kib);
+}
+
+int64_t kiln_cache_l2(const kiln_profile *p) {
+    return cache_of(p->l2_bytes > 0 ? p->l2_bytes : LEAST_L2, p->core.l2_kib);
+}
+
+int64_t kiln_cache_last(const kiln_profile *p) {
+    return p->l3_bytes > 0 ? cache_of(p->l3_bytes, p->core.l3_kib) : kiln_cache_l2(p);
+}
+
+static int or_else(int said, int otherwise) { return said > 0 ? said : otherwise; }
+
+int64_t kiln_line_bytes(const kiln_profile *p) {
+    return or_else(p->core.line_bytes, LINE);
+}
+
+int64_t kiln_l1_way_bytes(const kiln_profile *p) {
+    return p->core.l1_way_kib > 0 ? p->core.l1_way_kib * (int64_t)1024 : WAY;
+}
+
+/* Four times what it costs: the other core's caches have nothing of the operands. */
+bool kiln_is_worth_fork(const kiln_profile *p, double muladds) {
+    const double each = p->vector_bytes / 4.0 * p->core.fma_ports;
+    return muladds / each >= 4.0 * or_else(p->core.fork_cycles, FORK);
+}
+
+int64_t kiln_fetch_bytes(const kiln_profile *p) {
+    return (int64_t)or_else(p->core.memory_latency, LATENCY) * p->core.memory_rate;
+}
+
+int kiln_rate_behind_l2(const kiln_profile *p) {
+    const bool has_l3 = p->l3_bytes > 0 && p->core.l3_rate > 0;
+    return has_l3 ? p->core.l3_rate : p->core.memory_rate;
+}
+
+int kiln_sums_to_hide_latency(const kiln_profile *p) {
+    return p->core.fma_ports * p->core.fma_latency;
+}
