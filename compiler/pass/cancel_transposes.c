@@ -4,7 +4,8 @@
  *
  * Regions of such operators move as a whole, in part or not at all, by what has to be
  * copied before and after (transpose_region.c). In the end a transpose that moves axes
- * of length 1 only is a reshape, and one before a matrix product is its flag.
+ * of length 1 only is a reshape, and one before a matrix product is its flag: before a
+ * product of batches, where it has few rows.
  *
  * Not exact: sums and products along permuted axes are taken in another order. */
 #include "compiler/pass/simplify.h"
@@ -160,6 +161,8 @@ static kiln_status as_flag(kiln_sweep *s, kiln_node *n, kiln_value **same) {
         kiln_arg_float("alpha", is_gemm ? kiln_node_attr(n, "alpha")->f : 1),
         kiln_arg_float("beta", is_gemm ? kiln_node_attr(n, "beta")->f : 1)};
     bool found = false;
+    if (!is_gemm && kiln_node_attr(n, "trans_b")->i != 0)
+        return KILN_OK;
     if (n->in[0]->type.rank != 2 || n->in[1]->type.rank != 2)
         return KILN_OK;
     for (int k = 0; k < 2; k++) {
@@ -174,9 +177,38 @@ static kiln_status as_flag(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     return kiln_sweep_add(s, &kiln_op_gemm, n, in, n->n_in, args, 4, same);
 }
 
+/* Does the transpose swap the last two of more axes, and nothing else? */
+static bool swaps_last(const kiln_node *t) {
+    const int rank = t->in[0]->type.rank;
+    const int64_t *perm = kiln_node_attr(t, "perm")->ints;
+    for (int i = 0; i < rank - 2; i++)
+        if (perm[i] != i)
+            return false;
+    return rank > 2 && perm[rank - 1] == rank - 2;
+}
+
+/* Batches: the keys that a decoder's few queries are multiplied with. Where each
+ * element of b is read that seldom, to turn b takes longer than the product, which
+ * reads b as it lies; with more rows, b with columns next to each other pays. */
+static kiln_status as_flag_of_batch(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    enum { MAX_ROWS = 8 };
+    const kiln_type *a = &n->in[0]->type;
+    const kiln_node *t = n->in[1]->def;
+    if (t == NULL || t->op != &kiln_op_transpose || !swaps_last(t) ||
+        kiln_sweep_uses(s, n->in[1]) != 1 || n->in[1]->count != NULL ||
+        (a->rank > 1 && a->dim[a->rank - 2] > MAX_ROWS))
+        return KILN_OK;
+    kiln_value *const in[] = {n->in[0], t->in[0]};
+    const kiln_attr_arg arg =
+        kiln_arg_bool("trans_b", kiln_node_attr(n, "trans_b")->i == 0);
+    return kiln_sweep_add(s, &kiln_op_matmul, n, in, 2, &arg, 1, same);
+}
+
 static kiln_status settle(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     if (n->op == &kiln_op_transpose)
         return as_view(s, n, same);
+    if (n->op == &kiln_op_matmul && n->in[1]->type.rank > 2)
+        return as_flag_of_batch(s, n, same);
     return n->op == &kiln_op_gemm || n->op == &kiln_op_matmul ? as_flag(s, n, same)
                                                               : KILN_OK;
 }

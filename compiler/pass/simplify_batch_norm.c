@@ -86,7 +86,7 @@ typedef struct weights {
 
 static bool is_matrix_product(const kiln_node *p) {
     return p->op == &kiln_op_matmul && p->in[1]->type.rank == 2 &&
-           p->out[0]->type.rank == 2;
+           p->out[0]->type.rank == 2 && kiln_node_attr(p, "trans_b")->i == 0;
 }
 
 static bool describe(const kiln_node *p, int64_t n_channels, weights *w) {

@@ -212,9 +212,10 @@ static box_expr box_expr_at(kiln_lets *l, const params *p, const kiln_buffer *bo
     for (int i = 0; i < 2; i++) {
         const kiln_expr *near[] = {image, j, kiln_x_index(a, i)};
         const kiln_expr *far[] = {image, j, kiln_x_index(a, 2 + i)};
-        const kiln_expr *x =
-            kiln_lets_add(l, "x", kiln_x_load(a, boxes, near, 3, NULL));
-        const kiln_expr *y = kiln_lets_add(l, "y", kiln_x_load(a, boxes, far, 3, NULL));
+        const kiln_expr *x = kiln_lets_add(
+            l, "x", kiln_x_cast(a, KILN_F64, kiln_x_load(a, boxes, near, 3, NULL)));
+        const kiln_expr *y = kiln_lets_add(
+            l, "y", kiln_x_cast(a, KILN_F64, kiln_x_load(a, boxes, far, 3, NULL)));
         const kiln_expr *half = kiln_x_div(a, y, num(a, 2));
         b.lo[i] = kiln_lets_add(
             l, "lo", p->is_center ? kiln_x_sub(a, x, half) : min_of(a, x, y));
@@ -243,93 +244,119 @@ static const kiln_expr *overlap_expr(kiln_arena *a, const box_expr *x,
     return both(a, is, kiln_x_less(a, num(a, threshold), kiln_x_div(a, common, all)));
 }
 
-/* Where the search for the box of rank k in one image and class stands. */
+/* Where the selection in one image and class stands. */
 typedef struct search {
     kiln_arena *a;
     const params *p;
     const kiln_buffer *const *in, *keep;
     const kiln_expr *image, *class, *k;
-    const kiln_buffer *best, *best_score, *last, *last_score, *is_out;
+    const kiln_buffer *open; /* boxes that may still be taken, in ascending order */
+    const kiln_buffer *n_open, *n_left, *best, *best_score, *last, *is_out;
 } search;
 
 static const kiln_expr *score_at(const search *s, const kiln_expr *j) {
     const kiln_expr *at[] = {s->image, s->class, j};
-    return kiln_x_load(s->a, s->in[SCORES], at, 3, NULL);
+    return kiln_x_cast(s->a, KILN_F64, kiln_x_load(s->a, s->in[SCORES], at, 3, NULL));
 }
 
-static const kiln_expr *kept_at(const search *s, const kiln_expr *k) {
-    const kiln_expr *at[] = {s->image, s->class, k};
-    return kiln_x_load(s->a, s->keep, at, 3, NULL);
+static const kiln_expr *open_at(const search *s, const kiln_expr *i) {
+    return kiln_x_clamped(s->a, kiln_x_load(s->a, s->open, &i, 1, NULL), s->p->n_boxes);
 }
 
-/* is_out: does box j overlap one that is taken? */
+/* open[n++] = j, if. */
+static const kiln_stmt *append_if(const search *s, const kiln_buffer *n,
+                                  const kiln_expr *is, const kiln_expr *j) {
+    kiln_arena *a = s->a;
+    const kiln_expr *at = kiln_x_clamped(a, kiln_cell_get(a, n), s->p->n_boxes);
+    const kiln_stmt *more =
+        kiln_cell_set(a, n, kiln_x_add(a, kiln_cell_get(a, n), kiln_x_index(a, 1)));
+    return kiln_s_if(
+        a, is, kiln_s_both(a, kiln_s_store(a, s->open, &at, j, NULL), more), NULL);
+}
+
+/* Boxes whose scores take part. */
+static const kiln_stmt *collect(const search *s) {
+    kiln_arena *a = s->a;
+    kiln_var *jv = kiln_var_new(a, "j", KILN_I64);
+    const kiln_expr *j = kiln_x_ref(a, jv);
+    const kiln_expr *may = kiln_x_binary(
+        a, s->p->score_threshold == -HUGE_VAL ? KILN_EXPR_LE : KILN_EXPR_LT,
+        num(a, s->p->score_threshold), score_at(s, j));
+    return kiln_s_both(a, kiln_cell_set(a, s->n_open, kiln_x_index(a, 0)),
+                       kiln_s_times(a, jv, kiln_x_index(a, s->p->n_boxes),
+                                    append_if(s, s->n_open, may, j)));
+}
+
+/* is_out: does box j overlap one that is taken? Behind the first that it does, nothing
+ * is compared. */
 static const kiln_stmt *compare_with_taken(const search *s, const kiln_expr *j) {
     kiln_arena *a = s->a;
     kiln_var *mv = kiln_var_new(a, "m", KILN_I64);
     kiln_lets own = {.a = a}, its = {.a = a};
+    const kiln_expr *m = kiln_x_ref(a, mv), *at[] = {s->image, s->class, m};
     const box_expr b = box_expr_at(&own, s->p, s->in[BOXES], s->image, j);
     const kiln_expr *taken = kiln_lets_add(
-        &its, "taken", kiln_x_clamped(a, kept_at(s, kiln_x_ref(a, mv)), s->p->n_boxes));
+        &its, "taken",
+        kiln_x_clamped(a, kiln_x_load(a, s->keep, at, 3, NULL), s->p->n_boxes));
     const box_expr t = box_expr_at(&its, s->p, s->in[BOXES], s->image, taken);
-    const kiln_expr *is_out =
-        kiln_x_binary(a, KILN_EXPR_OR, kiln_cell_get(a, s->is_out),
-                      overlap_expr(a, &b, &t, s->p->iou_threshold));
-    const kiln_stmt *compare =
-        kiln_lets_around(&its, kiln_cell_set(a, s->is_out, is_out));
-    return kiln_s_both(a, kiln_cell_set(a, s->is_out, kiln_x_int(a, KILN_BOOL, 0)),
-                       kiln_lets_around(&own, kiln_s_times(a, mv, s->k, compare)));
+    const kiln_stmt *compare = kiln_lets_around(
+        &its,
+        kiln_cell_set(a, s->is_out, overlap_expr(a, &b, &t, s->p->iou_threshold)));
+    compare = kiln_s_if(a, kiln_x_not(a, kiln_cell_get(a, s->is_out)), compare, NULL);
+    return kiln_lets_around(&own, kiln_s_times(a, mv, s->k, compare));
 }
 
-/* for j: is it the best so far, behind the last, and overlaps none? */
-static const kiln_stmt *look_at_all(const search *s) {
+/* The best that overlaps none that is taken; of equal ones the first. Only boxes better
+ * than those before are compared. What was taken last, and what is found to overlap,
+ * leaves the list, which closes up. */
+static const kiln_stmt *find_best(const search *s) {
     kiln_arena *a = s->a;
-    kiln_var *jv = kiln_var_new(a, "j", KILN_I64);
-    const kiln_expr *j = kiln_x_ref(a, jv), *zero = kiln_x_index(a, 0);
+    kiln_var *iv = kiln_var_new(a, "i", KILN_I64);
     kiln_lets l = {.a = a};
+    const kiln_expr *j = kiln_lets_add(&l, "j", open_at(s, kiln_x_ref(a, iv)));
     const kiln_expr *score = kiln_lets_add(&l, "score", score_at(s, j));
-    const kiln_expr *threshold = num(a, s->p->score_threshold);
-    const kiln_expr *may = kiln_x_binary(
-        a, s->p->score_threshold == -HUGE_VAL ? KILN_EXPR_LE : KILN_EXPR_LT, threshold,
-        score);
-    const kiln_expr *best_score = kiln_cell_get(a, s->best_score);
-    const kiln_expr *last_score = kiln_cell_get(a, s->last_score);
-    may = both(a, may,
-               kiln_x_binary(a, KILN_EXPR_OR,
-                             kiln_x_less(a, kiln_cell_get(a, s->best), zero),
-                             kiln_x_less(a, best_score, score)));
-    const kiln_expr *is_behind =
-        kiln_x_binary(a, KILN_EXPR_OR, kiln_x_less(a, score, last_score),
-                      both(a, kiln_x_binary(a, KILN_EXPR_EQ, score, last_score),
-                           kiln_x_less(a, kiln_cell_get(a, s->last), j)));
-    may = both(a, may,
-               kiln_x_binary(a, KILN_EXPR_OR, is_behind,
-                             kiln_x_binary(a, KILN_EXPR_EQ, s->k, zero)));
+    const kiln_expr *is_last =
+        kiln_x_binary(a, KILN_EXPR_EQ, j, kiln_cell_get(a, s->last));
+    const kiln_expr *is_in = kiln_x_not(a, kiln_cell_get(a, s->is_out));
+    const kiln_expr *is_better = kiln_x_binary(
+        a, KILN_EXPR_OR, kiln_x_less(a, kiln_cell_get(a, s->best), kiln_x_index(a, 0)),
+        kiln_x_less(a, kiln_cell_get(a, s->best_score), score));
     const kiln_stmt *take = kiln_s_both(a, kiln_cell_set(a, s->best, j),
                                         kiln_cell_set(a, s->best_score, score));
-    take = kiln_s_if(a, kiln_x_not(a, kiln_cell_get(a, s->is_out)), take, NULL);
-    const kiln_stmt *look =
-        kiln_s_if(a, may, kiln_s_both(a, compare_with_taken(s, j), take), NULL);
-    return kiln_s_times(a, jv, kiln_x_index(a, s->p->n_boxes),
-                        kiln_lets_around(&l, look));
-}
-
-/* One rank: `last` is what the rank before took, NOTHING where that found none. */
-static const kiln_stmt *rank(const search *s) {
-    kiln_arena *a = s->a;
-    const kiln_expr *none = kiln_x_index(a, NOTHING), *zero = kiln_x_index(a, 0);
-    const kiln_expr *is_open =
-        kiln_x_binary(a, KILN_EXPR_OR, kiln_x_binary(a, KILN_EXPR_EQ, s->k, zero),
-                      kiln_x_binary(a, KILN_EXPR_LE, zero, kiln_cell_get(a, s->last)));
-    const kiln_expr *at[] = {s->image, s->class, s->k};
+    take = kiln_s_both(a, compare_with_taken(s, j), kiln_s_if(a, is_in, take, NULL));
+    const kiln_stmt *look[] = {
+        kiln_cell_set(a, s->is_out, is_last),
+        kiln_s_if(a, both(a, kiln_x_not(a, is_last), is_better), take, NULL),
+        append_if(s, s->n_left, is_in, j),
+    };
     const kiln_stmt *step[] = {
-        kiln_cell_set(a, s->best, none),
-        kiln_cell_set(a, s->best_score, num(a, 0)),
-        kiln_s_if(a, is_open, look_at_all(s), NULL),
-        kiln_s_store(a, s->keep, at, kiln_cell_get(a, s->best), NULL),
-        kiln_cell_set(a, s->last, kiln_cell_get(a, s->best)),
-        kiln_cell_set(a, s->last_score, kiln_cell_get(a, s->best_score)),
+        kiln_cell_set(a, s->n_left, kiln_x_index(a, 0)),
+        kiln_s_times(a, iv, kiln_cell_get(a, s->n_open),
+                     kiln_lets_around(&l, kiln_s_seq(a, look, KILN_COUNT(look)))),
+        kiln_cell_set(a, s->n_open, kiln_cell_get(a, s->n_left)),
     };
     return kiln_s_seq(a, step, KILN_COUNT(step));
+}
+
+/* One rank: the best box, NOTHING where none is left. */
+static const kiln_stmt *rank(const search *s) {
+    kiln_arena *a = s->a;
+    const kiln_expr *at[] = {s->image, s->class, s->k};
+    const kiln_stmt *step[] = {
+        kiln_cell_set(a, s->best, kiln_x_index(a, NOTHING)),
+        kiln_cell_set(a, s->best_score, num(a, 0)),
+        find_best(s),
+        kiln_s_store(a, s->keep, at, kiln_cell_get(a, s->best), NULL),
+        kiln_cell_set(a, s->last, kiln_cell_get(a, s->best)),
+    };
+    return kiln_s_seq(a, step, KILN_COUNT(step));
+}
+
+static const kiln_buffer *list_new(kiln_arena *a, const kiln_te *te, int64_t n) {
+    kiln_buffer *b = kiln_buffer_new(a, kiln_format(a, "%s.open", te->name), KILN_I64,
+                                     1, &n, KILN_SCOPE_LOCAL);
+    b->arg = -1;
+    return b;
 }
 
 /* keep[image, class, k]: the box of rank k, or NOTHING. Classes are independent. */
@@ -337,31 +364,34 @@ static const kiln_stmt *build_keep(kiln_arena *a, const kiln_te *te,
                                    const kiln_buffer *const *in,
                                    const kiln_buffer *const *out) {
     const int64_t extent[] = {kiln_te_dim(te, 1), kiln_te_dim(te, 0)};
+    const params *p = te->ext->data;
     if (kiln_te_elems(te) == 0)
         return kiln_s_nothing(a);
     kiln_nest_loops l = kiln_loops_new(a, 2, extent);
     l.is_parallel = true;
     kiln_var *kv = kiln_var_new(a, "k", KILN_I64);
     const search s = {.a = a,
-                      .p = te->ext->data,
+                      .p = p,
                       .in = in,
                       .keep = out[0],
                       .image = l.index[1],
                       .class = l.index[0],
                       .k = kiln_x_ref(a, kv),
+                      .open = list_new(a, te, p->n_boxes),
+                      .n_open = kiln_cell_new(a, te, "n_open", KILN_I64),
+                      .n_left = kiln_cell_new(a, te, "n_left", KILN_I64),
                       .best = kiln_cell_new(a, te, "best", KILN_I64),
                       .best_score = kiln_cell_new(a, te, "best_score", KILN_F64),
                       .last = kiln_cell_new(a, te, "last", KILN_I64),
-                      .last_score = kiln_cell_new(a, te, "last_score", KILN_F64),
                       .is_out = kiln_cell_new(a, te, "is_out", KILN_BOOL)};
-    const kiln_buffer *const cell[] = {s.best, s.best_score, s.last, s.last_score,
-                                       s.is_out};
+    const kiln_buffer *const memory[] = {s.open,       s.n_open, s.n_left, s.best,
+                                         s.best_score, s.last,   s.is_out};
     const kiln_stmt *body =
         kiln_s_times(a, kv, kiln_x_index(a, kiln_te_dim(te, 2)), rank(&s));
-    body = kiln_s_both(a, kiln_cell_set(a, s.last_score, num(a, 0)), body);
+    body = kiln_s_both(a, collect(&s), body);
     body = kiln_s_both(a, kiln_cell_set(a, s.last, kiln_x_index(a, NOTHING)), body);
-    for (size_t i = 0; i < KILN_COUNT(cell); i++)
-        body = kiln_s_alloc(a, cell[i], body);
+    for (size_t i = 0; i < KILN_COUNT(memory); i++)
+        body = kiln_s_alloc(a, memory[i], body);
     return kiln_loops_around(&l, body);
 }
 
@@ -427,8 +457,10 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
                   .score_threshold = n->attr[SCORE_THRESHOLD].f,
                   .is_center = n->attr[CENTER_POINT].i != 0,
                   .n_boxes = scores->dim[2]};
-    KILN_TRY(kiln_compute_plain(cx, "boxes", &cx->in[BOXES], KILN_F64, &in[BOXES]));
-    KILN_TRY(kiln_compute_plain(cx, "scores", &cx->in[SCORES], KILN_F64, &in[SCORES]));
+    const kiln_dtype box = kiln_compute_wide_dtype(cx->in[BOXES].type.dtype);
+    const kiln_dtype score = kiln_compute_wide_dtype(scores->dtype);
+    KILN_TRY(kiln_compute_plain(cx, "boxes", &cx->in[BOXES], box, &in[BOXES]));
+    KILN_TRY(kiln_compute_plain(cx, "scores", &cx->in[SCORES], score, &in[SCORES]));
     kiln_extern_spec spec = {.name = "nms_keep",
                              .build = build_keep,
                              .data = p,

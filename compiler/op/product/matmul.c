@@ -2,7 +2,8 @@
  *
  * y[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]; an operand of rank 1 is a
  * row (a) or a column (b) whose axis does not appear in y. Source: ONNX MatMul-13 =
- * numpy.matmul. Integers wrap in their dtype.
+ * numpy.matmul; trans_b, with which b is read as b[..., j, k], is that of Gemm-13 for
+ * batches. Integers wrap in their dtype.
  */
 #include <inttypes.h>
 
@@ -11,11 +12,19 @@
 #include "compiler/op/op_compute.h"
 
 enum { A, B };
+enum { TRANS_B, N_ATTR };
+
+static const kiln_attr_def attrs[N_ATTR] = {
+    {.name = "trans_b",
+     .kind = KILN_ATTR_BOOL,
+     .doc = "matrices of b are [n, k] in place of [k, n]"},
+};
 
 /* One node's sizes, with rank-1 operands made matrices. */
 typedef struct plan {
     int64_t m, n, k;
-    int n_batch_axes; /* of y */
+    int64_t b_row, b_col; /* steps of b along k, along n */
+    int n_batch_axes;     /* of y */
     int64_t batch[KILN_MAX_RANK];
     int64_t a_step[KILN_MAX_RANK],
         b_step[KILN_MAX_RANK]; /* in matrices; 0: broadcast */
@@ -35,20 +44,22 @@ static void batch_steps(const kiln_type *t, int n_axes, int64_t *step) {
 
 static kiln_status make_plan(const kiln_node *n, plan *p, kiln_err *err) {
     const kiln_type *a = &n->in[A]->type, *b = &n->in[B]->type;
+    const bool is_turned = b->rank > 1 && n->attr[TRANS_B].i != 0;
     *p = (plan){.m = a->rank > 1 ? a->dim[a->rank - 2] : 1,
-                .n = b->rank > 1 ? b->dim[b->rank - 1] : 1};
+                .n = b->rank > 1 ? b->dim[b->rank - (is_turned ? 2 : 1)] : 1};
     if (a->rank < 1 || b->rank < 1)
         return kiln_fail(err, KILN_ERR_SHAPE,
                          "operands must have rank >= 1, have ranks %d and %d", a->rank,
                          b->rank);
     p->k = a->dim[a->rank - 1];
-    const int64_t kb = b->rank > 1 ? b->dim[b->rank - 2] : b->dim[0];
+    p->b_row = is_turned ? 1 : p->n;
+    p->b_col = is_turned ? p->k : 1;
+    const int64_t kb = b->rank > 1 ? b->dim[b->rank - (is_turned ? 1 : 2)] : b->dim[0];
     if (p->k != kb)
-        return kiln_fail(
-            err, KILN_ERR_SHAPE,
-            "the last axis of 'a' must be as long as the second last of 'b', "
-            "is %" PRId64 " and %" PRId64,
-            p->k, kb);
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "the last axis of 'a' must be as long as the %s of 'b', "
+                         "is %" PRId64 " and %" PRId64,
+                         is_turned ? "last" : "second last", p->k, kb);
     const kiln_type batch_a =
         kiln_type_make(a->dtype, a->rank > 2 ? a->rank - 2 : 0, a->dim);
     const kiln_type batch_b =
@@ -89,15 +100,16 @@ static void product_i(const plan *p, const int64_t *a, const int64_t *b, int64_t
         for (int64_t k = 0; k < p->k; k++) {
             const uint64_t f = (uint64_t)a[i * p->k + k];
             for (int64_t j = 0; j < p->n; j++)
-                y[i * p->n + j] = (int64_t)((uint64_t)y[i * p->n + j] +
-                                            f * (uint64_t)b[k * p->n + j]);
+                y[i * p->n + j] =
+                    (int64_t)((uint64_t)y[i * p->n + j] +
+                              f * (uint64_t)b[k * p->b_row + j * p->b_col]);
         }
     }
 }
 
 static void product_f(const plan *p, const double *a, const double *b, double *y,
                       kiln_arena *scratch) {
-    const kiln_gemm_matrix right = {b, p->n, 1};
+    const kiln_gemm_matrix right = {b, p->b_row, p->b_col};
     const kiln_gemm_f64 g = {.m = p->m,
                              .n = p->n,
                              .k = p->k,
@@ -132,7 +144,7 @@ static void factors_of(const plan *p, int64_t index, int64_t *a, int64_t *b) {
     kiln_unravel(index / (p->m * p->n), p->n_batch_axes, p->batch, coord);
     const int64_t row = index / p->n % p->m, col = index % p->n;
     *a = (batch_offset(p, coord, p->a_step) * p->m + row) * p->k;
-    *b = batch_offset(p, coord, p->b_step) * p->k * p->n + col;
+    *b = batch_offset(p, coord, p->b_step) * p->k * p->n + col * p->b_col;
 }
 
 static void eval_at(const plan *p, kiln_eval_cx *cx, int64_t index, int64_t j) {
@@ -140,12 +152,12 @@ static void eval_at(const plan *p, kiln_eval_cx *cx, int64_t index, int64_t j) {
     int64_t ra, cb;
     factors_of(p, index, &ra, &cb);
     if (a->f != NULL) {
-        cx->out[0].f[j] = kiln_dot_f64(p->k, a->f + ra, 1, b->f + cb, p->n);
+        cx->out[0].f[j] = kiln_dot_f64(p->k, a->f + ra, 1, b->f + cb, p->b_row);
         return;
     }
     uint64_t sum = 0;
     for (int64_t k = 0; k < p->k; k++)
-        sum += (uint64_t)a->i[ra + k] * (uint64_t)b->i[cb + k * p->n];
+        sum += (uint64_t)a->i[ra + k] * (uint64_t)b->i[cb + k * p->b_row];
     cx->out[0].i[j] = (int64_t)sum;
 }
 
@@ -171,7 +183,7 @@ static kiln_status pick_f32(const kiln_node *n, const kiln_pick_cx *cx) {
         dot[j] =
             (kiln_dot_f32){kiln_f32_from(cx->in[A], a), kiln_f32_from(cx->in[B], b)};
     }
-    kiln_dots_f32(p.k, dot, cx->n_pick, 1, p.n, cx->value, cx->magnitude);
+    kiln_dots_f32(p.k, dot, cx->n_pick, 1, p.b_row, cx->value, cx->magnitude);
     return KILN_OK;
 }
 
@@ -226,9 +238,12 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const int at = p.n_batch_axes;
     const kiln_expr *row = has_row ? index[at] : NULL;
     const kiln_expr *col = has_col ? index[at + (has_row ? 1 : 0)] : NULL;
+    const bool is_turned = has_col && n->attr[TRANS_B].i != 0;
+    const kiln_expr *b =
+        is_turned ? operand(cx, B, at, index, col, k)
+                  : operand(cx, B, at, index, has_col ? k : NULL, has_col ? col : k);
     const kiln_expr *product =
-        kiln_x_mul(cx->arena, operand(cx, A, at, index, row, k),
-                   operand(cx, B, at, index, has_col ? k : NULL, has_col ? col : k));
+        kiln_x_mul(cx->arena, operand(cx, A, at, index, row, k), b);
     return kiln_compute_end(cx, 0, y, kiln_te_sum(y, product, &axis, 1));
 }
 
@@ -237,10 +252,12 @@ const kiln_op_def kiln_op_matmul = {
     .name = "matmul",
     .doc = "Matrix product over the last two axes, batch axes broadcast: y[i,j] = sum "
            "over "
-           "k of a[i,k] * b[k,j].",
+           "k of a[i,k] * b[k,j], or b[j,k].",
     .n_in_min = 2,
     .n_in_max = 2,
     .in_names = (const char *const[]){"a", "b", NULL},
+    .attr = attrs,
+    .n_attr = N_ATTR,
     .layout = KILN_LAYOUT_DEPENDENT,
     .infer = infer,
     .eval_ref = eval_ref,

@@ -128,6 +128,7 @@ static kiln_status describe_pool(describer *d, const kiln_node *n) {
 static kiln_status describe_matmul(describer *d, const kiln_node *n) {
     const kiln_type *a = &n->in[0]->type, *b = &n->in[1]->type;
     d->op->kind = KILN_LIBRARY_MATMUL;
+    d->op->trans_b = kiln_node_attr(n, "trans_b")->i != 0;
     if (a->rank < 2 || b->rank < 2)
         return unsupported(d, "a matrix product with a vector");
     /* One matrix for all of a batch is a taller product; libraries know batches of

@@ -93,7 +93,7 @@ static kiln_test_import_row placing[] = {
     {"einsum_of_matrices_is_matmul", "Einsum", 12, "x,z", "y",
      .inputs = {F32("x", "2,3"), F32("z", "3,4")},
      .attrs = {KILN_I_TEXT("equation", "ij, jk -> ik")},
-     .want = {"matmul(%x, %z) : f32[2,4]"}},
+     .want = {"matmul(%x, %z) {trans_b=false} : f32[2,4]"}},
     {"einsum_without_sums_is_mul", "Einsum", 12, "x,z", "y",
      .inputs = {F32("x", "2"), F32("z", "3")},
      .attrs = {KILN_I_TEXT("equation", "i,j")}, .want = {"mul(", "f32[2,3]"}},

@@ -14,31 +14,48 @@ typedef struct row {
     int rank_a, rank_b;
     int64_t a[RANK], b[RANK];
     bool is_special; /* infinity and NaN in both */
+    bool trans_b;
 } row;
 
 static row rows[] = {
-    {"one", KILN_F32, 2, 2, {1, 1}, {1, 1}, false},
-    {"primes", KILN_F32, 2, 2, {7, 13}, {13, 11}, false},
-    {"more_terms_than_a_block", KILN_F64, 2, 2, {3, 521}, {521, 5}, false},
-    {"terms_of_one_block", KILN_F64, 2, 2, {5, 256}, {256, 3}, false},
-    {"more_rows_than_a_block", KILN_F32, 2, 2, {131, 3}, {3, 2}, false},
-    {"more_columns_than_a_block", KILN_F32, 2, 2, {2, 3}, {3, 1031}, false},
-    {"vector_by_vector", KILN_F32, 1, 1, {17}, {17}, false},
-    {"vector_by_matrix", KILN_F32, 1, 2, {17}, {17, 5}, false},
-    {"matrix_by_vector", KILN_F32, 2, 1, {5, 17}, {17}, false},
-    {"vector_by_batches", KILN_F32, 1, 3, {3}, {4, 3, 2}, false},
-    {"batches_by_vector", KILN_F32, 3, 1, {4, 2, 3}, {3}, false},
-    {"batches", KILN_F32, 3, 3, {3, 2, 5}, {3, 5, 4}, false},
-    {"batches_by_matrix", KILN_F32, 4, 2, {2, 3, 2, 5}, {5, 4}, false},
-    {"batches_that_stretch", KILN_F32, 4, 4, {2, 1, 3, 5}, {1, 3, 5, 2}, false},
-    {"batches_of_other_rank", KILN_F32, 3, 4, {3, 3, 5}, {2, 3, 5, 2}, false},
-    {"half", KILN_F16, 2, 2, {5, 7}, {7, 3}, false},
-    {"small_ints_wrap", KILN_I8, 2, 2, {5, 17}, {17, 3}, false},
-    {"ints", KILN_U64, 3, 2, {2, 5, 17}, {17, 3}, false},
-    {"no_terms", KILN_F32, 2, 2, {3, 0}, {0, 2}, false},
-    {"no_rows", KILN_F32, 2, 2, {0, 3}, {3, 2}, false},
-    {"no_batches", KILN_F32, 3, 2, {0, 2, 3}, {3, 2}, false},
-    {"infinity_and_nan", KILN_F32, 2, 2, {5, 7}, {7, 6}, true},
+    {"one", KILN_F32, 2, 2, {1, 1}, {1, 1}, false, false},
+    {"primes", KILN_F32, 2, 2, {7, 13}, {13, 11}, false, false},
+    {"more_terms_than_a_block", KILN_F64, 2, 2, {3, 521}, {521, 5}, false, false},
+    {"terms_of_one_block", KILN_F64, 2, 2, {5, 256}, {256, 3}, false, false},
+    {"more_rows_than_a_block", KILN_F32, 2, 2, {131, 3}, {3, 2}, false, false},
+    {"more_columns_than_a_block", KILN_F32, 2, 2, {2, 3}, {3, 1031}, false, false},
+    {"vector_by_vector", KILN_F32, 1, 1, {17}, {17}, false, false},
+    {"vector_by_matrix", KILN_F32, 1, 2, {17}, {17, 5}, false, false},
+    {"matrix_by_vector", KILN_F32, 2, 1, {5, 17}, {17}, false, false},
+    {"vector_by_batches", KILN_F32, 1, 3, {3}, {4, 3, 2}, false, false},
+    {"batches_by_vector", KILN_F32, 3, 1, {4, 2, 3}, {3}, false, false},
+    {"batches", KILN_F32, 3, 3, {3, 2, 5}, {3, 5, 4}, false, false},
+    {"batches_by_matrix", KILN_F32, 4, 2, {2, 3, 2, 5}, {5, 4}, false, false},
+    {"batches_that_stretch", KILN_F32, 4, 4, {2, 1, 3, 5}, {1, 3, 5, 2}, false, false},
+    {"batches_of_other_rank", KILN_F32, 3, 4, {3, 3, 5}, {2, 3, 5, 2}, false, false},
+    {"half", KILN_F16, 2, 2, {5, 7}, {7, 3}, false, false},
+    {"small_ints_wrap", KILN_I8, 2, 2, {5, 17}, {17, 3}, false, false},
+    {"ints", KILN_U64, 3, 2, {2, 5, 17}, {17, 3}, false, false},
+    {"no_terms", KILN_F32, 2, 2, {3, 0}, {0, 2}, false, false},
+    {"no_rows", KILN_F32, 2, 2, {0, 3}, {3, 2}, false, false},
+    {"no_batches", KILN_F32, 3, 2, {0, 2, 3}, {3, 2}, false, false},
+    {"infinity_and_nan", KILN_F32, 2, 2, {5, 7}, {7, 6}, true, false},
+    {"turned", KILN_F32, 2, 2, {7, 13}, {11, 13}, false, true},
+    {"turned_batches", KILN_F64, 3, 3, {3, 2, 5}, {3, 4, 5}, false, true},
+    {"turned_batches_that_stretch",
+     KILN_F32,
+     4,
+     3,
+     {2, 1, 3, 5},
+     {4, 2, 5},
+     false,
+     true},
+    {"turned_by_vector", KILN_F32, 1, 3, {5}, {4, 3, 5}, false, true},
+    {"a_vector_is_not_turned", KILN_F32, 3, 1, {4, 2, 3}, {3}, false, true},
+    {"turned_more_terms_than_a_block", KILN_F64, 2, 2, {3, 521}, {5, 521}, false, true},
+    {"turned_ints_wrap", KILN_I8, 3, 2, {2, 5, 17}, {3, 17}, false, true},
+    {"turned_without_terms", KILN_F32, 2, 2, {3, 0}, {2, 0}, false, true},
+    {"turned_infinity_and_nan", KILN_F32, 2, 2, {5, 7}, {6, 7}, true, true},
 };
 
 static void put_type(kiln_buf *b, const char *name, kiln_dtype dtype, int rank,
@@ -73,13 +90,15 @@ static kiln_test_element matmul_at(const kiln_test_node *t, const void *user,
     int n = out->rank;
     const int64_t j = r->rank_b > 1 ? y[--n] : 0, i = r->rank_a > 1 ? y[--n] : 0;
     const int64_t rows_a = r->rank_a > 1 ? r->a[r->rank_a - 2] : 1;
-    const int64_t cols_b = r->rank_b > 1 ? r->b[r->rank_b - 1] : 1;
+    const bool is_turned = r->trans_b && r->rank_b > 1;
+    const int64_t cols_b = r->rank_b > 1 ? r->b[r->rank_b - (is_turned ? 2 : 1)] : 1;
     const int64_t terms = r->a[r->rank_a - 1];
     const int64_t ba = batch_of(&a->type, n, y), bb = batch_of(&b->type, n, y);
     kiln_test_element e = {0};
     for (int64_t k = 0; k < terms; k++)
         kiln_test_element_add(&e, a, (ba * rows_a + i) * terms + k, b,
-                              (bb * terms + k) * cols_b + j);
+                              bb * terms * cols_b +
+                                  (is_turned ? j * terms + k : k * cols_b + j));
     return e;
 }
 
@@ -92,7 +111,8 @@ static void check_matmul(void **state) {
     kiln_buf_init(&b, &a);
     put_type(&b, "a", r->dtype, r->rank_a, r->a);
     put_type(&b, "b", r->dtype, r->rank_b, r->b);
-    kiln_buf_puts(&b, "%y = matmul(%a, %b) output %y");
+    kiln_buf_printf(&b, "%%y = matmul(%%a, %%b)%s output %%y",
+                    r->trans_b ? " {trans_b=true}" : "");
     kiln_assert_status_ok(kiln_test_node_parse(&t, &a, text_of(&a, &b), &err), &err);
     for (int k = 0; r->is_special && k < 2; k++) {
         t.in[k].f[0] = (double)INFINITY;
@@ -215,6 +235,10 @@ static kiln_test_refusal refusals[] = {
     {"matmul_of_batches_that_differ",
      "input %a : f32[2,1,3] input %b : f32[3,3,1] %y = matmul(%a, %b) output %y",
      KILN_ERR_SHAPE, "2"},
+    {"matmul_of_turned_lengths_that_differ",
+     "input %a : f32[2,3] input %b : f32[3,2] %y = matmul(%a, %b) {trans_b=true} "
+     "output %y",
+     KILN_ERR_SHAPE, "the last axis of 'a' must be as long as the last of 'b'"},
     {"matmul_of_dtypes_that_differ",
      "input %a : f32[3] input %b : f64[3] %y = matmul(%a, %b) output %y",
      KILN_ERR_SHAPE, "'b'"},

@@ -32,9 +32,10 @@ static kiln_graph *random_product(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype
     if (which != 0)
         da[ra++] = m;
     da[ra++] = k;
-    db[rb++] = k;
+    const bool is_turned = kiln_rng_range(rng, 0, 3) == 0;
+    db[rb++] = is_turned ? n : k;
     if (which != 1)
-        db[rb++] = n;
+        db[rb++] = is_turned ? k : n;
     if (which == 0)
         ra = 1, da[0] = k;
     if (which == 1)
@@ -48,7 +49,13 @@ static kiln_graph *random_product(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype
     for (int i = 0; i < 2; i++)
         if (sums != dtype)
             in[i] = graph_cast(g, in[i], sums);
-    kiln_value *y = graph_node(g, &kiln_op_matmul, in, 2);
+    const kiln_attr_arg turned = kiln_arg_bool("trans_b", is_turned);
+    const kiln_node_spec spec = {
+        .op = &kiln_op_matmul, .in = in, .n_in = 2, .args = &turned, .n_args = 1};
+    kiln_err err = {0};
+    kiln_node *node = NULL;
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &node, &err), &err);
+    kiln_value *y = node->out[0];
     kiln_graph_add_output(g, random_epilogue(g, rng, y, y->type.rank - 1), "y");
     return g;
 }

@@ -113,6 +113,8 @@ static shape_row shapes[] = {
      "group_norm(%a, %s, %b) {groups=3}"},
     {"matmul_of_nothing", "%a : f32[3,0], %b : f32[0,2]", "matmul(%a, %b)"},
     {"matmul_stretched", "%a : f32[2,1,3,5], %b : f32[4,5,7]", "matmul(%a, %b)"},
+    {"matmul_turned", "%a : f32[2,1,3,5], %b : f32[4,7,5]",
+     "matmul(%a, %b) {trans_b=true}"},
     {"matmul_of_bf16", "%a : bf16[5,17], %b : bf16[17,3]", "matmul(%a, %b)"},
     {"matmul_of_i8", "%a : i8[5,17], %b : i8[17,3]", "matmul(%a, %b)"},
     {"gemm_full", "%a : f32[17,5], %b : f32[3,17], %c : f32[3]",

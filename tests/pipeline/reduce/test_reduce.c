@@ -107,7 +107,8 @@ static row rows[] = {
      "  %m = mul(%r, %s) : f32[1,1,1,1] \"mul\"\n  output %m \"m\"\n}\n"},
     {"keeps_the_extent_that_matters", NET, "matmul>=5", NULL,
      "graph \"g\" {\n  input %f : f32[1,1]\n  const %W : f32[1,5] = random(2)\n"
-     "  %y = matmul(%f, %W) : f32[1,5] \"matmul\"\n  output %y \"p\"\n}\n"},
+     "  %y = matmul(%f, %W) {trans_b=false} : f32[1,5] \"matmul\"\n"
+     "  output %y \"p\"\n}\n"},
     {"regions",
      "graph \"g\" {\n input %c : bool[]\n input %x : f32[8]\n"
      "%y = if(%c, %x, %x) {then_branch=graph \"t\" { input %a : f32[8] %b = exp(%a) "

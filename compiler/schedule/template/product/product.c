@@ -3,8 +3,13 @@
 
 #include "compiler/schedule/template/product/merge_axes.h"
 
-static bool is_transposed(const kiln_node *n, const char *attr) {
-    return n->op == &kiln_op_gemm && kiln_node_attr(n, attr)->i != 0;
+/* matmul turns matrices of b only. */
+static bool turns_a(const kiln_node *n) {
+    return n->op == &kiln_op_gemm && kiln_node_attr(n, "trans_a")->i != 0;
+}
+
+static bool turns_b(const kiln_node *n) {
+    return n->in[1]->type.rank > 1 && kiln_node_attr(n, "trans_b")->i != 0;
 }
 
 bool kiln_product_fits(const kiln_workload *w) {
@@ -47,7 +52,7 @@ static bool collapses(const kiln_workload *w) {
 kiln_product kiln_product_of(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_node *n = w->anchor;
     const kiln_type *a = &n->in[0]->type, *b = &n->in[1]->type, *y = &n->out[0]->type;
-    const bool ta = is_transposed(n, "trans_a"), tb = is_transposed(n, "trans_b");
+    const bool ta = turns_a(n), tb = turns_b(n);
     const bool has_row = a->rank > 1, has_col = b->rank > 1;
     kiln_product x = {.w = w,
                       .profile = profile,
