@@ -72,17 +72,5 @@ kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
 kiln_status kiln_network_place(kiln_arena *a, const kiln_network *n,
                                const kiln_placement *o, kiln_network *out,
                                kiln_err *err);
-/* Loads the kernels into this process, until the arena is reset. The model must be
- * closed before. `o` may be NULL. KILN_ERR_UNSUPPORTED where this machine cannot run
- * them. */
-kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n,
-                              const kiln_model_options *o, kiln_model **out,
-                              kiln_err *err);
-
-/* Compiles the graph, runs it once in this process, and copies the outputs: for
- * verification (kiln_runner.run; user: the const kiln_profile * to compile for). */
-kiln_status kiln_network_run(void *profile, kiln_arena *a, const kiln_graph *g,
-                             const kiln_tensor *in, size_t n_in, kiln_tensor *out,
-                             kiln_err *err);
 
 #endif

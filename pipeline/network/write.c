@@ -46,24 +46,38 @@ static uint32_t string(writer *w, const char *text) {
     return begin;
 }
 
-static kiln_status write_param(kiln_packer *packer, const kiln_net_slot *s, char *to,
-                               kiln_err *err) {
+/* A step that reads the slot; NULL: none does. */
+static const char *reader_of(const kiln_net *n, int slot) {
+    for (size_t i = 0; i < n->step.n; i++)
+        for (int k = 0; k < n->step.v[i].n_read; k++)
+            if (n->step.v[i].operand[k] == slot)
+                return n->step.v[i].name;
+    return NULL;
+}
+
+static kiln_status write_param(kiln_packer *packer, const kiln_net *n, int slot,
+                               char *to, kiln_err *err) {
+    const kiln_net_slot *s = &n->slot.v[slot];
     kiln_type t = s->value->type;
     if (s->offset > 0 && KILN_FAULT(param_stale))
         return KILN_OK;
     t.layout = s->layout;
-    return kiln_packer_run(packer, &t, s->value->data, to + s->offset, err);
+    return kiln_packer_add(packer, &t, s->value->name,
+                           kiln_pack_computes(&t) ? reader_of(n, slot) : NULL,
+                           s->value->data, to + s->offset, err);
 }
 
 static kiln_status write_params(const kiln_net *n, kiln_network *out, kiln_err *err) {
     kiln_arena own = {0};
-    kiln_packer *packer = kiln_packer_new(&own);
+    kiln_packer *packer = kiln_packer_new(&own, NULL);
     kiln_status st = KILN_OK;
     out->param_bytes = (size_t)n->param_bytes;
     out->params = kiln_arena_alloc(n->arena, out->param_bytes + KILN_PLAN_ALIGN);
     for (size_t i = 0; i < n->slot.n && st == KILN_OK; i++)
         if (n->slot.v[i].place == KILN_NET_PARAM && n->slot.v[i].view_of < 0)
-            st = write_param(packer, &n->slot.v[i], out->params, err);
+            st = write_param(packer, n, (int)i, out->params, err);
+    if (st == KILN_OK)
+        st = kiln_packer_finish(packer, err);
     kiln_arena_fini(&own);
     return st;
 }

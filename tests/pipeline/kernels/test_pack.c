@@ -28,7 +28,7 @@ enum { CANARY = 0xA5 };
 static void packs_as_interpreted(void **state) {
     const row *r = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_packer *p = kiln_packer_new(a);
+    kiln_packer *p = kiln_packer_new(a, NULL);
     kiln_str rest = kiln_str_from(r->type);
     kiln_type t;
     kiln_err err = {0};
@@ -46,7 +46,9 @@ static void packs_as_interpreted(void **state) {
         if (bytes > 0)
             kiln_test_pack(&t, x.data, want);
         memset(got, CANARY, bytes + 64);
-        kiln_assert_status_ok(kiln_packer_run(p, &t, file + seed, got, &err), &err);
+        kiln_assert_status_ok(kiln_packer_add(p, &t, "w", NULL, file + seed, got, &err),
+                              &err);
+        kiln_assert_status_ok(kiln_packer_finish(p, &err), &err);
         assert_memory_equal(got, want, bytes);
         for (size_t i = bytes; i < bytes + 64; i++)
             assert_int_equal(got[i], CANARY);
