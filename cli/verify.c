@@ -236,12 +236,11 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (kiln_args_has(args, OPT_KEY) || kiln_args_has(args, OPT_KEYRING))
         return kiln_fail(err, KILN_ERR_ARG, "kiln verify: only packages have keys");
     kiln_profile profile;
-    kiln_remote_target target = {.profile = &profile};
+    kiln_remote_target target = kiln_remote_target_of(args->arena, &profile);
     kiln_runner runner = {kiln_remote_run_graph, &target};
     if (name != NULL) {
         KILN_TRY(kiln_machine_find(args->arena, name, &profile, err));
         KILN_TRY(kiln_runs_here(&profile, err)); /* once, not for each test */
-        target.apart = kiln_apart_new(args->arena, NULL);
     } else {
         runner = kiln_runner_reference;
     }

@@ -10,17 +10,28 @@ static kiln_status check_plan(const kiln_network *n, kiln_err *err) {
                : kiln_fail(err, KILN_ERR_LIMIT, "%s", text);
 }
 
-kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
-                                 const kiln_profile *p, const kiln_network_options *o,
-                                 kiln_network *out, kiln_err *err) {
+kiln_status kiln_network_compile_by(kiln_arena *a, const kiln_graph *g,
+                                    const kiln_profile *p,
+                                    const kiln_network_options *o, kiln_packer *packer,
+                                    kiln_network *out, kiln_err *err) {
     kiln_net *n = kiln_new(a, kiln_net);
     *out = (kiln_network){.name = g->name, .profile = p, .net = n};
     KILN_TRY(kiln_compile(a, g, p, o, n, err));
-    kiln_status st = kiln_network_write(a, out, err);
+    kiln_status st = kiln_network_write(a, packer, out, err);
     if (st == KILN_OK)
         st = check_plan(out, err);
     if (st != KILN_OK)
         kiln_note(err, "compiling '%s' for profile '%s'", g->name, p->name);
+    return st;
+}
+
+kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
+                                 const kiln_profile *p, const kiln_network_options *o,
+                                 kiln_network *out, kiln_err *err) {
+    kiln_arena own = {0};
+    kiln_packer *packer = kiln_packer_new(&own, NULL);
+    const kiln_status st = kiln_network_compile_by(a, g, p, o, packer, out, err);
+    kiln_arena_fini(&own);
     return st;
 }
 
@@ -30,6 +41,8 @@ kiln_status kiln_network_place(kiln_arena *a, const kiln_network *n,
     kiln_net *net = kiln_new(a, kiln_net);
     *out = (kiln_network){.name = n->name, .profile = n->profile, .net = net};
     KILN_TRY(kiln_net_on_devices(a, n->net, o, net, err));
-    KILN_TRY(kiln_network_write(a, out, err));
-    return check_plan(out, err);
+    kiln_arena own = {0};
+    kiln_status st = kiln_network_write(a, kiln_packer_new(&own, NULL), out, err);
+    kiln_arena_fini(&own);
+    return st == KILN_OK ? check_plan(out, err) : st;
 }

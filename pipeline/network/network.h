@@ -1,11 +1,12 @@
 /* pipeline/network: an executable graph (compiler/network/executable.h) becomes kernels,
- * packed parameters and a plan for the runtime; and is opened, run and proved in this
- * process. */
+ * packed parameters and a plan for the runtime; what a run of it did, wherever that was,
+ * is proved (prove.h). */
 #ifndef KILN_PIPELINE_NETWORK_H
 #define KILN_PIPELINE_NETWORK_H
 
 #include "compiler/network/executable.h"
 #include "compiler/network/place.h"
+#include "pipeline/kernels/pack.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 #include "runtime/kiln.h"
@@ -66,6 +67,11 @@ typedef struct kiln_network {
 kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,
                                  kiln_network *out, kiln_err *err);
+/* The same for who compiles many: `packer` packs the constants, in one process for all. */
+kiln_status kiln_network_compile_by(kiln_arena *a, const kiln_graph *g,
+                                    const kiln_profile *p,
+                                    const kiln_network_options *o, kiln_packer *packer,
+                                    kiln_network *out, kiln_err *err);
 /* The same network on other devices, of one that the host does alone: with the same
  * kernels and parameters. `out` lives in `a` and borrows `n`. KILN_ERR_ARG: devices
  * that there cannot be. */

@@ -1,7 +1,6 @@
 /* plan.bin and the parameters. */
 #include "pipeline/network/network_internal.h"
 #include "base/fault.h"
-#include "pipeline/kernels/pack.h"
 
 #include <string.h>
 
@@ -67,9 +66,8 @@ static kiln_status write_param(kiln_packer *packer, const kiln_net *n, int slot,
                            s->value->data, to + s->offset, err);
 }
 
-static kiln_status write_params(const kiln_net *n, kiln_network *out, kiln_err *err) {
-    kiln_arena own = {0};
-    kiln_packer *packer = kiln_packer_new(&own, NULL);
+static kiln_status write_params(const kiln_net *n, kiln_packer *packer,
+                                kiln_network *out, kiln_err *err) {
     kiln_status st = KILN_OK;
     out->param_bytes = (size_t)n->param_bytes;
     out->params = kiln_arena_alloc(n->arena, out->param_bytes + KILN_PLAN_ALIGN);
@@ -78,7 +76,6 @@ static kiln_status write_params(const kiln_net *n, kiln_network *out, kiln_err *
             st = write_param(packer, n, (int)i, out->params, err);
     if (st == KILN_OK)
         st = kiln_packer_finish(packer, err);
-    kiln_arena_fini(&own);
     return st;
 }
 
@@ -298,7 +295,8 @@ static uint64_t append(kiln_buf *out, const kiln_buf *table) {
     return at;
 }
 
-kiln_status kiln_network_write(kiln_arena *a, kiln_network *out, kiln_err *err) {
+kiln_status kiln_network_write(kiln_arena *a, kiln_packer *packer, kiln_network *out,
+                               kiln_err *err) {
     const kiln_net *n = out->net;
     writer w = {.arena = a};
     kiln_buf tensors, ports, kernels, sizes, steps, open, operands, all;
@@ -308,7 +306,7 @@ kiln_status kiln_network_write(kiln_arena *a, kiln_network *out, kiln_err *err) 
                              &modules, &w.strings, &all};
     for (size_t i = 0; i < sizeof buf / sizeof buf[0]; i++)
         kiln_buf_init(buf[i], a);
-    KILN_TRY(write_params(n, out, err));
+    KILN_TRY(write_params(n, packer, out, err));
     list_modules(n, out);
     const uint32_t n_kernels = number_kernels(out, &w);
     write_tensors(n, &tensors);

@@ -48,10 +48,13 @@ void kiln_remote_on_tick(kiln_remote *r, void (*tick)(void *user), void *user);
  * KILN_ERR_LIB. */
 typedef struct kiln_remote_target {
     const kiln_profile *profile;
-    kiln_apart *apart; /* of all graphs */
-    int64_t limit_ms;  /* as of kiln_remote_options */
+    kiln_apart *apart;   /* of all graphs */
+    kiln_packer *packer; /* of their constants */
+    int64_t limit_ms;    /* as of kiln_remote_options */
     uint64_t data_limit_bytes;
 } kiln_remote_target;
+/* Processes that are started when they are needed, and end with the arena. */
+kiln_remote_target kiln_remote_target_of(kiln_arena *a, const kiln_profile *p);
 kiln_status kiln_remote_run_graph(void *target, kiln_arena *a, const kiln_graph *g,
                                   const kiln_tensor *in, size_t n_in, kiln_tensor *out,
                                   kiln_err *err);

@@ -1,6 +1,12 @@
 /* A graph compiled, opened in a process of its own, and run once. */
 #include "pipeline/remote/remote.h"
 
+kiln_remote_target kiln_remote_target_of(kiln_arena *a, const kiln_profile *p) {
+    return (kiln_remote_target){.profile = p,
+                                .apart = kiln_apart_new(a, NULL),
+                                .packer = kiln_packer_new(a, NULL)};
+}
+
 static kiln_status run_session(kiln_remote *r, kiln_arena *a, const kiln_graph *g,
                                kiln_tensor *out, kiln_err *err) {
     const kiln_remote_order once = {.n_ahead = 1};
@@ -31,7 +37,7 @@ static kiln_status compile_and_run(kiln_arena *own, const kiln_remote_target *t,
                                    .has_no_peak = true};
     kiln_network n;
     kiln_remote *r = NULL;
-    KILN_TRY(kiln_network_compile(own, g, t->profile, NULL, &n, err));
+    KILN_TRY(kiln_network_compile_by(own, g, t->profile, NULL, t->packer, &n, err));
     KILN_TRY(kiln_remote_of_network(own, &n, in, n_in, &o, &r, err));
     return run_session(r, a, g, out, err);
 }

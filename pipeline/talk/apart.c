@@ -21,6 +21,7 @@ struct kiln_apart {
     int shared_write, shared_read;
     uint64_t end; /* of what was put */
     uint64_t guest;
+    bool is_ready; /* for a guest's message */
     bool has_guest;
     char how[HOW]; /* it ended, which is none any more */
 };
@@ -31,7 +32,7 @@ static void stop(kiln_apart *x) {
     x->process = x->stream = (kiln_arena){0};
     x->in = (kiln_wire_stream){.arena = &x->stream};
     x->talk = NULL;
-    x->has_guest = false;
+    x->is_ready = x->has_guest = false;
 }
 
 static void release(void *apart) {
@@ -104,7 +105,7 @@ kiln_status kiln_apart_begin(kiln_apart *x, kiln_err *err) {
     x->end = 0;
     if (x->talk == NULL)
         KILN_TRY(start(x, err));
-    x->has_guest = true;
+    x->is_ready = true;
     x->guest++;
     return KILN_OK;
 }
@@ -142,6 +143,9 @@ kiln_status kiln_apart_send(kiln_apart *x, kiln_wire_kind kind, const void *mess
                             int64_t deadline_ns, kiln_err *err) {
     kiln_buf text;
     kiln_arena_reset(&x->answer);
+    if (kind == KILN_WIRE_NETWORK || kind == KILN_WIRE_PACKS)
+        x->has_guest = x->is_ready;
+    x->is_ready = false;
     if (!x->has_guest)
         return kiln_fail(err, KILN_ERR_LIB, "the process that runs it %s before",
                          x->how);

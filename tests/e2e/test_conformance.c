@@ -48,7 +48,7 @@ static int run_compiled(void **state) {
     kiln_err err = {0};
     kiln_profile p;
     kiln_arena_init(&a);
-    kiln_remote_target target = {.profile = &p, .apart = kiln_apart_new(&a, NULL)};
+    kiln_remote_target target = kiln_remote_target_of(&a, &p);
     const kiln_runner runner = {kiln_remote_run_graph, &target};
     const int failed =
         kiln_profile_detect(&a, &p, &err) == KILN_OK ? run_all(&runner) : -1;

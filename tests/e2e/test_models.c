@@ -85,8 +85,7 @@ static void matches_compiled(void **state) {
     kiln_profile p;
     kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
     const kiln_pass_options passes = {.verify = true};
-    kiln_remote_target target = {.profile = &p,
-                                 .apart = kiln_apart_new(kiln_test_arena(), NULL)};
+    kiln_remote_target target = kiln_remote_target_of(kiln_test_arena(), &p);
     const kiln_runner runner = {kiln_remote_run_graph, &target};
     check_golden(r, &passes, &runner);
 }
@@ -103,7 +102,7 @@ static void check_regression(kiln_arena *a, const char *folder, const char *prof
     kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
     if (kiln_runs_here(&p, &err) != KILN_OK)
         return;
-    kiln_remote_target target = {.profile = &p, .apart = kiln_apart_new(a, NULL)};
+    kiln_remote_target target = kiln_remote_target_of(a, &p);
     const kiln_runner runner = {kiln_remote_run_graph, &target};
     kiln_assert_status_ok(kiln_verify_golden(a, kiln_path_join(a, folder, "model.onnx"),
                                              folder, NULL, &passes, &runner, &checks,

@@ -115,7 +115,7 @@ static bool compare(kiln_arena *a, const kiln_graph *g, const char *profile) {
     for (size_t i = 0; i < g->inputs.n; i++)
         in[i] = input(a, &g->inputs.v[i]->type, i);
     kiln_assert_status_ok(kiln_ref_run(a, g, in, g->inputs.n, &want, &err), &err);
-    kiln_remote_target target = {.profile = &p, .apart = kiln_apart_new(a, NULL)};
+    kiln_remote_target target = kiln_remote_target_of(a, &p);
     kiln_assert_status_ok(
         kiln_remote_run_graph(&target, a, g, in, g->inputs.n, &got, &err), &err);
     kiln_assert_status_ok(
