@@ -127,8 +127,8 @@ kiln_status kiln_apart_put(kiln_apart *x, const void *p, size_t bytes,
                              strerror(errno));
         done += (size_t)n;
     }
-    x->end = at + bytes;
-    *out = (kiln_wire_place){.at = at, .bytes = bytes};
+    *out = (kiln_wire_place){.at = bytes > 0 ? at : 0, .bytes = bytes};
+    x->end = bytes > 0 ? at + bytes : x->end; /* nothing may lie behind the end */
     return KILN_OK;
 }
 
