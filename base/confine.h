@@ -18,6 +18,21 @@ bool kiln_confine_works(char why[KILN_CONFINE_TEXT]);
  * privileges ever after. False: the system cannot (errno), nothing is confined. */
 bool kiln_confine(int descriptor);
 
+/* What a process that runs such code, and answers for it, may do besides. */
+enum {
+    KILN_CONFINE_LOADS = 1, /* make memory that can be executed */
+    KILN_CONFINE_READS = 2, /* open files for reading, and read them */
+};
+typedef struct kiln_confine_room {
+    int in, out;  /* read and wait on, write to; standard error is written to, too */
+    unsigned may; /* of the above */
+} kiln_confine_room;
+/* As kiln_confine, for a process that goes on by itself: what is left besides are these
+ * descriptors, the process's own memory (never executable), threads of the process (no
+ * other process), where they run, and sleep. May be called again with less room, as
+ * long as it was called with room to load. */
+bool kiln_confine_room_to(const kiln_confine_room *room);
+
 /* "socket"; "system call 999" of what has no name here. `text` may be used for it. */
 const char *kiln_system_call_name(long number, char text[KILN_CONFINE_TEXT]);
 

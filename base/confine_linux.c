@@ -14,9 +14,12 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -47,7 +50,7 @@ static const int on_descriptor[] = {SYS_read, SYS_write};
 enum {
     N_ALLOWED = sizeof allowed / sizeof allowed[0],
     N_ON_DESCRIPTOR = sizeof on_descriptor / sizeof on_descriptor[0],
-    MAX_STEPS = 64
+    MAX_STEPS = 160
 };
 
 typedef struct filter {
@@ -79,43 +82,140 @@ static uint32_t architecture(void) {
     return __ehdr_start.e_machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
 }
 
-static void write_filter(filter *f, int descriptor) {
+static void begin(filter *f) {
     load(f, offsetof(struct seccomp_data, arch));
     add(f, BPF_JMP | BPF_JEQ | BPF_K, architecture(), 1, 0);
     answer(f, SECCOMP_RET_KILL_PROCESS);
     load(f, offsetof(struct seccomp_data, nr));
     add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
     answer(f, SECCOMP_RET_KILL_PROCESS);
-    for (int i = 0; i < N_ALLOWED; i++) {
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
-        answer(f, SECCOMP_RET_ALLOW);
+}
+
+static void answer_calls(filter *f, const int *call, size_t n, uint32_t action) {
+    for (size_t i = 0; i < n; i++) {
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call[i], 0, 1);
+        answer(f, action);
     }
-    for (int i = 0; descriptor >= 0 && i < N_ON_DESCRIPTOR; i++) {
-        enum { REST = 5 }; /* steps that are skipped for another call */
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)on_descriptor[i], 0, REST);
-        load(f, half(0, 1));
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, REST - 2);
-        load(f, half(0, 0));
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)descriptor, 0, 1);
-        answer(f, SECCOMP_RET_ALLOW);
-        /* Here the accumulator may be half a descriptor: no call is looked for again.
-         */
-        load(f, offsetof(struct seccomp_data, nr));
-    }
-    answer(f, SECCOMP_RET_TRAP);
+}
+
+/* Where the accumulator was used for something else, it is the call's number again: for
+ * what follows. */
+static void allow_on(filter *f, int call, int descriptor) {
+    enum { REST = 6 }; /* steps that are skipped for another call */
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, REST);
+    load(f, half(0, 1));
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, REST - 3);
+    load(f, half(0, 0));
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)descriptor, 0, 1);
+    answer(f, SECCOMP_RET_ALLOW);
+    load(f, offsetof(struct seccomp_data, nr));
+}
+
+/* Where argument i, as far as `mask` goes, is `want`. */
+static void allow_bits(filter *f, int call, int i, uint32_t mask, uint32_t want) {
+    enum { REST = 5 };
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, REST);
+    load(f, half(i, 0));
+    add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, want, 0, 1);
+    answer(f, SECCOMP_RET_ALLOW);
+    load(f, offsetof(struct seccomp_data, nr));
 }
 
 /* SPEC_ALLOW: kernels before 5.16 would else run us without speculation of loads past
  * stores, and what is timed here would be slower than it is. */
-bool kiln_confine(int descriptor) {
-    filter f = {.n = 0};
-    write_filter(&f, descriptor);
-    const struct sock_fprog program = {.len = f.n, .filter = f.step};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return false;
+static bool install(filter *f) {
+    answer(f, SECCOMP_RET_TRAP);
+    const struct sock_fprog program = {.len = f->n, .filter = f->step};
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                    SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW,
                    &program) == 0;
+}
+
+bool kiln_confine(int descriptor) {
+    filter f = {.n = 0};
+    begin(&f);
+    answer_calls(&f, allowed, N_ALLOWED, SECCOMP_RET_ALLOW);
+    for (int i = 0; descriptor >= 0 && i < N_ON_DESCRIPTOR; i++)
+        allow_on(&f, on_descriptor[i], descriptor);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && install(&f);
+}
+
+/* Of a process with sessions: memory and threads come and go. */
+static const int of_room[] = {
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_rt_sigprocmask,
+    SYS_brk,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_madvise,
+    SYS_ppoll,
+    SYS_sched_getaffinity,
+    SYS_sched_setaffinity,
+    SYS_gettid,
+    SYS_getpid,
+    SYS_set_robust_list,
+    SYS_close,
+#if defined(SYS_poll)
+    SYS_poll,
+#endif
+#if defined(SYS_rseq)
+    SYS_rseq,
+#endif
+#if defined(SYS_getcpu)
+    SYS_getcpu,
+#endif
+};
+static const int of_reading[] = {SYS_read, SYS_pread64, SYS_lseek,
+#if defined(SYS_newfstatat)
+                                 SYS_newfstatat,
+#endif
+                                 SYS_fstat};
+/* Its arguments are in memory, where no filter looks. The C library takes clone then. */
+static const int unknown[] = {
+#if defined(SYS_clone3)
+    SYS_clone3,
+#endif
+    -1};
+
+enum { OWN_SIGNAL = 32 }; /* <signal.h> begins behind these two */
+
+static void allow_room(filter *f, const kiln_confine_room *room) {
+    const uint32_t executable = (room->may & KILN_CONFINE_LOADS) != 0 ? 0 : PROT_EXEC;
+    const uint32_t writes = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
+    answer_calls(f, of_room, sizeof of_room / sizeof of_room[0], SECCOMP_RET_ALLOW);
+    answer_calls(f, unknown, sizeof unknown / sizeof unknown[0] - 1,
+                 SECCOMP_RET_ERRNO | ENOSYS);
+    allow_on(f, SYS_read, room->in);
+    allow_on(f, SYS_write, room->out);
+    allow_on(f, SYS_write, STDERR_FILENO);
+    allow_on(f, SYS_writev, STDERR_FILENO);
+    allow_bits(f, SYS_mmap, 2, executable, 0);
+    allow_bits(f, SYS_mprotect, 2, executable, 0);
+    allow_bits(f, SYS_clone, 0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM);
+    /* The C library's own signals, which its first thread sets up. */
+    allow_bits(f, SYS_rt_sigaction, 0, UINT32_MAX, OWN_SIGNAL);
+    allow_bits(f, SYS_rt_sigaction, 0, UINT32_MAX, OWN_SIGNAL + 1);
+    if ((room->may & KILN_CONFINE_LOADS) != 0) /* then it may give up more, later */
+        allow_bits(f, SYS_seccomp, 0, UINT32_MAX, SECCOMP_SET_MODE_FILTER);
+    if ((room->may & KILN_CONFINE_READS) == 0)
+        return;
+    answer_calls(f, of_reading, sizeof of_reading / sizeof of_reading[0],
+                 SECCOMP_RET_ALLOW);
+    allow_bits(f, SYS_openat, 2, writes, O_RDONLY);
+}
+
+bool kiln_confine_room_to(const kiln_confine_room *room) {
+    filter f = {.n = 0};
+    begin(&f);
+    answer_calls(&f, allowed, N_ALLOWED, SECCOMP_RET_ALLOW);
+    allow_room(&f, room);
+    /* Once for good: who is confined cannot ask any more whether it was done. */
+    static bool has_no_new_privileges;
+    has_no_new_privileges =
+        has_no_new_privileges || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    return has_no_new_privileges && install(&f);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context) {
@@ -156,6 +256,12 @@ bool kiln_confine_works(char why[KILN_CONFINE_TEXT]) {
 
 bool kiln_confine(int descriptor) {
     (void)descriptor;
+    errno = ENOSYS;
+    return false;
+}
+
+bool kiln_confine_room_to(const kiln_confine_room *room) {
+    (void)room;
     errno = ENOSYS;
     return false;
 }

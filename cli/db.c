@@ -34,6 +34,19 @@ static const char *day(kiln_arena *a, int64_t ms) {
     return kiln_str_dup(a, text);
 }
 
+static void put_counts(kiln_cli_answer *answer, const char *title, const char *member,
+                       const kiln_db_kind_counts *c) {
+    kiln_json_name(&answer->w, member);
+    kiln_json_begin_object(&answer->w);
+    for (size_t i = 0; i < c->n; i++) {
+        const char *kind = c->v[i].kind[0] != '\0' ? c->v[i].kind : "unknown";
+        kiln_buf_printf(&answer->text, "%-12s %" PRId64 " %s\n", i == 0 ? title : "",
+                        c->v[i].n, kind);
+        kiln_json_member_i64(&answer->w, kind, c->v[i].n);
+    }
+    kiln_json_end_object(&answer->w);
+}
+
 static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                          kiln_err *err) {
     kiln_db_stats s;
@@ -59,14 +72,8 @@ static kiln_status stats(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                     day(args->arena, s.first_ms), day(args->arena, s.last_ms));
     kiln_json_member_i64(&answer.w, "first_ms", s.first_ms);
     kiln_json_member_i64(&answer.w, "last_ms", s.last_ms);
-    kiln_json_name(&answer.w, "errors");
-    kiln_json_begin_object(&answer.w);
-    for (size_t i = 0; i < s.error.n; i++) {
-        kiln_buf_printf(&answer.text, "%-12s %" PRId64 " %s\n", i == 0 ? "failed" : "",
-                        s.error.v[i].n, s.error.v[i].kind);
-        kiln_json_member_i64(&answer.w, s.error.v[i].kind, s.error.v[i].n);
-    }
-    kiln_json_end_object(&answer.w);
+    put_counts(&answer, "failed", "errors", &s.error);
+    put_counts(&answer, "runners", "runners", &s.runner);
     kiln_json_end_object(&answer.w);
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }

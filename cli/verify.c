@@ -7,9 +7,9 @@
 #include "cli/op_options.h"
 #include "cli/sign_option.h"
 #include "pipeline/machine/machine.h"
-#include "pipeline/network/network.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/remote/remote.h"
 #include "compiler/pass/pass.h"
 
 #include <string.h>
@@ -236,7 +236,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (kiln_args_has(args, OPT_KEY) || kiln_args_has(args, OPT_KEYRING))
         return kiln_fail(err, KILN_ERR_ARG, "kiln verify: only packages have keys");
     kiln_profile profile;
-    kiln_runner runner = {kiln_network_run, &profile};
+    kiln_remote_target target = kiln_remote_target_of(args->arena, &profile);
+    kiln_runner runner = {kiln_remote_run_graph, &target};
     if (name != NULL) {
         KILN_TRY(kiln_machine_find(args->arena, name, &profile, err));
         KILN_TRY(kiln_runs_here(&profile, err)); /* once, not for each test */

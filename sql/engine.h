@@ -57,6 +57,8 @@ struct kiln_sql_engine {
                               bool *out, kiln_err *err);
     kiln_status (*shadow)(void *db, const char *table, const char *columns,
                           kiln_err *err);
+    kiln_status (*view)(void *db, const char *table, const char *columns,
+                        kiln_err *err);
     kiln_status (*check)(void *db, kiln_arena *a, kiln_sql_faults *out, kiln_err *err);
     kiln_status (*bytes)(void *db, int64_t *out, kiln_err *err);
     kiln_status (*shrink)(void *db, kiln_err *err);

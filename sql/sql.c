@@ -129,6 +129,11 @@ kiln_status kiln_sql_shadow(kiln_sql *s, const char *table, const char *columns,
     return s->engine->shadow(s->db, table, columns, err);
 }
 
+kiln_status kiln_sql_view(kiln_sql *s, const char *table, const char *columns,
+                          kiln_err *err) {
+    return s->engine->view(s->db, table, columns, err);
+}
+
 kiln_status kiln_sql_check(kiln_sql *s, kiln_arena *a, kiln_sql_faults *out,
                            kiln_err *err) {
     *out = (kiln_sql_faults){.n = 0};

@@ -115,6 +115,10 @@ kiln_status kiln_sql_has_column(kiln_sql *s, const char *table, const char *colu
  * to. Rows that others add to the table meanwhile are not seen. */
 kiln_status kiln_sql_shadow(kiln_sql *s, const char *table, const char *columns,
                             kiln_err *err);
+/* Later statements of this connection read the table through `columns`, such as
+ * "*, 0 AS added", which costs nothing; they cannot write to it. */
+kiln_status kiln_sql_view(kiln_sql *s, const char *table, const char *columns,
+                          kiln_err *err);
 
 /* ---- care --------------------------------------------------------------------------
  */

@@ -324,6 +324,20 @@ static kiln_status shadow(void *db, const char *table, const char *columns,
     return st;
 }
 
+static kiln_status view(void *db, const char *table, const char *columns,
+                        kiln_err *err) {
+    kiln_arena scratch = {0};
+    const kiln_status st =
+        run(db,
+            kiln_format(&scratch,
+                        "PRAGMA temp_store = MEMORY;"
+                        "CREATE TEMP VIEW %s AS SELECT %s FROM main.%s",
+                        table, columns, table),
+            err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 static kiln_status add_faults(lite *s, kiln_arena *a, const char *text,
                               kiln_sql_faults *out, kiln_err *err) {
     void *q = NULL;
@@ -388,6 +402,7 @@ const kiln_sql_engine kiln_sql_engine_sqlite = {
     .set_identity = set_identity,
     .has_column = has_column,
     .shadow = shadow,
+    .view = view,
     .check = check,
     .bytes = bytes,
     .shrink = shrink,

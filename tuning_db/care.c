@@ -6,19 +6,16 @@
 
 /* ---- statistics ------------------------------------------------------------------ */
 
-static kiln_status error_counts(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
-                                kiln_err *err) {
+static kiln_status count(kiln_db *db, kiln_arena *a, const char *sql,
+                         kiln_db_kind_counts *out, kiln_err *err) {
     kiln_query q = {0};
     bool has_row = false;
-    kiln_status st = kiln_query_open(db->sql,
-                                     "SELECT error, count(*) FROM trial WHERE error <>"
-                                     " '' GROUP BY error ORDER BY 2 DESC, 1",
-                                     &q, err);
+    kiln_status st = kiln_query_open(db->sql, sql, &q, err);
     while (st == KILN_OK && (st = kiln_query_step(&q, &has_row, err)) == KILN_OK &&
            has_row) {
-        const kiln_db_error_count c = {kiln_query_get_text(&q, 0, a),
-                                       kiln_query_get_i64(&q, 1)};
-        kiln_vec_push(a, &out->error, c);
+        const kiln_db_kind_count c = {kiln_query_get_text(&q, 0, a),
+                                      kiln_query_get_i64(&q, 1)};
+        kiln_vec_push(a, out, c);
     }
     kiln_query_close(&q);
     return st;
@@ -53,7 +50,14 @@ kiln_status kiln_db_stats_of(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
     kiln_query_close(&q);
     if (st == KILN_OK)
         st = kiln_sql_bytes(db->sql, &out->file_bytes, err);
-    return st == KILN_OK ? error_counts(db, a, out, err) : st;
+    KILN_TRY(st);
+    KILN_TRY(count(db, a,
+                   "SELECT error, count(*) FROM trial WHERE error <> '' GROUP BY error"
+                   " ORDER BY 2 DESC, 1",
+                   &out->error, err));
+    return count(
+        db, a, "SELECT runner, count(*) FROM trial GROUP BY runner ORDER BY 2 DESC, 1",
+        &out->runner, err);
 }
 
 /* ---- check ----------------------------------------------------------------------- */

@@ -39,6 +39,8 @@ static void put_trial(kiln_buf *out, const kiln_db_trial *t) {
     kiln_json_member_str(&w, "owner", t->owner);
     kiln_json_member_str(&w, "kiln", t->kiln);
     kiln_json_member_i64(&w, "time_ms", t->time_ms);
+    if (t->runner[0] != '\0')
+        kiln_json_member_str(&w, "runner", t->runner);
     kiln_db_line_end(&w);
 }
 
@@ -152,7 +154,8 @@ static kiln_status trial_line(importing *im, const kiln_json *o, kiln_err *err) 
                        .proof = text_of(o, "proof"),
                        .facts = text_of(o, "facts"),
                        .owner = text_of(o, "owner"),
-                       .kiln = text_of(o, "kiln")};
+                       .kiln = text_of(o, "kiln"),
+                       .runner = text_of(o, "runner")};
     if (!im->has_task)
         return kiln_fail(err, KILN_ERR_PARSE, "a trial must follow its task");
     if (!kiln_json_i64(kiln_json_get(o, "time_ms"), &t.time_ms))

@@ -54,10 +54,24 @@ static const char *const migrations[] = {
     "ALTER TABLE profile ADD COLUMN key {text} NOT NULL DEFAULT '';"
     "ALTER TABLE profile ADD COLUMN key_version {int} NOT NULL DEFAULT 0;"
     "CREATE INDEX profile_key ON profile (key);",
+    /* 4: the runner that measured; '' where an older kiln wrote the row. */
+    "ALTER TABLE trial ADD COLUMN runner {text} NOT NULL DEFAULT '';",
 };
 
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == KILN_DB_VERSION,
                "one migration a version");
+
+/* A file that may not be written to lacks columns: whoever reads sees what a migration
+ * would put there. */
+static kiln_status show_columns(kiln_sql *s, kiln_err *err) {
+    bool has_runner = false, has_seal = false;
+    KILN_TRY(kiln_sql_has_column(s, "trial", "runner", &has_runner, err));
+    if (has_runner)
+        return KILN_OK;
+    KILN_TRY(kiln_sql_has_column(s, "trial", "seal", &has_seal, err));
+    return kiln_sql_view(
+        s, "trial", has_seal ? "*, '' AS runner" : "*, '' AS seal, '' AS runner", err);
+}
 
 kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err) {
     static const kiln_sql_schema schema = {
@@ -69,5 +83,6 @@ kiln_status kiln_db_migrate(kiln_sql *s, bool read_only, kiln_err *err) {
         .is_foreign = "not kiln's tuning database",
         .is_newer = "export there and import here",
         .is_older = "; kiln tune and kiln db import bring it up to date"};
-    return kiln_sql_migrate(s, &schema, read_only, err);
+    KILN_TRY(kiln_sql_migrate(s, &schema, read_only, err));
+    return read_only ? show_columns(s, err) : KILN_OK;
 }

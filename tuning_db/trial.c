@@ -146,6 +146,8 @@ void kiln_db_trial_seal(const kiln_db_task *task, const kiln_db_trial *t,
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         kiln_sha256_add(&h, part[i], strlen(part[i]) + 1);
     kiln_sha256_add(&h, peak, strlen(peak));
+    /* Older kilns sealed rows without one. */
+    kiln_sha256_add(&h, text_or(t->runner, ""), strlen(text_or(t->runner, "")));
     kiln_sha256_hex(&h, hex);
 }
 
@@ -202,9 +204,10 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     KILN_TRY(kiln_query_open(
         db->sql,
         "INSERT INTO trial (task, template, config, uid, round, layouts, error, detail,"
-        " samples, median_ns, peak_gflops, proof, facts, owner, kiln, time_ms, seal)"
+        " samples, median_ns, peak_gflops, proof, facts, owner, kiln, time_ms, seal,"
+        " runner)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
-        " ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+        " ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
         " ON CONFLICT DO NOTHING",
         &q, err));
     kiln_db_bind_candidate(&q, task, &t->candidate);
@@ -224,6 +227,7 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     kiln_query_text(&q, 15, t->kiln);
     kiln_query_i64(&q, 16, t->time_ms);
     kiln_query_text(&q, 17, seal);
+    kiln_query_text(&q, 18, text_or(t->runner, ""));
     const kiln_status st = kiln_query_run(&q, err);
     *was_new = st == KILN_OK && kiln_sql_n_changed(db->sql) > 0;
     kiln_query_close(&q);
@@ -300,7 +304,8 @@ void kiln_db_get_trial(kiln_query *q, int col, kiln_arena *a, kiln_db_trial *out
                            .kiln = kiln_query_get_text(q, col + 10, a),
                            .time_ms = kiln_query_get_i64(q, col + 11),
                            .median_ns = kiln_query_get_f64(q, col + 12),
-                           .round = kiln_query_get_i64(q, col + 13)};
+                           .round = kiln_query_get_i64(q, col + 13),
+                           .runner = kiln_query_get_text(q, col + 14, a)};
     out->is_repeat = out->round > 0;
 }
 

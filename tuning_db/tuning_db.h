@@ -20,7 +20,7 @@
 typedef struct kiln_db kiln_db;
 
 enum {
-    KILN_DB_VERSION = 3,       /* of the tables */
+    KILN_DB_VERSION = 4,       /* of the tables */
     KILN_DB_KEY_VERSION = 1,   /* of profiles' keys */
     KILN_DB_BUSY_MS = 120000,  /* how long to wait for another process */
     KILN_DB_MAX_TEXT = 1 << 20 /* of any single text, in bytes */
@@ -92,8 +92,11 @@ typedef struct kiln_db_trial {
     const char *facts;  /* JSON object: code bytes, spills, ...; NULL: {} */
     const char *owner;  /* machine and process that measured */
     const char *kiln;   /* kiln's version */
-    int64_t time_ms;    /* since 1970 */
-    bool is_repeat;     /* measured again on purpose */
+    /* Who ran it: "local", a process of the owner's machine; or the address of one that
+     * listens. NULL or "": not known. */
+    const char *runner;
+    int64_t time_ms; /* since 1970 */
+    bool is_repeat;  /* measured again on purpose */
     /* Set by kiln_db_trials and kiln_db_best: */
     double median_ns;
     int64_t round; /* 0, and 1, 2, ... of repeats */
@@ -250,15 +253,17 @@ kiln_status kiln_db_log(kiln_db *db, const char *what, const char *text, kiln_er
 
 /* ---- care ------------------------------------------------------------------------ */
 
-typedef struct kiln_db_error_count {
+typedef struct kiln_db_kind_count {
     const char *kind;
     int64_t n;
-} kiln_db_error_count;
+} kiln_db_kind_count;
+typedef KILN_VEC(kiln_db_kind_count) kiln_db_kind_counts; /* most first */
 typedef struct kiln_db_stats {
     int64_t n_workloads, n_profiles, n_tasks, n_trials, n_good, n_repeats, n_claims,
         n_models, file_bytes;
     int64_t first_ms, last_ms; /* of the trials; 0: none */
-    KILN_VEC(kiln_db_error_count) error;
+    kiln_db_kind_counts error;
+    kiln_db_kind_counts runner; /* kind: as of a trial; "": not known */
 } kiln_db_stats;
 kiln_status kiln_db_stats_of(kiln_db *db, kiln_arena *a, kiln_db_stats *out,
                              kiln_err *err);

@@ -33,7 +33,7 @@ kiln_status kiln_db_trial_check(kiln_arena *scratch, const kiln_db_trial *t,
 void kiln_db_trial_uid(kiln_arena *scratch, const kiln_db_task *task,
                        const kiln_db_trial *t, char hex[KILN_SHA256_HEX]);
 /* Of what the uid leaves out, so that equal measurements of two kilns stay one trial:
- * proof, facts, the peak, the detail of an error, names of the task. */
+ * proof, facts, the peak, the detail of an error, names of the task, the runner. */
 void kiln_db_trial_seal(const kiln_db_task *task, const kiln_db_trial *t,
                         char hex[KILN_SHA256_HEX]);
 kiln_status kiln_db_task_check(const kiln_db_task *t, kiln_err *err);
@@ -67,8 +67,8 @@ void kiln_db_line_end(kiln_json_writer *w);
     "w.key, w.anchor, p.name, p.json, k.threads, k.numerics, k.cache"
 #define KILN_DB_TRIAL_COLUMNS                                                          \
     "t.template, t.config, t.layouts, t.error, t.detail, t.samples, t.peak_gflops, "   \
-    "t.proof, t.facts, t.owner, t.kiln, t.time_ms, t.median_ns, t.round"
-enum { KILN_DB_N_TASK_COLUMNS = 7, KILN_DB_N_TRIAL_COLUMNS = 14 };
+    "t.proof, t.facts, t.owner, t.kiln, t.time_ms, t.median_ns, t.round, t.runner"
+enum { KILN_DB_N_TASK_COLUMNS = 7, KILN_DB_N_TRIAL_COLUMNS = 15 };
 #define KILN_DB_TASK_TABLES                                                            \
     "task k JOIN workload w ON w.id = k.workload JOIN profile p ON p.id = k.profile"
 void kiln_db_get_task(kiln_query *q, int col, kiln_arena *a, kiln_db_task *out);

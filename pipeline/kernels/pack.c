@@ -1,44 +1,57 @@
-/* Programs that pack, compiled for this machine and run. */
+/* Programs that pack, compiled for this machine, and run by a process of their own: what
+ * is generated does not run here. */
 #include "pipeline/kernels/pack.h"
 
-#include "compiler/codegen/codegen.h"
-#include "runtime/loader.h"
+#include "pipeline/talk/apart.h"
 
 #include <string.h>
 
 static const char pack_name[] = "kiln_pack";
+static const int64_t default_limit_ms = 600000;
 
+/* Compiled once; of each batch it is a number. */
 typedef struct code {
-    kiln_kernel_fn *fn;
-    size_t workspace_bytes, scratch_bytes;
+    kiln_object object;
+    uint64_t batch; /* that has it */
+    uint32_t index; /* there */
 } code;
+
+/* What waits for the end of the batch. */
+typedef struct waiting {
+    kiln_type type;
+    const char *name, *reader;
+    unsigned char *packed;
+    size_t bytes;
+} waiting;
 
 struct kiln_packer {
     kiln_arena *arena;
+    kiln_packer_options o;
     bool has_profile;
     kiln_profile profile; /* of this machine */
     kiln_map code;        /* type's text -> code */
+    kiln_apart *apart;
+    kiln_arena batch; /* of these: */
+    uint64_t n_batches;
+    KILN_VEC(waiting) waiting;
+    KILN_VEC(kiln_wire_packer) packer;
+    KILN_VEC(kiln_wire_constant) constant;
 };
 
-kiln_packer *kiln_packer_new(kiln_arena *a) {
+static void release(void *packer) { kiln_arena_fini(&((kiln_packer *)packer)->batch); }
+
+kiln_packer *kiln_packer_new(kiln_arena *a, const kiln_packer_options *o) {
     kiln_packer *p = kiln_new(a, kiln_packer);
     p->arena = a;
+    if (o != NULL)
+        p->o = *o;
+    const kiln_apart_options own = {.argv = p->o.argv};
+    p->apart = kiln_apart_new(a, &own);
+    kiln_arena_defer(a, release, p);
     return p;
 }
 
-static void close_code(void *of) { kiln_code_close(of); }
-
-static kiln_status load(kiln_packer *p, const kiln_object *o, kiln_kernel_fn **out,
-                        kiln_err *err) {
-    kiln_code *own = NULL;
-    char text[KILN_LOAD_TEXT] = "";
-    if (kiln_code_open(o->bytes.p, o->bytes.n, &own, text) != KILN_LOAD_OK)
-        return kiln_fail(err, KILN_ERR_LIB, "what packs cannot be loaded: %s", text);
-    kiln_arena_defer(p->arena, close_code, own);
-    *out = kiln_code_kernel(own, pack_name);
-    KILN_ASSERT(*out != NULL, "an object has no function '%s'", pack_name);
-    return KILN_OK;
-}
+/* ---- code ------------------------------------------------------------------------ */
 
 static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
                         code *out, kiln_err *err) {
@@ -50,61 +63,147 @@ static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
     KILN_TRY(kiln_pack_program(scratch, t, &p->profile, pack_name, &program, err));
     KILN_TRY(kiln_codegen(scratch, program, &p->profile, NULL, &object, NULL, err));
     KILN_TRY(kiln_object_check(object.bytes, err));
-    KILN_TRY(load(p, &object, &out->fn, err));
-    out->workspace_bytes = object.workspace_bytes;
-    out->scratch_bytes = object.scratch_bytes;
+    if (p->o.compiled != NULL)
+        p->o.compiled(p->o.user, &object);
+    out->object = object;
+    out->object.bytes.p = kiln_arena_dup(p->arena, object.bytes.p, object.bytes.n);
     return KILN_OK;
 }
 
-static kiln_status find(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
-                        const code **out, kiln_err *err) {
-    const char *key = kiln_type_text(scratch, t);
+static kiln_status find(kiln_packer *p, const kiln_type *t, code **out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const char *key = kiln_type_text(&scratch, t);
+    kiln_status st = KILN_OK;
     code *c = kiln_map_get(&p->code, kiln_str_from(key));
     if (c == NULL) {
         c = kiln_new(p->arena, code);
-        KILN_TRY(make(p, scratch, t, c, err));
-        kiln_map_set(p->arena, &p->code, kiln_str_from(kiln_str_dup(p->arena, key)), c);
+        st = make(p, &scratch, t, c, err);
+        if (st == KILN_OK)
+            kiln_map_set(p->arena, &p->code, kiln_str_from(kiln_str_dup(p->arena, key)),
+                         c);
     }
+    kiln_arena_fini(&scratch);
     *out = c;
+    return st;
+}
+
+/* ---- a batch --------------------------------------------------------------------- */
+
+static void forget(kiln_packer *p) {
+    kiln_arena_reset(&p->batch);
+    p->waiting.n = p->waiting.cap = 0;
+    p->packer.n = p->packer.cap = 0;
+    p->constant.n = p->constant.cap = 0;
+    p->waiting.v = NULL;
+    p->packer.v = NULL;
+    p->constant.v = NULL;
+}
+
+static kiln_status put_code(kiln_packer *p, code *c, kiln_err *err) {
+    kiln_wire_packer k = {.function = {.symbol = kiln_str_from(pack_name)},
+                          .workspace_bytes = c->object.workspace_bytes,
+                          .scratch_bytes = c->object.scratch_bytes};
+    if (c->batch == p->n_batches)
+        return KILN_OK;
+    KILN_TRY(kiln_apart_put(p->apart, c->object.bytes.p, c->object.bytes.n,
+                            &k.function.object, err));
+    c->batch = p->n_batches;
+    c->index = (uint32_t)p->packer.n;
+    kiln_vec_push(&p->batch, &p->packer, k);
     return KILN_OK;
 }
 
-/* 64-byte aligned, as kernels take them: a model's file has them anywhere. */
-static void *aligned(kiln_arena *scratch, const void *plain, size_t bytes) {
-    if ((uintptr_t)plain % 64 == 0)
-        return (void *)(uintptr_t)plain;
-    void *copy = kiln_arena_alloc_raw(scratch, bytes + 64);
-    memcpy(copy, plain, bytes);
-    return copy;
+static kiln_status put(kiln_packer *p, const waiting *w, const void *plain,
+                       kiln_err *err) {
+    const kiln_type from = kiln_type_make(w->type.dtype, w->type.rank, w->type.dim);
+    code *c = NULL;
+    if (w->bytes > KILN_WIRE_MAX_BLOB_BYTES)
+        return kiln_fail(err, KILN_ERR_LIMIT, "%zu bytes; at most %llu are packed",
+                         w->bytes, (unsigned long long)KILN_WIRE_MAX_BLOB_BYTES);
+    KILN_TRY(find(p, &w->type, &c, err));
+    if (p->constant.n == 0) {
+        KILN_TRY(kiln_apart_begin(p->apart, err));
+        p->n_batches++;
+    }
+    KILN_TRY(put_code(p, c, err));
+    kiln_wire_constant k = {.packer = c->index, .bytes = w->bytes};
+    KILN_TRY(
+        kiln_apart_put(p->apart, plain, (size_t)kiln_type_bytes(&from), &k.from, err));
+    kiln_vec_push(&p->batch, &p->constant, k);
+    kiln_vec_push(&p->batch, &p->waiting, *w);
+    return KILN_OK;
 }
 
-static kiln_status run(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
-                       const void *plain, void *packed, kiln_err *err) {
-    const kiln_type from = kiln_type_make(t->dtype, t->rank, t->dim);
-    const code *c = NULL;
-    kiln_ctx ctx;
-    KILN_TRY(find(p, scratch, t, &c, err));
-    void *tensor[] = {aligned(scratch, plain, (size_t)kiln_type_bytes(&from)), packed};
-    const kiln_args args = {.tensor = tensor,
-                            .workspace =
-                                kiln_arena_alloc_raw(scratch, c->workspace_bytes + 64)};
-    kiln_ctx_init_serial(&ctx, kiln_arena_alloc_raw(scratch, c->scratch_bytes + 64));
-    const int result = c->fn(&args, &ctx);
-    return result == 0 ? KILN_OK
-                       : kiln_fail(err, KILN_ERR_BUG, "packing as %s ended with %d",
-                                   kiln_type_text(scratch, t), result);
+static kiln_status failed(kiln_packer *p, const waiting *w, kiln_status st,
+                          kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_note(
+        err,
+        "packing constant '%s'%s%s%s as %s, which 'kiln build --pack open' leaves "
+        "to whoever opens the model",
+        w->name, w->reader != NULL ? " of node '" : "",
+        w->reader != NULL ? w->reader : "", w->reader != NULL ? "'" : "",
+        kiln_type_text(&scratch, &w->type));
+    kiln_arena_fini(&scratch);
+    forget(p);
+    return st;
 }
 
-kiln_status kiln_packer_run(kiln_packer *p, const kiln_type *t, const void *plain,
-                            void *packed, kiln_err *err) {
+kiln_status kiln_packer_add(kiln_packer *p, const kiln_type *t, const char *name,
+                            const char *reader, const void *plain, void *packed,
+                            kiln_err *err) {
     if (kiln_type_elems(t) == 0)
         return KILN_OK; /* an empty axis has no blocks: nothing is stored */
     if (!kiln_pack_computes(t)) {
         kiln_layout_pack(t, plain, packed);
         return KILN_OK;
     }
-    kiln_arena scratch = {0};
-    const kiln_status st = run(p, &scratch, t, plain, packed, err);
-    kiln_arena_fini(&scratch);
-    return st;
+    const waiting w = {.type = *t,
+                       .name = name,
+                       .reader = reader,
+                       .packed = packed,
+                       .bytes = (size_t)kiln_type_bytes(t)};
+    const kiln_status st = put(p, &w, plain, err);
+    return st == KILN_OK ? KILN_OK : failed(p, &w, st, err);
+}
+
+static kiln_status receive(kiln_packer *p, const waiting *w, int64_t deadline_ns,
+                           kiln_err *err) {
+    for (size_t at = 0; at < w->bytes;) {
+        const size_t left = w->bytes - at;
+        kiln_wire_told told;
+        KILN_TRY(kiln_apart_receive(p->apart, deadline_ns, &told, err));
+        if (told.data.n !=
+            (left < KILN_WIRE_PIECE_BYTES ? left : (size_t)KILN_WIRE_PIECE_BYTES))
+            return kiln_apart_refuse(p->apart, "told another number of bytes", err);
+        memcpy(w->packed + at, told.data.p, told.data.n);
+        at += told.data.n;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_packer_finish(kiln_packer *p, kiln_err *err) {
+    const int64_t ms = p->o.limit_ms > 0 ? p->o.limit_ms : default_limit_ms;
+    const int64_t deadline_ns = kiln_now_ns() + ms * 1000000;
+    const kiln_wire_packs q = {.n_packers = (uint32_t)p->packer.n,
+                               .packer = p->packer.v,
+                               .n_constants = (uint32_t)p->constant.n,
+                               .constant = p->constant.v,
+                               .data_limit_bytes = p->o.data_limit_bytes};
+    if (p->constant.n == 0)
+        return KILN_OK;
+    if (p->constant.n > KILN_WIRE_MAX_CONSTANTS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d constants, not %zu",
+                         KILN_WIRE_MAX_CONSTANTS, p->constant.n);
+    const waiting *w = p->waiting.v;
+    kiln_status st = kiln_apart_send(p->apart, KILN_WIRE_PACKS, &q, deadline_ns, err);
+    for (size_t i = 0; i < p->waiting.n && st == KILN_OK; i++) {
+        w = &p->waiting.v[i];
+        st = receive(p, w, deadline_ns, err);
+    }
+    kiln_apart_ended(p->apart);
+    if (st != KILN_OK)
+        return failed(p, w, st, err);
+    forget(p);
+    return KILN_OK;
 }

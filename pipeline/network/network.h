@@ -1,11 +1,12 @@
 /* pipeline/network: an executable graph (compiler/network/executable.h) becomes kernels,
- * packed parameters and a plan for the runtime; and is opened, run and proved in this
- * process. */
+ * packed parameters and a plan for the runtime; what a run of it did, wherever that was,
+ * is proved (prove.h). */
 #ifndef KILN_PIPELINE_NETWORK_H
 #define KILN_PIPELINE_NETWORK_H
 
 #include "compiler/network/executable.h"
 #include "compiler/network/place.h"
+#include "pipeline/kernels/pack.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 #include "runtime/kiln.h"
@@ -66,23 +67,16 @@ typedef struct kiln_network {
 kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,
                                  kiln_network *out, kiln_err *err);
+/* The same for who compiles many: `packer` packs the constants, in one process for all. */
+kiln_status kiln_network_compile_by(kiln_arena *a, const kiln_graph *g,
+                                    const kiln_profile *p,
+                                    const kiln_network_options *o, kiln_packer *packer,
+                                    kiln_network *out, kiln_err *err);
 /* The same network on other devices, of one that the host does alone: with the same
  * kernels and parameters. `out` lives in `a` and borrows `n`. KILN_ERR_ARG: devices
  * that there cannot be. */
 kiln_status kiln_network_place(kiln_arena *a, const kiln_network *n,
                                const kiln_placement *o, kiln_network *out,
                                kiln_err *err);
-/* Loads the kernels into this process, until the arena is reset. The model must be
- * closed before. `o` may be NULL. KILN_ERR_UNSUPPORTED where this machine cannot run
- * them. */
-kiln_status kiln_network_open(kiln_arena *a, const kiln_network *n,
-                              const kiln_model_options *o, kiln_model **out,
-                              kiln_err *err);
-
-/* Compiles the graph, runs it once in this process, and copies the outputs: for
- * verification (kiln_runner.run; user: the const kiln_profile * to compile for). */
-kiln_status kiln_network_run(void *profile, kiln_arena *a, const kiln_graph *g,
-                             const kiln_tensor *in, size_t n_in, kiln_tensor *out,
-                             kiln_err *err);
 
 #endif

@@ -1,7 +1,6 @@
 /* plan.bin and the parameters. */
 #include "pipeline/network/network_internal.h"
 #include "base/fault.h"
-#include "pipeline/kernels/pack.h"
 
 #include <string.h>
 
@@ -46,25 +45,37 @@ static uint32_t string(writer *w, const char *text) {
     return begin;
 }
 
-static kiln_status write_param(kiln_packer *packer, const kiln_net_slot *s, char *to,
-                               kiln_err *err) {
+/* A step that reads the slot; NULL: none does. */
+static const char *reader_of(const kiln_net *n, int slot) {
+    for (size_t i = 0; i < n->step.n; i++)
+        for (int k = 0; k < n->step.v[i].n_read; k++)
+            if (n->step.v[i].operand[k] == slot)
+                return n->step.v[i].name;
+    return NULL;
+}
+
+static kiln_status write_param(kiln_packer *packer, const kiln_net *n, int slot,
+                               char *to, kiln_err *err) {
+    const kiln_net_slot *s = &n->slot.v[slot];
     kiln_type t = s->value->type;
     if (s->offset > 0 && KILN_FAULT(param_stale))
         return KILN_OK;
     t.layout = s->layout;
-    return kiln_packer_run(packer, &t, s->value->data, to + s->offset, err);
+    return kiln_packer_add(packer, &t, s->value->name,
+                           kiln_pack_computes(&t) ? reader_of(n, slot) : NULL,
+                           s->value->data, to + s->offset, err);
 }
 
-static kiln_status write_params(const kiln_net *n, kiln_network *out, kiln_err *err) {
-    kiln_arena own = {0};
-    kiln_packer *packer = kiln_packer_new(&own);
+static kiln_status write_params(const kiln_net *n, kiln_packer *packer,
+                                kiln_network *out, kiln_err *err) {
     kiln_status st = KILN_OK;
     out->param_bytes = (size_t)n->param_bytes;
     out->params = kiln_arena_alloc(n->arena, out->param_bytes + KILN_PLAN_ALIGN);
     for (size_t i = 0; i < n->slot.n && st == KILN_OK; i++)
         if (n->slot.v[i].place == KILN_NET_PARAM && n->slot.v[i].view_of < 0)
-            st = write_param(packer, &n->slot.v[i], out->params, err);
-    kiln_arena_fini(&own);
+            st = write_param(packer, n, (int)i, out->params, err);
+    if (st == KILN_OK)
+        st = kiln_packer_finish(packer, err);
     return st;
 }
 
@@ -284,7 +295,8 @@ static uint64_t append(kiln_buf *out, const kiln_buf *table) {
     return at;
 }
 
-kiln_status kiln_network_write(kiln_arena *a, kiln_network *out, kiln_err *err) {
+kiln_status kiln_network_write(kiln_arena *a, kiln_packer *packer, kiln_network *out,
+                               kiln_err *err) {
     const kiln_net *n = out->net;
     writer w = {.arena = a};
     kiln_buf tensors, ports, kernels, sizes, steps, open, operands, all;
@@ -294,7 +306,7 @@ kiln_status kiln_network_write(kiln_arena *a, kiln_network *out, kiln_err *err) 
                              &modules, &w.strings, &all};
     for (size_t i = 0; i < sizeof buf / sizeof buf[0]; i++)
         kiln_buf_init(buf[i], a);
-    KILN_TRY(write_params(n, out, err));
+    KILN_TRY(write_params(n, packer, out, err));
     list_modules(n, out);
     const uint32_t n_kernels = number_kernels(out, &w);
     write_tensors(n, &tensors);

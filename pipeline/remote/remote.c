@@ -1,18 +1,13 @@
-/* The caller's side of a network in a process of its own: frames over its pipes, what is
- * large in memory that it maps. */
+/* The caller's side of a network in a process of its own. */
 #include "pipeline/remote/remote.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/baselines/rivals.h"
-#include "pipeline/measure/wire/wire.h"
-#include "pipeline/talk/talk.h"
 
-enum { ALIGN = 64, FIRST_PEAKS = 20 };
+enum { FIRST_PEAKS = 20 };
 static const int64_t default_limit_ms = 600000, grace_ms = 10000;
 static const uint64_t piece_bytes = UINT64_C(16) << 20; /* of an answer */
 
@@ -20,10 +15,8 @@ struct kiln_remote {
     kiln_arena *arena;
     const kiln_profile *profile;
     kiln_remote_options o;
-    kiln_talk *talk;
-    kiln_wire_stream in;
-    kiln_arena stream, answer; /* answer: of the last question */
-    int shared_write, shared_read;
+    kiln_apart *apart;
+    uint64_t guest; /* of it: ours, until somebody begins another */
     kiln_remote_port *input, *output;
     int n_inputs, n_outputs;
     double open_ms;
@@ -42,49 +35,13 @@ static int64_t deadline(const kiln_remote *r, int64_t more_ms) {
     return kiln_now_ns() + (ms + more_ms) * 1000000;
 }
 
-static kiln_status receive(kiln_remote *r, int64_t deadline_ns, kiln_wire_told *out,
-                           kiln_err *err) {
-    for (;;) {
-        bool has;
-        kiln_wire_frame f;
-        size_t room, got;
-        kiln_err broken = {.len = 0};
-        if (kiln_wire_next(&r->in, &has, &f, &broken) != KILN_OK)
-            return kiln_talk_refuse(r->talk, broken.text, err);
-        if (has && f.kind == KILN_WIRE_HELLO)
-            continue;
-        if (has && f.kind == KILN_WIRE_FAILED) {
-            kiln_wire_failed why;
-            KILN_TRY(kiln_wire_get(&r->answer, &f, &why, err));
-            return kiln_talk_refuse(
-                r->talk,
-                kiln_format(&r->answer, "gave up: %.*s", KILN_STR_ARG(why.text)), err);
-        }
-        if (has &&
-            kiln_wire_expect(&r->answer, &f, KILN_WIRE_TOLD, out, &broken) != KILN_OK)
-            return kiln_talk_refuse(r->talk, broken.text, err);
-        if (has)
-            break;
-        unsigned char *to = kiln_wire_stream_room(&r->in, &room);
-        KILN_TRY(kiln_talk_read(r->talk, &r->answer, to, room, deadline_ns, &got, err));
-        r->in.n += got;
-    }
-    return out->problem.n == 0
-               ? KILN_OK
-               : kiln_fail(err, KILN_ERR_LIB, "%.*s", KILN_STR_ARG(out->problem));
-}
-
 /* Views of `out` live until the next question. */
 static kiln_status exchange(kiln_remote *r, kiln_wire_kind kind, const void *message,
                             int64_t more_ms, kiln_wire_told *out, kiln_err *err) {
     const int64_t deadline_ns = deadline(r, more_ms);
-    kiln_buf text;
-    kiln_arena_reset(&r->answer);
-    kiln_buf_init(&text, &r->answer);
-    kiln_wire_put(&text, kind, message);
-    KILN_TRY(
-        kiln_talk_send(r->talk, &r->answer, kiln_buf_str(&text), deadline_ns, err));
-    return receive(r, deadline_ns, out, err);
+    KILN_ASSERT(kiln_apart_guest(r->apart) == r->guest, "a network that was closed");
+    KILN_TRY(kiln_apart_send(r->apart, kind, message, deadline_ns, err));
+    return kiln_apart_receive(r->apart, deadline_ns, out, err);
 }
 
 static kiln_status ask(kiln_remote *r, const kiln_wire_ask *q, int64_t more_ms,
@@ -100,40 +57,11 @@ static void on_tick(void *user) {
     if (!r->in_load || r->is_stopped || !kiln_interrupted())
         return;
     const kiln_wire_ask stop = {.what = KILN_ASK_STOP};
-    kiln_arena scratch = {0};
-    kiln_buf text;
     r->is_stopped = true; /* sending ticks too */
-    kiln_buf_init(&text, &scratch);
-    kiln_wire_put(&text, KILN_WIRE_ASK, &stop);
-    (void)kiln_talk_send(r->talk, &scratch, kiln_buf_str(&text), deadline(r, 0), NULL);
-    kiln_arena_fini(&scratch);
+    kiln_apart_hint(r->apart, KILN_WIRE_ASK, &stop, deadline(r, 0));
 }
 
 /* ---- opening --------------------------------------------------------------------- */
-
-typedef struct writer {
-    kiln_remote *r;
-    uint64_t end;
-    kiln_err *err;
-} writer;
-
-static kiln_status put(writer *w, const void *p, size_t bytes, kiln_wire_place *out) {
-    const char *from = p;
-    w->end = (w->end + ALIGN - 1) / ALIGN * ALIGN;
-    *out = (kiln_wire_place){.at = w->end, .bytes = bytes};
-    w->end += bytes;
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t n = pwrite(w->r->shared_write, from + done, bytes - done,
-                                 (off_t)(out->at + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return kiln_fail(w->err, KILN_ERR_IO, "cannot write for a worker: %s",
-                             strerror(errno));
-        done += (size_t)n;
-    }
-    return KILN_OK;
-}
 
 static kiln_remote_port *ports_of(kiln_arena *a, const kiln_plan *plan, uint32_t first,
                                   uint32_t n) {
@@ -163,68 +91,56 @@ static kiln_status read_ports(kiln_remote *r, kiln_str bytes, kiln_err *err) {
     return KILN_OK;
 }
 
-static void release(void *remote) {
-    kiln_remote *r = remote;
-    if (r->shared_write >= 0)
-        close(r->shared_write);
-    if (r->shared_read >= 0)
-        close(r->shared_read);
-    kiln_arena_fini(&r->answer);
-    kiln_arena_fini(&r->stream);
-}
-
 static kiln_status new_remote(kiln_arena *a, const kiln_profile *p,
                               const kiln_remote_options *o, kiln_remote **out,
                               kiln_err *err) {
     kiln_remote *r = kiln_new(a, kiln_remote);
-    *r = (kiln_remote){.arena = a, .profile = p, .shared_write = -1, .shared_read = -1};
+    *r = (kiln_remote){.arena = a, .profile = p};
     if (o != NULL)
         r->o = *o;
-    r->in.arena = &r->stream;
+    const kiln_apart_options own = {
+        .argv = r->o.argv, .grace_ms = grace_ms, .tick = on_tick, .user = r};
     KILN_TRY(kiln_runs_here(p, err));
-    kiln_arena_defer(a, release, r);
+    r->apart = r->o.apart != NULL ? r->o.apart : kiln_apart_new(a, &own);
     *out = r;
-    return kiln_shared_open(&r->shared_write, &r->shared_read, err);
+    KILN_TRY(kiln_apart_begin(r->apart, err));
+    r->guest = kiln_apart_guest(r->apart);
+    return KILN_OK;
 }
 
-static kiln_status start(kiln_remote *r, kiln_err *err) {
-    const kiln_talk_options o = {
-        .shared = r->shared_read, .grace_ms = grace_ms, .tick = on_tick, .user = r};
-    const char *const *argv = r->o.argv;
-    if (argv == NULL) {
-        char *path;
-        const char **own = kiln_array(r->arena, const char *, 2);
-        KILN_TRY(kiln_program_find(r->arena, "kiln-runner", &path, err));
-        own[0] = path;
-        argv = own;
-    }
-    return kiln_talk_open(r->arena, argv, &o, &r->talk, err);
-}
-
-/* What both have: inputs, the meter; then the process, and the network in it. */
-static kiln_status open_there(writer *w, kiln_wire_network *n, const kiln_tensor *in,
-                              size_t n_in, kiln_err *err) {
-    kiln_remote *r = w->r;
+static kiln_status make_meter(kiln_remote *r, kiln_wire_meter *out, kiln_err *err) {
     kiln_meter_code code;
+    KILN_TRY(kiln_meter_code_make(r->arena, r->profile, &code, err));
+    *out = (kiln_wire_meter){.fma = code.fma.bytes,
+                             .chain = code.chain.bytes,
+                             .fma_name = kiln_str_from(code.fma_name),
+                             .chain_name = kiln_str_from(code.chain_name),
+                             .fma_flops = code.fma_flops,
+                             .chain_steps = code.chain_steps,
+                             .lanes = code.lanes,
+                             .fma_unit = code.fma_unit};
+    return KILN_OK;
+}
+
+/* What both have: inputs, the meter; then the network, in its process. */
+static kiln_status open_there(kiln_remote *r, kiln_wire_network *n,
+                              const kiln_tensor *in, size_t n_in, kiln_err *err) {
     kiln_wire_told told;
     n->n_inputs = (uint32_t)n_in;
-    n->input = kiln_array(&r->stream, kiln_wire_place, n_in);
+    n->input = kiln_array(r->arena, kiln_wire_place, n_in);
+    n->data_limit_bytes = r->o.data_limit_bytes;
     for (size_t i = 0; i < n_in; i++)
-        KILN_TRY(
-            put(w, in[i].data, (size_t)kiln_type_bytes(&in[i].type), &n->input[i]));
-    KILN_TRY(kiln_meter_code_make(r->arena, r->profile, &code, err));
-    n->meter = (kiln_wire_meter){.fma = code.fma.bytes,
-                                 .chain = code.chain.bytes,
-                                 .fma_name = kiln_str_from(code.fma_name),
-                                 .chain_name = kiln_str_from(code.chain_name),
-                                 .fma_flops = code.fma_flops,
-                                 .chain_steps = code.chain_steps,
-                                 .lanes = code.lanes,
-                                 .fma_unit = code.fma_unit};
-    KILN_TRY(start(r, err));
-    KILN_TRY(exchange(r, KILN_WIRE_NETWORK, n, 0, &told, err));
-    r->open_ms = told.open_ms;
-    return KILN_OK;
+        KILN_TRY(kiln_apart_put(r->apart, in[i].data,
+                                (size_t)kiln_type_bytes(&in[i].type), &n->input[i],
+                                err));
+    if (!r->o.has_no_peak)
+        KILN_TRY(make_meter(r, &n->meter, err));
+    const kiln_status st = exchange(r, KILN_WIRE_NETWORK, n, 0, &told, err);
+    if (st != KILN_OK)
+        kiln_apart_ended(r->apart);
+    else
+        r->open_ms = told.open_ms;
+    return st;
 }
 
 kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
@@ -237,10 +153,27 @@ kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
     KILN_TRY(new_remote(a, p, o, &r, err));
     KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, "plan.bin"), 0, &plan, err));
     KILN_TRY(read_ports(r, plan, err));
-    writer w = {.r = r, .err = err};
-    KILN_TRY(open_there(&w, &n, in, n_in, err));
+    KILN_TRY(open_there(r, &n, in, n_in, err));
     *out = r;
     return KILN_OK;
+}
+
+static kiln_status put_network(kiln_remote *r, const kiln_network *network,
+                               kiln_wire_network *n, kiln_err *err) {
+    if (network->kernel.n > KILN_WIRE_MAX_KERNELS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d kernels, not %zu",
+                         KILN_WIRE_MAX_KERNELS, network->kernel.n);
+    n->n_kernels = (uint32_t)network->kernel.n;
+    n->kernel = kiln_array(r->arena, kiln_wire_function, network->kernel.n);
+    for (size_t i = 0; i < network->kernel.n; i++) {
+        const kiln_network_kernel *k = &network->kernel.v[i];
+        n->kernel[i].symbol = kiln_str_from(k->symbol);
+        KILN_TRY(kiln_apart_put(r->apart, k->object.bytes.p, k->object.bytes.n,
+                                &n->kernel[i].object, err));
+    }
+    KILN_TRY(kiln_apart_put(r->apart, network->plan.p, network->plan.n, &n->plan, err));
+    return kiln_apart_put(r->apart, network->params, network->param_bytes, &n->params,
+                          err);
 }
 
 kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *network,
@@ -248,22 +181,12 @@ kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *network,
                                    const kiln_remote_options *o, kiln_remote **out,
                                    kiln_err *err) {
     kiln_remote *r = NULL;
+    kiln_wire_network n = {.n_kernels = 0};
     KILN_TRY(new_remote(a, network->profile, o, &r, err));
     KILN_TRY(read_ports(r, network->plan, err));
-    kiln_wire_network n = {.n_kernels = (uint32_t)network->kernel.n};
-    writer w = {.r = r, .err = err};
-    if (network->kernel.n > KILN_WIRE_MAX_KERNELS)
-        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d kernels, not %zu",
-                         KILN_WIRE_MAX_KERNELS, network->kernel.n);
-    n.kernel = kiln_array(&r->stream, kiln_wire_function, network->kernel.n);
-    for (size_t i = 0; i < network->kernel.n; i++) {
-        const kiln_network_kernel *k = &network->kernel.v[i];
-        n.kernel[i].symbol = kiln_str_from(k->symbol);
-        KILN_TRY(put(&w, k->object.bytes.p, k->object.bytes.n, &n.kernel[i].object));
-    }
-    KILN_TRY(put(&w, network->plan.p, network->plan.n, &n.plan));
-    KILN_TRY(put(&w, network->params, network->param_bytes, &n.params));
-    const kiln_status st = open_there(&w, &n, in, n_in, err);
+    kiln_status st = put_network(r, network, &n, err);
+    if (st == KILN_OK)
+        st = open_there(r, &n, in, n_in, err);
     if (st != KILN_OK) {
         kiln_note(err, "opening '%s' in a process of its own", network->name);
         return st;
@@ -387,7 +310,7 @@ static kiln_status fetch(kiln_remote *r, kiln_wire_ask *q, void *to, uint64_t by
         q->bytes = bytes - q->at < piece_bytes ? bytes - q->at : piece_bytes;
         KILN_TRY(ask(r, q, 0, &told, err));
         if (told.data.n != q->bytes)
-            return kiln_talk_refuse(r->talk, "told another number of bytes", err);
+            return kiln_apart_refuse(r->apart, "told another number of bytes", err);
         memcpy((char *)to + q->at, told.data.p, told.data.n);
     }
     return KILN_OK;

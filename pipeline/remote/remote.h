@@ -12,12 +12,18 @@
 
 #include "pipeline/kernels/meter.h"
 #include "pipeline/network/network.h"
+#include "pipeline/talk/apart.h"
 
 typedef struct kiln_remote kiln_remote;
 
 typedef struct kiln_remote_options {
     const char *const *argv; /* ends in NULL; NULL: kiln-runner */
     int64_t limit_ms;        /* of each answer; 0: ten minutes */
+    /* Who runs it, borrowed, one network after the other: the one before is closed. NULL:
+     * a process of its own. */
+    kiln_apart *apart;
+    uint64_t data_limit_bytes; /* that its process may take; 0: all the machine's */
+    bool has_no_peak;          /* no order will have n_peaks: opening it is cheaper */
 } kiln_remote_options;
 
 /* An unpacked package for profile `p`. in: row-major, one for each of its inputs; read
@@ -36,6 +42,22 @@ double kiln_remote_open_ms(const kiln_remote *r); /* that opening it took */
 /* From now on called several times a second while an answer is awaited; NULL: no more.
  */
 void kiln_remote_on_tick(kiln_remote *r, void (*tick)(void *user), void *user);
+
+/* Compiles the graph, runs it once by one thread, and copies the outputs: for
+ * verification (kiln_runner.run; user: a kiln_remote_target). What crashes or hangs is
+ * KILN_ERR_LIB. */
+typedef struct kiln_remote_target {
+    const kiln_profile *profile;
+    kiln_apart *apart;   /* of all graphs */
+    kiln_packer *packer; /* of their constants */
+    int64_t limit_ms;    /* as of kiln_remote_options */
+    uint64_t data_limit_bytes;
+} kiln_remote_target;
+/* Processes that are started when they are needed, and end with the arena. */
+kiln_remote_target kiln_remote_target_of(kiln_arena *a, const kiln_profile *p);
+kiln_status kiln_remote_run_graph(void *target, kiln_arena *a, const kiln_graph *g,
+                                  const kiln_tensor *in, size_t n_in, kiln_tensor *out,
+                                  kiln_err *err);
 
 /* Inputs and outputs, as the plan has them. */
 typedef struct kiln_remote_port {

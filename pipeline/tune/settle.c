@@ -251,7 +251,8 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
                              .owner = kiln_tune_owner(s->arena),
                              .kiln = KILN_VERSION,
                              .time_ms = kiln_db_now_ms(),
-                             .is_repeat = true};
+                             .is_repeat = true,
+                             .runner = "local"};
     return kiln_db_record(s->o->db, w->id, &t, NULL, err);
 }
 

@@ -204,7 +204,8 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
         .owner = r->owner,
         .kiln = KILN_VERSION,
         .time_ms = kiln_db_now_ms(),
-        .is_repeat = p->is_again};
+        .is_repeat = p->is_again,
+        .runner = m->runner};
     bool was_new = false;
     KILN_TRY(kiln_db_record(r->o->db, p->work->id, &t, &was_new, err));
     for (size_t i = 0; i < r->n && was_new; i++) /* all ways share the task */

@@ -2,7 +2,7 @@
  * other test ends in a named reason. The floor rises with what kiln supports; it never
  * falls. */
 #include "base/base.h"
-#include "pipeline/network/network.h"
+#include "pipeline/remote/remote.h"
 #include "pipeline/pipeline.h"
 
 #include <setjmp.h>
@@ -48,7 +48,8 @@ static int run_compiled(void **state) {
     kiln_err err = {0};
     kiln_profile p;
     kiln_arena_init(&a);
-    const kiln_runner runner = {kiln_network_run, &p};
+    kiln_remote_target target = kiln_remote_target_of(&a, &p);
+    const kiln_runner runner = {kiln_remote_run_graph, &target};
     const int failed =
         kiln_profile_detect(&a, &p, &err) == KILN_OK ? run_all(&runner) : -1;
     kiln_arena_fini(&a);

@@ -2,7 +2,7 @@
  * runtime: by the reference interpreter as imported, and after every graph pass (each
  * compared with the reference too); and compiled, by the runtime. */
 #include "base/base.h"
-#include "pipeline/network/network.h"
+#include "pipeline/remote/remote.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
 #include "compiler/pass/pass.h"
@@ -85,7 +85,8 @@ static void matches_compiled(void **state) {
     kiln_profile p;
     kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
     const kiln_pass_options passes = {.verify = true};
-    const kiln_runner runner = {kiln_network_run, &p};
+    kiln_remote_target target = kiln_remote_target_of(kiln_test_arena(), &p);
+    const kiln_runner runner = {kiln_remote_run_graph, &target};
     check_golden(r, &passes, &runner);
 }
 
@@ -101,7 +102,8 @@ static void check_regression(kiln_arena *a, const char *folder, const char *prof
     kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
     if (kiln_runs_here(&p, &err) != KILN_OK)
         return;
-    const kiln_runner runner = {kiln_network_run, &p};
+    kiln_remote_target target = kiln_remote_target_of(a, &p);
+    const kiln_runner runner = {kiln_remote_run_graph, &target};
     kiln_assert_status_ok(kiln_verify_golden(a, kiln_path_join(a, folder, "model.onnx"),
                                              folder, NULL, &passes, &runner, &checks,
                                              &err),

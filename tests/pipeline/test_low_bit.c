@@ -5,6 +5,7 @@
 #include "compiler/graph/graph.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "compiler/reference/reference.h"
 
 #include <math.h>
@@ -124,7 +125,7 @@ static running run(kiln_arena *a, kiln_graph *g, const kiln_tensor *x) {
     char error[KILN_ERROR_TEXT];
     kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &p, NULL, &n, &err), &err);
-    kiln_assert_status_ok(kiln_network_open(a, &n, NULL, &r.m, &err), &err);
+    kiln_assert_status_ok(kiln_test_network_open(a, &n, NULL, &r.m, &err), &err);
     r.s = kiln_session_open(r.m, NULL, error);
     assert_non_null(r.s);
     assert_int_equal(kiln_session_set_input(r.s, 0, x->data), 0);

@@ -5,6 +5,7 @@
  * k * 2^-24 * sum|ab| stays below 1e-4 of the largest output. */
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/weighted_graph.h"
 #include "compiler/reference/reference.h"
 #include "compiler/pass/pass.h"
@@ -386,7 +387,7 @@ static void check_network(kiln_arena *a, const row *r, int way) {
     }
     const kiln_allocator poisoned = {poison, keep_block, a};
     const kiln_model_options memory = {.allocator = &poisoned};
-    kiln_assert_status_ok(kiln_network_open(a, &n, &memory, &m, &err), &err);
+    kiln_assert_status_ok(kiln_test_network_open(a, &n, &memory, &m, &err), &err);
     for (int n_threads = 1; n_threads <= 3; n_threads++)
         check_session(a, m, g, n_threads);
     kiln_model_close(m);

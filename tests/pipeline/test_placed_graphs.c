@@ -14,6 +14,7 @@
 #include "pipeline/network/network.h"
 #include "tests/support/graph_trial.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/late_device.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_program.h"
@@ -78,7 +79,7 @@ static const char *run(job *j, const kiln_network *n, const void **out) {
     char text[KILN_ERROR_TEXT] = "";
     kiln_err err = {.status = KILN_OK};
     kiln_model *m = NULL;
-    if (kiln_network_open(&j->arena, n, &o, &m, &err) != KILN_OK)
+    if (kiln_test_network_open(&j->arena, n, &o, &m, &err) != KILN_OK)
         return kiln_str_dup(&j->arena, err.text);
     kiln_session *s = kiln_session_open(m, NULL, text);
     const char *wrong = s != NULL ? run_session(j, s, out) : text;

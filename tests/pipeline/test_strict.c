@@ -6,7 +6,7 @@
  *
  * Finite results are held to the tolerance of networks; bounds of their own are tested
  * with each operator (tests/compiler). */
-#include "pipeline/network/network.h"
+#include "pipeline/remote/remote.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/weighted_graph.h"
@@ -115,8 +115,9 @@ static bool compare(kiln_arena *a, const kiln_graph *g, const char *profile) {
     for (size_t i = 0; i < g->inputs.n; i++)
         in[i] = input(a, &g->inputs.v[i]->type, i);
     kiln_assert_status_ok(kiln_ref_run(a, g, in, g->inputs.n, &want, &err), &err);
-    kiln_assert_status_ok(kiln_network_run(&p, a, g, in, g->inputs.n, &got, &err),
-                          &err);
+    kiln_remote_target target = kiln_remote_target_of(a, &p);
+    kiln_assert_status_ok(
+        kiln_remote_run_graph(&target, a, g, in, g->inputs.n, &got, &err), &err);
     kiln_assert_status_ok(
         kiln_check_network(a, &c, "y", &got, &want, &kiln_tolerance_network, &err),
         &err);

@@ -4,6 +4,7 @@
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/weighted_graph.h"
 #include "compiler/pass/pass.h"
 
@@ -117,7 +118,7 @@ static void keeps_compiled_code(void **state) {
     kiln_assert_status_ok(kiln_profile_detect(&a, &p, &err), &err);
     kiln_assert_status_ok(kiln_graph_optimize(g, &passes, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(&a, g, &p, NULL, &n, &err), &err);
-    kiln_assert_status_ok(kiln_network_open(&a, &n, NULL, &m, &err), &err);
+    kiln_assert_status_ok(kiln_test_network_open(&a, &n, NULL, &m, &err), &err);
     kiln_session *s = kiln_session_open(m, NULL, text);
     assert_non_null(s);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {

@@ -3,6 +3,7 @@
 #include "compiler/reference/reference.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/weighted_graph.h"
 
 #include <string.h>
@@ -229,7 +230,7 @@ static void bound_outputs_lie_apart(void **state) {
     char error[KILN_ERROR_TEXT];
     kiln_model *m = NULL;
     kiln_assert_status_ok(
-        kiln_network_open(kiln_test_arena(), &network, NULL, &m, &err), &err);
+        kiln_test_network_open(kiln_test_arena(), &network, NULL, &m, &err), &err);
     kiln_session *s = kiln_session_open(m, NULL, error);
     char *memory = aligned(1024);
     assert_non_null(s);
@@ -268,7 +269,7 @@ static void sessions_share_a_model(void **state) {
     kiln_session *s[2];
     kiln_tensor in[2][2], want[2][2];
     kiln_port_info info;
-    kiln_assert_status_ok(kiln_network_open(a, &network, NULL, &m, &err), &err);
+    kiln_assert_status_ok(kiln_test_network_open(a, &network, NULL, &m, &err), &err);
     assert_int_equal(kiln_model_find_output(m, "flat"), 1);
     assert_int_equal(kiln_model_find_input(m, "y"), -1);
     assert_int_equal(kiln_model_output(m, 1, &info), 0);

@@ -10,6 +10,7 @@
 
 #include "tests/support/graph_device.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/random_layout.h"
 
 const char *graph_outcome_name(graph_outcome o) {
@@ -206,7 +207,7 @@ static kiln_status run_here(check *c, const kiln_network *n, kiln_err *err) {
     const kiln_allocator poisoned = {poison, keep_block, &c->arena};
     const kiln_model_options memory = {.allocator = &poisoned};
     kiln_model *m = NULL;
-    KILN_TRY(kiln_network_open(&c->arena, n, &memory, &m, err));
+    KILN_TRY(kiln_test_network_open(&c->arena, n, &memory, &m, err));
     for (int n_threads = 1; n_threads <= 2; n_threads++)
         if (!run_threads(c, m, n_threads))
             break;

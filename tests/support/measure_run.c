@@ -94,8 +94,9 @@ void kiln_test_server_kill(kiln_test_server *s) {
     kiln_child_end(&s->child, &by_itself, &status);
 }
 
-void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *name,
-                              const char *dir) {
+void kiln_test_compile_kernel_as(kiln_arena *a, const char *source, const char *name,
+                                 const char *dir, const char *symbol,
+                                 const char *more) {
     const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
     kiln_err err = {0};
     const char *const argv[] = {cc,
@@ -108,9 +109,11 @@ void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *nam
                                 "-fno-asynchronous-unwind-tables",
                                 "-fcf-protection=none",
                                 kiln_format(a, "-DFAULT_%s", name),
+                                kiln_format(a, "-Dkiln_kernel=%s", symbol),
                                 source,
                                 "-o",
                                 kiln_format(a, "%s/%s.o", dir, name),
+                                more,
                                 NULL};
     kiln_process_result r;
     const kiln_process_options o = {.argv = argv,
@@ -118,4 +121,9 @@ void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *nam
     kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
     if (r.code != 0)
         fail_msg("%s: %.*s", name, KILN_STR_ARG(r.err));
+}
+
+void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *name,
+                              const char *dir) {
+    kiln_test_compile_kernel_as(a, source, name, dir, "kiln_kernel", NULL);
 }

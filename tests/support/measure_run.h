@@ -11,6 +11,10 @@ const char *const *kiln_test_worker(kiln_arena *a, const char *name);
 /* DIR/NAME.o: a kernel in C, freestanding, with FAULT_NAME defined. */
 void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *name,
                               const char *dir);
+/* The same with the kernel's function, kiln_kernel in the source, named otherwise; more:
+ * a further argument of the compiler, or NULL. */
+void kiln_test_compile_kernel_as(kiln_arena *a, const char *source, const char *name,
+                                 const char *dir, const char *symbol, const char *more);
 /* Workers under AddressSanitizer catch signals of candidates themselves. */
 void kiln_test_as_worker_environment(void);
 /* Opens a fleet for this machine: *o may have anything set but the profile; builder_argv

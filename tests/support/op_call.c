@@ -107,7 +107,7 @@ kiln_status kiln_test_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_
     assert_non_null(fn);
     const kiln_te_graph *te = &k->scheduled.te;
     const int n_threads = team_size(team);
-    kiln_packer *packer = kiln_packer_new(a);
+    kiln_packer *packer = kiln_packer_new(a, NULL);
     kiln_test_call c = {.kernel = k,
                         .fn = fn,
                         .team = team,
@@ -126,7 +126,9 @@ kiln_status kiln_test_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_
         if (i >= te->n_inputs)
             continue;
         c.plain[v->id] = plain_value(a, v, seed + i);
-        KILN_TRY(kiln_packer_run(packer, t, c.plain[v->id].data, c.arg[i].data, err));
+        KILN_TRY(kiln_packer_add(packer, t, v->name, NULL, c.plain[v->id].data,
+                                 c.arg[i].data, err));
+        KILN_TRY(kiln_packer_finish(packer, err));
         c.hash[i] = kiln_hash64(c.arg[i].data, c.arg[i].bytes, 0);
     }
     c.workspace = guarded_new(a, k->object.workspace_bytes);

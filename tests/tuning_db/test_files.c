@@ -110,7 +110,7 @@ static open_row open_rows[] = {
      KILN_ERR_PARSE, "is a database, but not kiln's tuning database"},
     {"refuses_a_newer_one", NULL,
      "PRAGMA application_id = 1265194052; PRAGMA user_version = 99", false,
-     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 3"},
+     KILN_ERR_UNSUPPORTED, "has version 99, this kiln reads up to 4"},
     {"refuses_a_version_below_all", NULL,
      "PRAGMA application_id = 1265194052; PRAGMA user_version = -3", false,
      KILN_ERR_PARSE, "has version -3, which there is none of: the file is damaged"},
@@ -291,6 +291,49 @@ static void a_locked_file_does_not_hold(void **state) {
         fail_msg("%s", d.stderr_text);
 }
 
+/* Which runner measured is kept, counted, sealed, and goes along with an export. */
+static void knows_who_measured(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db_stats s;
+    kiln_db_trials list;
+    kiln_db_problems p;
+    kiln_db_import_counts n;
+    kiln_buf text;
+    const char *path = file("from.db");
+    kiln_db *db = filled(path), *to = kiln_test_db_open(file("to.db"));
+    const kiln_db_task task = kiln_test_db_task("conv", "; gelu");
+    const int64_t id = kiln_test_db_task_id(db, &task);
+    static const double ns = 700;
+    kiln_db_trial t = kiln_test_db_trial(7, &ns, NULL);
+    t.runner = "tcp:127.0.0.1:4711";
+    assert_true(kiln_test_db_record(db, id, &t));
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_assert_status_ok(kiln_db_export(db, &text, &err), &err);
+    kiln_assert_status_ok(kiln_db_import(to, kiln_buf_str(&text), "x", &n, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        kiln_db *of = i == 0 ? db : to;
+        kiln_assert_status_ok(kiln_db_stats_of(of, kiln_test_arena(), &s, &err), &err);
+        assert_int_equal(s.runner.n, 2);
+        assert_string_equal(s.runner.v[0].kind, "");
+        assert_int_equal(s.runner.v[0].n, 6);
+        assert_string_equal(s.runner.v[1].kind, t.runner);
+        kiln_assert_status_ok(kiln_db_trials_of(of, kiln_test_arena(),
+                                                kiln_test_db_task_id(of, &task), &list,
+                                                &err),
+                              &err);
+        assert_int_equal(list.list.n, 1);
+        assert_string_equal(list.list.v[0].runner, t.runner);
+        kiln_assert_status_ok(kiln_db_check(of, kiln_test_arena(), &p, &err), &err);
+        assert_int_equal(p.line.n, 0);
+    }
+    run_sql(path, "UPDATE trial SET runner = 'local' WHERE runner <> ''");
+    kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
+    assert_int_equal(p.line.n, 1);
+    kiln_db_close(db);
+    kiln_db_close(to);
+}
+
 /* A file as the kiln before wrote it: read as it is, and brought up to date by whoever
  * may write; what nobody sealed counts as before. */
 static void older_files_are_read(void **state) {
@@ -302,7 +345,8 @@ static void older_files_are_read(void **state) {
     const char *path = file("older.db");
     char before[KILN_SHA256_HEX] = "", after[KILN_SHA256_HEX] = "";
     kiln_db_close(filled(path));
-    run_sql(path, "ALTER TABLE trial DROP COLUMN seal; DROP INDEX profile_key;"
+    run_sql(path, "ALTER TABLE trial DROP COLUMN runner;"
+                  " ALTER TABLE trial DROP COLUMN seal; DROP INDEX profile_key;"
                   " ALTER TABLE profile DROP COLUMN key;"
                   " ALTER TABLE profile DROP COLUMN key_version;"
                   " PRAGMA user_version = 1");
@@ -560,6 +604,7 @@ int main(void) {
                   an_interrupt_ends_waiting_for_another, NULL);
     kiln_test_add("missing_places_are_named", missing_places_are_named, NULL);
     kiln_test_add_rows(check_finds, damage_rows);
+    kiln_test_add("knows_who_measured", knows_who_measured, NULL);
     kiln_test_add("older_files_are_read", older_files_are_read, NULL);
     kiln_test_add("digests_tell_states_apart", digests_tell_states_apart, NULL);
     kiln_test_add("a_locked_file_does_not_hold_signals", a_locked_file_does_not_hold,

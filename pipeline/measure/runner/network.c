@@ -1,5 +1,5 @@
-/* A whole network in a process of its own: opened, run and timed as it is asked, beside
- * slices of the machine's peak. What crashes here ends this process, and nobody else.
+/* A whole network in a process of its own (guest_linux.c): opened, run and timed as it is
+ * asked, beside slices of the machine's peak.
  *
  * Neither the sessions' threads nor the meter's are pinned: both go where the system
  * puts them. */
@@ -8,9 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 typedef struct side {
     kiln_session *session;
@@ -19,9 +16,8 @@ typedef struct side {
 } side;
 
 typedef struct server {
+    kiln_guest *g;
     kiln_runner *r;
-    const unsigned char *shared;
-    uint64_t shared_bytes;
     kiln_arena arena; /* of the network */
     kiln_wire_network network;
     kiln_kernel_fn **fn;
@@ -35,14 +31,6 @@ typedef struct server {
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static kiln_status bytes_of(server *s, kiln_wire_place p, const void **out,
-                            kiln_err *err) {
-    if (p.at % 64 != 0 || p.at > s->shared_bytes || p.bytes > s->shared_bytes - p.at)
-        return kiln_fail(err, KILN_ERR_PARSE, "a network's memory is broken");
-    *out = p.bytes > 0 ? s->shared + p.at : NULL;
-    return KILN_OK;
-}
-
 static kiln_kernel_fn *find(void *user, const char *symbol) {
     const server *s = user;
     for (uint32_t i = 0; i < s->network.n_kernels; i++)
@@ -53,18 +41,9 @@ static kiln_kernel_fn *find(void *user, const char *symbol) {
 
 static kiln_status load_kernels(server *s, kiln_err *err) {
     s->fn = kiln_array(&s->arena, kiln_kernel_fn *, s->network.n_kernels);
-    for (uint32_t i = 0; i < s->network.n_kernels; i++) {
-        const kiln_wire_function *k = &s->network.kernel[i];
-        const void *object = NULL;
-        kiln_code *code = NULL; /* for as long as the process lives */
-        char text[KILN_LOAD_TEXT] = "";
-        const char *symbol = kiln_str_dupv(&s->arena, k->symbol);
-        KILN_TRY(bytes_of(s, k->object, &object, err));
-        if (kiln_code_open(object, k->object.bytes, &code, text) != KILN_LOAD_OK)
-            return kiln_fail(err, KILN_ERR_LIB, "kernel '%s' cannot be loaded: %s",
-                             symbol, text);
-        s->fn[i] = kiln_code_kernel(code, symbol);
-    }
+    for (uint32_t i = 0; i < s->network.n_kernels; i++)
+        KILN_TRY(
+            kiln_guest_load(s->g, &s->arena, &s->network.kernel[i], &s->fn[i], err));
     return KILN_OK;
 }
 
@@ -76,8 +55,8 @@ static kiln_status open_parts(server *s, kiln_err *err) {
                               .user = s};
     char text[KILN_ERROR_TEXT] = "";
     KILN_TRY(load_kernels(s, err));
-    KILN_TRY(bytes_of(s, n->plan, &parts.plan, err));
-    KILN_TRY(bytes_of(s, n->params, &parts.params, err));
+    KILN_TRY(kiln_guest_bytes(s->g, n->plan, &parts.plan, err));
+    KILN_TRY(kiln_guest_bytes(s->g, n->params, &parts.params, err));
     s->model = kiln_model_from_parts(&parts, NULL, text);
     return s->model != NULL ? KILN_OK : kiln_fail(err, KILN_ERR_LIB, "%s", text);
 }
@@ -89,32 +68,20 @@ static kiln_status open_folder(server *s, kiln_err *err) {
     return s->model != NULL ? KILN_OK : kiln_fail(err, KILN_ERR_LIB, "%s", text);
 }
 
-/* Memory that was shared before this process began. */
-static kiln_status map_all(server *s, kiln_err *err) {
-    struct stat st;
-    if (fstat(KILN_WIRE_SHARED_FD, &st) != 0 || st.st_size < 0)
-        return kiln_fail(err, KILN_ERR_IO, "there is no memory with a network");
-    if (st.st_size == 0)
-        return KILN_OK;
-    void *map =
-        mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, KILN_WIRE_SHARED_FD, 0);
-    if (map == MAP_FAILED)
-        return kiln_fail(err, KILN_ERR_OOM, "cannot map a network's memory");
-    s->shared = map;
-    s->shared_bytes = (uint64_t)st.st_size;
-    return KILN_OK;
-}
-
+/* Confined twice: what packs parameters runs while the network is opened. */
 static kiln_status open_network(server *s, kiln_err *err) {
-    KILN_TRY(map_all(s, err));
-    s->r->meter.of = s->network.meter;
+    const kiln_wire_network *n = &s->network;
+    KILN_TRY(kiln_guest_limit(s->g, n->data_limit_bytes, n->folder.n > 0, err));
+    s->r->meter.of = n->meter;
     const int64_t begin = kiln_now_ns();
-    KILN_TRY(s->network.folder.n > 0 ? open_folder(s, err) : open_parts(s, err));
+    KILN_TRY(n->folder.n > 0 ? open_folder(s, err) : open_parts(s, err));
     s->open_ms = (double)(kiln_now_ns() - begin) * 1e-6;
-    if ((uint32_t)kiln_model_n_inputs(s->model) != s->network.n_inputs)
+    if (n->meter.fma.n > 0)
+        KILN_TRY(kiln_meter_kernels_load_peak(&s->r->meter, 1, err));
+    if ((uint32_t)kiln_model_n_inputs(s->model) != n->n_inputs)
         return kiln_fail(err, KILN_ERR_ARG, "it has %d inputs, %" PRIu32 " are given",
-                         kiln_model_n_inputs(s->model), s->network.n_inputs);
-    return KILN_OK;
+                         kiln_model_n_inputs(s->model), n->n_inputs);
+    return kiln_guest_close_in(s->g, err);
 }
 
 /* ---- sessions -------------------------------------------------------------------- */
@@ -132,7 +99,7 @@ static kiln_status set_inputs(server *s, kiln_session *on, kiln_err *err) {
             return kiln_fail(err, KILN_ERR_ARG,
                              "input '%s' has %zu bytes, not %" PRIu64, port.name,
                              port.bytes, s->network.input[i].bytes);
-        KILN_TRY(bytes_of(s, s->network.input[i], &data, err));
+        KILN_TRY(kiln_guest_bytes(s->g, s->network.input[i], &data, err));
         if (kiln_session_set_input(on, (int)i, data) != 0)
             return failed(on, err);
     }
@@ -177,6 +144,8 @@ static kiln_status take_peak(server *s, side *x, uint32_t n, kiln_peak_slice *be
                              kiln_err *err) {
     char text[KILN_POOL_TEXT] = "";
     const kiln_pool_options o = {.n_threads = x->threads};
+    if (s->network.meter.fma.n == 0)
+        return kiln_fail(err, KILN_ERR_ARG, "the network came without a meter");
     KILN_TRY(kiln_meter_kernels_load_peak(&s->r->meter, x->threads, err));
     if (x->threads > 1 && x->meter == NULL && kiln_pool_open(&o, &x->meter, text) != 0)
         return kiln_fail(err, KILN_ERR_OOM, "%d threads: %s", x->threads, text);
@@ -292,21 +261,12 @@ static kiln_status do_it(server *s, kiln_arena *a, const kiln_wire_ask *q,
         return load(s, q, told, err);
     case KILN_ASK_RUNS:
         return tell_runs(s, q, told, err);
+    case KILN_ASK_END:
     case KILN_ASK_STOP:
     case KILN_N_QUESTIONS:
         break;
     }
     return KILN_OK;
-}
-
-static kiln_status answer(kiln_arena *a, kiln_status st, const kiln_err *why,
-                          const kiln_wire_told *told, kiln_err *err) {
-    const kiln_wire_told refusal = {.problem = kiln_str_from(why->text),
-                                    .data = KILN_STR_LIT("")};
-    kiln_buf text;
-    kiln_buf_init(&text, a);
-    kiln_wire_put(&text, KILN_WIRE_TOLD, st == KILN_OK ? told : &refusal);
-    return kiln_wire_write(STDOUT_FILENO, kiln_buf_str(&text), err);
 }
 
 static kiln_status answer_one(server *s, kiln_arena *a, bool *goes_on, kiln_err *err) {
@@ -320,12 +280,13 @@ static kiln_status answer_one(server *s, kiln_arena *a, bool *goes_on, kiln_err 
     KILN_TRY(kiln_wire_expect(a, &f, KILN_WIRE_ASK, &q, err));
     if (q.what == KILN_ASK_STOP) /* the load has ended before */
         return KILN_OK;
+    *goes_on = q.what != KILN_ASK_END;
     const kiln_status st = do_it(s, a, &q, &told, &why);
-    return answer(a, st, &why, &told, err);
+    return kiln_guest_answer(s->g, a, st, &why, &told, err);
 }
 
-static kiln_status serve(server *s, const kiln_wire_frame *f, kiln_arena *request,
-                         kiln_err *err) {
+static kiln_status serve(server *s, kiln_arena *request, kiln_err *err) {
+    const kiln_wire_frame *f = s->g->request;
     kiln_err why = {.len = 0};
     /* Texts are views: the frame's bytes live as long as the network. */
     const kiln_wire_frame own = {
@@ -334,7 +295,7 @@ static kiln_status serve(server *s, const kiln_wire_frame *f, kiln_arena *reques
     KILN_TRY(kiln_wire_get(&s->arena, &own, &s->network, err));
     const kiln_status st = open_network(s, &why);
     const kiln_wire_told opened = {.problem = KILN_STR_LIT(""), .open_ms = s->open_ms};
-    KILN_TRY(answer(request, st, &why, &opened, err));
+    KILN_TRY(kiln_guest_answer(s->g, request, st, &why, &opened, err));
     while (goes_on && st == KILN_OK) {
         KILN_TRY(answer_one(s, request, &goes_on, err));
         kiln_arena_reset(request);
@@ -342,15 +303,10 @@ static kiln_status serve(server *s, const kiln_wire_frame *f, kiln_arena *reques
     return KILN_OK;
 }
 
-kiln_status kiln_network_serve(kiln_runner *r, const kiln_wire_frame *f,
-                               kiln_err *err) {
-    server s = {.r = r};
+kiln_status kiln_network_serve(kiln_guest *g, kiln_err *err) {
+    server s = {.g = g, .r = g->r};
     kiln_arena request = {0};
-    const kiln_status st = serve(&s, f, &request, err);
-    close_sides(&s, 0);
-    kiln_model_close(s.model);
-    kiln_arena_fini(&request);
-    kiln_arena_fini(&s.load_arena);
-    kiln_arena_fini(&s.arena);
-    return st;
+    /* Nothing is closed: all goes with the process, and once the end was told, shared
+     * memory is the next one's. */
+    return serve(&s, &request, err);
 }

@@ -301,10 +301,39 @@ bool kiln_trial_take_turns(kiln_trial_run *t);
 bool kiln_runner_next_turn(kiln_runner *r, uint64_t id, const kiln_turn *done,
                            kiln_wire_turn *next);
 
-/* ---- a network (network.c) ------------------------------------------------------- */
+/* ---- networks and packings, one process each (guest_linux.c) --------------------- */
 
-/* Opens it, and answers what is asked of it until the pipe ends. */
-kiln_status kiln_network_serve(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err);
+/* Forks a process for each that is asked for, until the pipe ends. `f`: the first. */
+kiln_status kiln_guests_serve(kiln_runner *r, const kiln_wire_frame *f, kiln_err *err);
+
+/* In such a process: it has the runner's pipes for itself, and what was shared. */
+typedef struct kiln_guest {
+    kiln_runner *r;
+    const kiln_wire_frame *request;
+    const unsigned char *shared;
+    uint64_t shared_bytes;
+} kiln_guest;
+/* Before any code is loaded: as much memory as that, no file but those that are open
+ * or, where it `reads`, to be read, no process. */
+kiln_status kiln_guest_limit(kiln_guest *g, uint64_t data_bytes, bool reads,
+                             kiln_err *err);
+/* All code is loaded, and all files are read: from now on there will be none. */
+kiln_status kiln_guest_close_in(const kiln_guest *g, kiln_err *err);
+/* Shared bytes. KILN_ERR_PARSE: there are no such. */
+kiln_status kiln_guest_bytes(const kiln_guest *g, kiln_wire_place p, const void **out,
+                             kiln_err *err);
+kiln_status kiln_guest_load(const kiln_guest *g, kiln_arena *a,
+                            const kiln_wire_function *f, kiln_kernel_fn **out,
+                            kiln_err *err);
+/* Tells what was found, or what is wrong. */
+kiln_status kiln_guest_answer(const kiln_guest *g, kiln_arena *a, kiln_status st,
+                              const kiln_err *why, const kiln_wire_told *told,
+                              kiln_err *err);
+
+/* network.c: opens it, and answers what is asked of it until KILN_ASK_END. */
+kiln_status kiln_network_serve(kiln_guest *g, kiln_err *err);
+/* pack.c: packs all constants. */
+kiln_status kiln_packs_serve(kiln_guest *g, kiln_err *err);
 /* Runs sessions at once, each again and again by a thread of its own, until time is up
  * or standard input has something to say. */
 typedef struct kiln_load_run {

@@ -172,9 +172,10 @@ static kiln_status answer_one(kiln_runner *r, kiln_arena *a, bool *is_set_up,
     }
     if (!*goes_on)
         return KILN_OK;
-    if (f.kind == KILN_WIRE_NETWORK && r->lease_ms == 0 && r->lease_fd < 0) {
+    const bool is_guest = f.kind == KILN_WIRE_NETWORK || f.kind == KILN_WIRE_PACKS;
+    if (is_guest && r->lease_ms == 0 && r->lease_fd < 0) {
         *goes_on = false; /* a child of who asks, which is lent to nobody else */
-        return kiln_network_serve(r, &f, err);
+        return kiln_guests_serve(r, &f, err);
     }
     KILN_TRY(answer(r, a, &f, is_set_up, &out, err));
     return kiln_wire_write(r->peer.out, kiln_buf_str(&out), err);

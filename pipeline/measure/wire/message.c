@@ -399,21 +399,48 @@ static void place(codec *c, kiln_wire_place *p) {
     u64(c, &p->bytes);
 }
 
+static void function(codec *c, kiln_wire_function *f) {
+    text(c, &f->symbol);
+    place(c, &f->object);
+}
+
 static void network(codec *c, void *p) {
     kiln_wire_network *m = p;
     text(c, &m->folder);
     place(c, &m->plan);
     place(c, &m->params);
     list(c, &m->kernel, &m->n_kernels, KILN_WIRE_MAX_KERNELS);
-    for (uint32_t i = 0; i < m->n_kernels && !c->is_bad; i++) {
-        text(c, &m->kernel[i].symbol);
-        place(c, &m->kernel[i].object);
-    }
+    for (uint32_t i = 0; i < m->n_kernels && !c->is_bad; i++)
+        function(c, &m->kernel[i]);
     list(c, &m->input, &m->n_inputs, KILN_WIRE_MAX_INPUTS);
     for (uint32_t i = 0; i < m->n_inputs && !c->is_bad; i++)
         place(c, &m->input[i]);
     meter(c, &m->meter);
+    u64(c, &m->data_limit_bytes);
 }
+
+static void packs(codec *c, void *p) {
+    kiln_wire_packs *m = p;
+    list(c, &m->packer, &m->n_packers, KILN_WIRE_MAX_KERNELS);
+    for (uint32_t i = 0; i < m->n_packers && !c->is_bad; i++) {
+        function(c, &m->packer[i].function);
+        u64(c, &m->packer[i].workspace_bytes);
+        u64(c, &m->packer[i].scratch_bytes);
+    }
+    list(c, &m->constant, &m->n_constants, KILN_WIRE_MAX_CONSTANTS);
+    for (uint32_t i = 0; i < m->n_constants && !c->is_bad; i++) {
+        below(c, &m->constant[i].packer, m->n_packers);
+        place(c, &m->constant[i].from);
+        u64(c, &m->constant[i].bytes);
+        if (m->constant[i].bytes > KILN_WIRE_MAX_BLOB_BYTES) {
+            KILN_ASSERT(!is_writing(c), "a constant is too large");
+            c->is_bad = true;
+        }
+    }
+    u64(c, &m->data_limit_bytes);
+}
+
+static void ended(codec *c, void *p) { text(c, &((kiln_wire_ended *)p)->text); }
 
 static void ask(codec *c, void *p) {
     kiln_wire_ask *m = p;
@@ -474,6 +501,8 @@ static const struct {
     [KILN_WIRE_NETWORK] = {"network", network, sizeof(kiln_wire_network)},
     [KILN_WIRE_ASK] = {"ask", ask, sizeof(kiln_wire_ask)},
     [KILN_WIRE_TOLD] = {"told", told, sizeof(kiln_wire_told)},
+    [KILN_WIRE_PACKS] = {"packs", packs, sizeof(kiln_wire_packs)},
+    [KILN_WIRE_ENDED] = {"ended", ended, sizeof(kiln_wire_ended)},
 };
 
 const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }

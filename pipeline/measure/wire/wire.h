@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 4,
+    KILN_WIRE_VERSION = 5,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -26,6 +26,7 @@ enum {
     KILN_WIRE_MAX_LEVELS = 4, /* of memory */
     KILN_WIRE_MAX_KERNELS = 1 << 16,
     KILN_WIRE_MAX_INPUTS = 4096,
+    KILN_WIRE_MAX_CONSTANTS = 1 << 20,
     KILN_WIRE_MAX_STEPS_TOLD = 1 << 20,
     KILN_WIRE_MAX_DATA = 32 * 1024 * 1024, /* of an answer */
     KILN_WIRE_MAX_SEEDS = 8,
@@ -174,6 +175,8 @@ typedef enum kiln_wire_kind {
     KILN_WIRE_NETWORK, /* kiln to a runner that serves it alone: a network, */
     KILN_WIRE_ASK,     /* what is wanted of it, */
     KILN_WIRE_TOLD,    /* and the answer to either */
+    KILN_WIRE_PACKS,   /* kiln to such a runner: constants to be packed */
+    KILN_WIRE_ENDED,   /* runner: the process that it forked for either is gone */
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
 
@@ -397,14 +400,15 @@ typedef struct kiln_wire_function {
     kiln_wire_place object;
 } kiln_wire_function;
 
-/* Opened once, by a runner that serves nothing else. */
+/* Opened in a process that the runner forks for it, until KILN_ASK_END. */
 typedef struct kiln_wire_network {
     kiln_str folder; /* of an unpacked package; "": plan, parameters and kernels */
     kiln_wire_place plan, params;
     uint32_t n_kernels, n_inputs;
     kiln_wire_function *kernel;
-    kiln_wire_place *input; /* row-major, of every session */
-    kiln_wire_meter meter;
+    kiln_wire_place *input;    /* row-major, of every session */
+    kiln_wire_meter meter;     /* no objects: no slice of the peak will be asked for */
+    uint64_t data_limit_bytes; /* that its process may take; 0: all the machine's */
 } kiln_wire_network;
 
 typedef enum kiln_wire_question {
@@ -417,6 +421,7 @@ typedef enum kiln_wire_question {
     KILN_ASK_RUNS,    /* of the last load: bytes from `at` on of session `index`'s runs,
                          two i64 each: begin and end since the load began */
     KILN_ASK_STOP,    /* ends a load; no answer */
+    KILN_ASK_END, /* the network is closed, and its process ends; this is answered */
     KILN_N_QUESTIONS
 } kiln_wire_question;
 
@@ -440,6 +445,35 @@ typedef struct kiln_wire_told {
     uint64_t *step_ns;
     kiln_str data;
 } kiln_wire_told;
+
+/* Code that packs: a function of an object. */
+typedef struct kiln_wire_packer {
+    kiln_wire_function function;
+    uint64_t workspace_bytes, scratch_bytes;
+} kiln_wire_packer;
+
+/* A constant: its row-major elements, and how many bytes are to come of them. */
+typedef struct kiln_wire_constant {
+    uint32_t packer; /* index */
+    kiln_wire_place from;
+    uint64_t bytes; /* packed: at most KILN_WIRE_MAX_BLOB_BYTES */
+} kiln_wire_constant;
+
+/* Packed in a process that the runner forks for it, and that ends with the last one.
+ * The answers: of one constant after the other, pieces of data in order, each of
+ * KILN_WIRE_PIECE_BYTES or what is left; or a problem, and nothing more. */
+typedef struct kiln_wire_packs {
+    uint32_t n_packers, n_constants;
+    kiln_wire_packer *packer;
+    kiln_wire_constant *constant;
+    uint64_t data_limit_bytes; /* as of a network */
+} kiln_wire_packs;
+
+/* How a process ended that was not to end: "was ended by signal 11 (...)". The runner
+ * is ready for the next one. */
+typedef struct kiln_wire_ended {
+    kiln_str text;
+} kiln_wire_ended;
 
 /* Appends a frame. `message`: the struct of that kind. Our own messages keep to the
  * limits (asserted). */

@@ -3,6 +3,28 @@
  * is right but for its fault. */
 #include "runtime/kernel.h"
 
+#if defined(FAULT_EATS)
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "tests/pipeline/measure/system_call.h"
+
+/* All the memory that it gets, or as much as no test machine misses. */
+static int eat(void) {
+    enum { PIECE = 16 << 20, MOST = 4096 / 16, OUT_OF_MEMORY = 12 };
+    for (int i = 0; i < MOST; i++) {
+        volatile char *p =
+            (volatile char *)system_call(SYS_mmap, 0, PIECE, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if ((long)p < 0 && (long)p > -4096)
+            return OUT_OF_MEMORY;
+        for (int k = 0; k < PIECE; k += 4096)
+            p[k] = 1;
+    }
+    return 0;
+}
+#endif
+
 int kiln_kernel(const kiln_args *args, kiln_ctx *ctx);
 
 enum { X, Y, N = 64, LATER = 500, PAGE = 4096 };
@@ -36,6 +58,8 @@ int kiln_kernel(const kiln_args *args, kiln_ctx *ctx) {
     y[PAGE / 4] = 0;
 #elif defined(FAULT_WRONG)
     y[7] += 1;
+#elif defined(FAULT_EATS)
+    return eat();
 #elif defined(FAULT_RETURN)
     return 7;
 #endif

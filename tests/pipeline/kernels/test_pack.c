@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
 #include "tests/support/packed.h"
 
 typedef struct row {
@@ -28,7 +29,7 @@ enum { CANARY = 0xA5 };
 static void packs_as_interpreted(void **state) {
     const row *r = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_packer *p = kiln_packer_new(a);
+    kiln_packer *p = kiln_packer_new(a, NULL);
     kiln_str rest = kiln_str_from(r->type);
     kiln_type t;
     kiln_err err = {0};
@@ -46,14 +47,95 @@ static void packs_as_interpreted(void **state) {
         if (bytes > 0)
             kiln_test_pack(&t, x.data, want);
         memset(got, CANARY, bytes + 64);
-        kiln_assert_status_ok(kiln_packer_run(p, &t, file + seed, got, &err), &err);
+        kiln_assert_status_ok(kiln_packer_add(p, &t, "w", NULL, file + seed, got, &err),
+                              &err);
+        kiln_assert_status_ok(kiln_packer_finish(p, &err), &err);
         assert_memory_equal(got, want, bytes);
         for (size_t i = bytes; i < bytes + 64; i++)
             assert_int_equal(got[i], CANARY);
     }
 }
 
+/* ---- code that packs wrongly ------------------------------------------------------ */
+
+typedef struct failing_row {
+    const char *name, *fault, *text;
+    int64_t limit_ms;
+} failing_row;
+
+static failing_row failing_rows[] = {
+    {"a_crash_is_an_error", "CRASH", "was ended by signal 11", 0},
+    {"a_hang_is_an_error", "HANG", "did not answer in time and was ended", 2000},
+    {"a_refusal_is_an_error", "RETURN", "it returned 7", 0},
+    {"bytes_beside_are_an_error", "BESIDE", "", 0},
+};
+
+typedef struct fault {
+    kiln_arena *arena;
+    const char *name; /* NULL: none any more */
+} fault;
+
+static void spoil(void *user, kiln_object *o) {
+    const fault *f = user;
+    const char *dir = kiln_test_dir();
+    kiln_err err = {0};
+    if (f->name == NULL)
+        return;
+    kiln_test_compile_kernel_as(f->arena, "tests/pipeline/kernels/failing_kernels.c",
+                                f->name, dir, "kiln_pack", NULL);
+    kiln_assert_status_ok(kiln_file_map(f->arena,
+                                        kiln_format(f->arena, "%s/%s.o", dir, f->name),
+                                        0, &o->bytes, &err),
+                          &err);
+}
+
+static kiln_status pack(kiln_packer *p, const char *type, kiln_arena *a,
+                        const void *plain, void **packed, kiln_err *err) {
+    kiln_str rest = kiln_str_from(type);
+    kiln_type t;
+    kiln_assert_status_ok(kiln_type_parse(&rest, &t, err), err);
+    *packed = kiln_arena_alloc(a, (size_t)kiln_type_bytes(&t));
+    return kiln_packer_add(p, &t, "conv1.weight", "conv1", plain, *packed, err);
+}
+
+/* The constant is named, with the node that reads it and a way out; the next batch is
+ * packed as if nothing had been. */
+static void failures_name_the_constant(void **state) {
+    static const char bad[] = "f32[2,2,3,3]{order=2301,winograd=2}",
+                      good[] = "f32[4,2,3,3]{order=2301,winograd=2}";
+    const failing_row *r = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    fault f = {&a, r->fault};
+    const kiln_packer_options o = {.argv = kiln_test_worker(&a, "kiln-runner"),
+                                   .limit_ms = r->limit_ms,
+                                   .compiled = spoil,
+                                   .user = &f};
+    kiln_test_as_worker_environment();
+    kiln_packer *p = kiln_packer_new(&a, &o);
+    const kiln_type from = kiln_type_make(KILN_F32, 4, (int64_t[]){4, 2, 3, 3});
+    const kiln_tensor x = kiln_tensor_random(&a, &from, 7);
+    void *got, *want;
+    kiln_assert_status_ok(pack(p, bad, &a, x.data, &got, &err), &err);
+    kiln_assert_fails(kiln_packer_finish(p, &err), KILN_ERR_LIB, &err, r->text);
+    assert_non_null(
+        strstr(err.text, "packing constant 'conv1.weight' of node 'conv1'"));
+    assert_non_null(strstr(err.text, "--pack open"));
+    kiln_err_clear(&err);
+    f.name = NULL;
+    kiln_assert_status_ok(pack(p, good, &a, x.data, &got, &err), &err);
+    kiln_assert_status_ok(kiln_packer_finish(p, &err), &err);
+    kiln_str rest = kiln_str_from(good);
+    kiln_type t;
+    kiln_assert_status_ok(kiln_type_parse(&rest, &t, &err), &err);
+    want = kiln_arena_alloc(&a, (size_t)kiln_type_bytes(&t));
+    kiln_test_pack(&t, x.data, want);
+    assert_memory_equal(got, want, (size_t)kiln_type_bytes(&t));
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_test_add_rows(packs_as_interpreted, rows);
+    kiln_test_add_rows(failures_name_the_constant, failing_rows);
     return kiln_test_run("pack");
 }

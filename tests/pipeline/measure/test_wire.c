@@ -55,7 +55,8 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
                                        .kernel = kernel,
                                        .n_inputs = 2,
                                        .input = input,
-                                       .meter = *meter};
+                                       .meter = *meter,
+                                       .data_limit_bytes = UINT64_C(1) << 33};
     const kiln_wire_ask ask = {
         .what = KILN_ASK_LOAD, .session = 3, .n = 2, .runs = 1 << 20, .time_ns = -1};
     const kiln_wire_told told = {.problem = s("no threads"),
@@ -70,6 +71,21 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
     kiln_wire_put(out, KILN_WIRE_NETWORK, &network);
     kiln_wire_put(out, KILN_WIRE_ASK, &ask);
     kiln_wire_put(out, KILN_WIRE_TOLD, &told);
+}
+
+/* Of packings, and of what ended. */
+static void put_packs(kiln_buf *out) {
+    static kiln_wire_packer packer[1];
+    static kiln_wire_constant constant[2] = {{0, {64, 576}, 1024}, {0, {640, 0}, 0}};
+    packer[0] = (kiln_wire_packer){{s("kiln_pack"), {4096, 777}}, 1 << 16, 64};
+    const kiln_wire_packs packs = {.n_packers = 1,
+                                   .packer = packer,
+                                   .n_constants = 2,
+                                   .constant = constant,
+                                   .data_limit_bytes = UINT64_MAX};
+    const kiln_wire_ended ended = {s("was ended by signal 11")};
+    kiln_wire_put(out, KILN_WIRE_PACKS, &packs);
+    kiln_wire_put(out, KILN_WIRE_ENDED, &ended);
 }
 
 /* An input and an output. */
@@ -166,6 +182,7 @@ static void put_all(kiln_buf *out) {
         kiln_wire_put(out, (kiln_wire_kind)k, all[k]);
     put_turns(out);
     put_network(out, &meter);
+    put_packs(out);
 }
 
 typedef union message {
@@ -260,7 +277,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 4: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 5: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };

@@ -5,6 +5,7 @@
 #include "pipeline/network/network.h"
 #include "runtime/model_internal.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/weighted_graph.h"
 #include "compiler/pass/pass.h"
 
@@ -228,8 +229,9 @@ static void packs_the_same(void **state) {
     kiln_assert_status_ok(kiln_profile_detect(&a, &profile, &err), &err);
     compile(&p, r, &profile);
     check_params(&p);
-    kiln_assert_status_ok(kiln_network_open(&a, &p.built, &o, &p.of_built, &err), &err);
-    kiln_assert_status_ok(kiln_network_open(&a, &p.opened, &o, &p.of_opened, &err),
+    kiln_assert_status_ok(kiln_test_network_open(&a, &p.built, &o, &p.of_built, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_test_network_open(&a, &p.opened, &o, &p.of_opened, &err),
                           &err);
     check_packed(&p, p.of_opened->packed[0], r);
     for (int i = 0; i < 4; i++)

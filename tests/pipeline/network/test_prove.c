@@ -3,6 +3,7 @@
  * after another. */
 #include "pipeline/network/prove.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/network_open.h"
 #include "tests/support/weighted_graph.h"
 #include "compiler/reference/reference.h"
 
@@ -138,7 +139,7 @@ static void proves(void **state) {
     kiln_graph *g = kiln_test_weighted_graph(a, r->text, stays);
     kiln_assert_status_ok(kiln_profile_detect(a, &p, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &p, NULL, &n, &err), &err);
-    kiln_assert_status_ok(kiln_network_open(a, &n, NULL, &m, &err), &err);
+    kiln_assert_status_ok(kiln_test_network_open(a, &n, NULL, &m, &err), &err);
     kiln_session *s = kiln_session_open(m, NULL, error);
     assert_non_null(s);
     for (size_t i = 0; i < g->inputs.n; i++) {

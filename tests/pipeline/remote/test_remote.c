@@ -7,38 +7,15 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 64 };
 
 static const char *object_of(kiln_arena *a, const char *fault, const char *symbol) {
-    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
-    const char *path =
-        kiln_path_join(a, kiln_test_dir(), kiln_format(a, "%s.o", fault));
-    kiln_err err = {0};
-    const char *const argv[] = {cc,
-                                "-O1",
-                                "-w",
-                                "-c",
-                                "-I.",
-                                "-ffreestanding",
-                                "-fno-stack-protector",
-                                "-fno-asynchronous-unwind-tables",
-                                "-fcf-protection=none",
-                                kiln_format(a, "-DFAULT_%s", fault),
-                                kiln_format(a, "-Dkiln_kernel=%s", symbol),
-                                "tests/pipeline/kernels/failing_kernels.c",
-                                "-o",
-                                path,
-                                NULL};
-    kiln_process_result r;
-    const kiln_process_options o = {.argv = argv,
-                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
-    if (r.code != 0)
-        fail_msg("%s: %.*s", fault, KILN_STR_ARG(r.err));
-    return path;
+    const char *dir = kiln_test_dir();
+    kiln_test_compile_kernel_as(a, "tests/pipeline/kernels/failing_kernels.c", fault,
+                                dir, symbol, NULL);
+    return kiln_path_join(a, dir, kiln_format(a, "%s.o", fault));
 }
 
 /* y = max(x, 0) over N elements; fault NULL: as it is compiled. */
