@@ -155,6 +155,10 @@ struct kiln_cost_model_kind {
     kiln_status (*fit)(kiln_cost_model *m, const kiln_samples *s, kiln_err *err);
     kiln_status (*predict)(const kiln_cost_model *m, const kiln_encodings *e,
                            float *out, kiln_err *err);
+    /* And how unsure it is of each: a standard deviation in the unit of `out`. NULL:
+     * it cannot tell. */
+    kiln_status (*predict_spread)(const kiln_cost_model *m, const kiln_encodings *e,
+                                  float *out, float *spread, kiln_err *err);
     kiln_status (*save)(const kiln_cost_model *m, kiln_buf *out, kiln_err *err);
     kiln_status (*load)(kiln_cost_model *m, const void *bytes, size_t n, kiln_err *err);
     void (*fini)(kiln_cost_model *m); /* what lies outside the arena; NULL: nothing */
@@ -166,10 +170,22 @@ struct kiln_cost_model_kind {
 const kiln_cost_model_kind *kiln_cost_model_at(int i); /* NULL past the end */
 const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name);
 
+/* What a fitted model says of itself; saved with it. */
+typedef struct kiln_cost_model_origin {
+    /* SHA-256 of what it was fitted to: encodings, scores, groups, margins. "": it was
+     * saved before there were any. */
+    char samples[KILN_SHA256_HEX];
+    int64_t n_samples;
+    /* Pairs in order of samples that it was not fitted to, of all; below 0: nobody
+     * looked. Whoever fits sets it (kiln_cost_model_hold_out). */
+    double held_out;
+} kiln_cost_model_origin;
+
 struct kiln_cost_model {
     const kiln_cost_model_kind *kind;
     kiln_cost_model_options options;
     bool is_fitted;
+    kiln_cost_model_origin origin; /* where it is fitted */
     void *state;      /* the kind's own */
     kiln_arena arena; /* of `state`; lives as long as the model */
 };
@@ -189,7 +205,18 @@ kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
  * kiln_samples, added; NULL: zeros. A model that was not fitted gives the base. */
 kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodings *e,
                                     const float *base, float *out, kiln_err *err);
-/* Bytes with kind, version and a checksum. load: `kind` is what they must be of.
+/* And how unsure it is: zeros of kinds that cannot tell, and of what was not fitted. */
+kiln_status kiln_cost_model_predict_spread(const kiln_cost_model *m,
+                                           const kiln_encodings *e, const float *base,
+                                           float *out, float *spread, kiln_err *err);
+/* How good a model of this kind is on a fifth of the samples when fitted to the others:
+ * the part of the pairs of one group, whose scores differ by a twentieth or more, that
+ * it has in order. Every fifth sample is held out, of one group each; -1 where there
+ * are no such pairs. */
+kiln_status kiln_cost_model_hold_out(const kiln_cost_model_kind *kind,
+                                     const kiln_cost_model_options *o,
+                                     const kiln_samples *s, double *out, kiln_err *err);
+/* Bytes with kind, version, origin and a checksum. load: `kind` is what they must be of.
  * KILN_ERR_PARSE what is not such, or damaged; KILN_ERR_UNSUPPORTED another kind or
  * version. The checksum tells damage, not malice: XGBoost reads its part, so load only
  * what a database of one's own holds.
@@ -217,6 +244,14 @@ kiln_samples kiln_sample_set_view(const kiln_sample_set *s);
 
 /* ---- search ---------------------------------------------------------------------- */
 
+/* What a search maximizes (Brochu, Cora, de Freitas, arXiv:1012.2599, section 2.3). All
+ * but the first want a model that says how unsure it is; of others they are the mean. */
+typedef enum kiln_acquisition {
+    KILN_ACQUIRE_MEAN,
+    KILN_ACQUIRE_UPPER_BOUND,   /* mean and one standard deviation */
+    KILN_ACQUIRE_IMPROVEMENT    /* expected, over the best trial as the model has it */
+} kiln_acquisition;
+
 typedef struct kiln_search_options {
     uint64_t seed;
     double epsilon;   /* part of a batch that is random; 0: the default 0.1 (of those
@@ -226,8 +261,9 @@ typedef struct kiln_search_options {
     int n_chains, n_steps;             /* of annealing; 0: the default */
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     kiln_cost_model_options model_options;
-    const kiln_cost_model *global; /* fitted to other workloads, of the same kind as
-                                      `model`; NULL: none; borrowed */
+    kiln_acquisition acquisition;
+    const kiln_cost_model *global; /* fitted to other workloads, of a kind that encodes
+                                      as `model` does; NULL: none; borrowed */
     const uint64_t *first; /* known good ones: proposed before all others; copied */
     size_t n_first;
     bool without_guess; /* the template's guess does not follow them: for studies */

@@ -1,24 +1,39 @@
 /* Searches and models beside each other on one corpus: how many trials until 95% of the
  * best, and what a model of the other works would choose without any. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/tune/corpus_internal.h"
 
-enum { LESSON = 128, N_LOOKS = 4 };
+enum { LESSON = 128 };
 
 typedef struct way {
     const char *name;
     const kiln_search_kind *search;
     const kiln_cost_model_kind *model; /* NULL: the search has none */
-    bool is_taught;                    /* by the other works */
+    kiln_acquisition acquisition;
+    bool is_taught; /* by the other works */
 } way;
 
 static const way ways[] = {
-    {"random", &kiln_search_random, NULL, false},
-    {"genetic", &kiln_search_genetic, NULL, false},
-    {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, false},
-    {"xgboost, taught", &kiln_search_annealing, &kiln_cost_model_xgboost, true},
+    {"random", &kiln_search_random, NULL, KILN_ACQUIRE_MEAN, false},
+    {"grid", &kiln_search_grid, NULL, KILN_ACQUIRE_MEAN, false},
+    {"genetic", &kiln_search_genetic, NULL, KILN_ACQUIRE_MEAN, false},
+    {"droplet", &kiln_search_droplet, NULL, KILN_ACQUIRE_MEAN, false},
+    {"random model", &kiln_search_annealing, &kiln_cost_model_random, KILN_ACQUIRE_MEAN,
+     false},
+    {"knobs", &kiln_search_annealing, &kiln_cost_model_knobs, KILN_ACQUIRE_MEAN, false},
+    {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, KILN_ACQUIRE_MEAN,
+     false},
+    {"bootstrap, mean", &kiln_search_annealing, &kiln_cost_model_bootstrap,
+     KILN_ACQUIRE_MEAN, false},
+    {"bootstrap, bound", &kiln_search_annealing, &kiln_cost_model_bootstrap,
+     KILN_ACQUIRE_UPPER_BOUND, false},
+    {"bootstrap, improvement", &kiln_search_annealing, &kiln_cost_model_bootstrap,
+     KILN_ACQUIRE_IMPROVEMENT, false},
+    {"xgboost, taught", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, true},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
@@ -61,29 +76,69 @@ static kiln_status teach(kiln_arena *a, const kiln_corpus *c, teaching **out,
 
 /* ---- with trials ----------------------------------------------------------------- */
 
-static kiln_status compare_way(const kiln_corpus *c, const way *w, const teaching *t,
-                               int n_seeds, kiln_study_row *row, kiln_err *err) {
-    double trials = 0, after[N_LOOKS] = {0};
+static int by_size(const void *x, const void *y) {
+    const int a = *(const int *)x, b = *(const int *)y;
+    return a < b ? -1 : a > b;
+}
+
+static double median_of(int *v, int n) {
+    if (n == 0)
+        return 0;
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return n % 2 == 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* Of all replays of one way. */
+static void sum_up(kiln_arena *a, const kiln_replay *r, const double *best_ns, int n,
+                   kiln_study_row *out) {
+    int *trials = kiln_array(a, int, n);
+    double n_slow = 0, whole = 0, run = 0;
+    out->n = n;
+    for (int k = 0; k < KILN_N_REACHED; k++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++) {
+            trials[i] = r[i].n_trials[k];
+            sum += log((double)trials[i]);
+        }
+        out->trials[k] = exp(sum / n);
+        out->median[k] = median_of(trials, n);
+    }
+    for (int k = 0; k < KILN_N_LOOKS; k++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += log(best_ns[i] / (r[i].after_ns[k] > 0 ? r[i].after_ns[k] : HUGE_VAL));
+        out->after[k] = exp(sum / n);
+    }
+    for (int i = 0; i < n; i++) {
+        out->n_there += r[i].is_there[1];
+        n_slow += r[i].n_slow;
+        whole += r[i].whole_ns / best_ns[i];
+        run += r[i].run_ns / best_ns[i];
+    }
+    out->slow = n_slow / n / kiln_replay_looks[KILN_N_LOOKS - 1];
+    out->saved = whole > 0 ? 1 - run / whole : 0;
+}
+
+static kiln_status compare_way(kiln_arena *a, const kiln_corpus *c, const way *w,
+                               const teaching *t, int n_seeds, kiln_study_row *row,
+                               kiln_err *err) {
+    const size_t most = c->work.n * (size_t)n_seeds;
+    kiln_replay *r = kiln_array(a, kiln_replay, most);
+    double *best_ns = kiln_array(a, double, most);
+    int n = 0;
     *row = (kiln_study_row){.name = w->name};
     for (size_t i = 0; i < c->work.n; i++)
         for (int seed = 1; seed <= n_seeds; seed++) {
             const kiln_search_options o = {.seed = (uint64_t)seed,
                                            .model = w->model,
+                                           .acquisition = w->acquisition,
                                            .global =
                                                w->is_taught ? &t->model[i] : NULL};
-            kiln_replay r;
-            KILN_TRY(kiln_corpus_replay(&c->work.v[i], w->search, &o, 0, &r, err));
+            KILN_TRY(kiln_corpus_replay(&c->work.v[i], w->search, &o, 0, &r[n], err));
             KILN_TRY(kiln_interrupt_check(err));
-            trials += log((double)r.n_trials);
-            for (int k = 0; k < N_LOOKS; k++)
-                after[k] += log(c->work.v[i].best.cost_ns /
-                                (r.after_ns[k] > 0 ? r.after_ns[k] : HUGE_VAL));
-            row->n_there += r.is_there;
-            row->n++;
+            best_ns[n++] = c->work.v[i].best.cost_ns;
         }
-    row->trials = exp(trials / row->n);
-    for (int k = 0; k < N_LOOKS; k++)
-        row->after[k] = exp(after[k] / row->n);
+    sum_up(a, r, best_ns, n, row);
     return KILN_OK;
 }
 
@@ -138,7 +193,7 @@ kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds
         kiln_study_row row;
         if (only != NULL && strcmp(only, ways[i].name) != 0)
             continue;
-        KILN_TRY(compare_way(c, &ways[i], t, n_seeds, &row, err));
+        KILN_TRY(compare_way(a, c, &ways[i], t, n_seeds, &row, err));
         kiln_vec_push(a, &s.row, row);
     }
     if (c->work.n > 1)
@@ -149,16 +204,26 @@ kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds
 
 /* ---- as text --------------------------------------------------------------------- */
 
+static void put_row(kiln_buf *out, const kiln_study_row *r) {
+    kiln_buf_printf(out, "%-24s", r->name);
+    for (int i = 0; i < KILN_N_REACHED; i++)
+        kiln_buf_printf(out, " %6.1f", r->trials[i]);
+    for (int i = 0; i < KILN_N_REACHED; i++)
+        kiln_buf_printf(out, " %6.1f", r->median[i]);
+    kiln_buf_printf(out, " %4d of %2d", r->n_there, r->n);
+    for (int i = 0; i < KILN_N_LOOKS; i++)
+        kiln_buf_printf(out, " %5.1f%%", 100 * r->after[i]);
+    kiln_buf_printf(out, " %4.0f%% %4.0f%%\n", 100 * r->slow, 100 * r->saved);
+}
+
 void kiln_study_text(kiln_buf *out, const kiln_study *s) {
-    kiln_buf_printf(out, "%-24s %10s %10s %7s %7s %7s %7s\n", "search", "trials",
-                    "there", "4", "8", "16", "32");
-    for (size_t i = 0; i < s->row.n; i++) {
-        const kiln_study_row *r = &s->row.v[i];
-        kiln_buf_printf(out,
-                        "%-24s %10.1f %4d of %2d %6.1f%% %6.1f%% %6.1f%% %6.1f%%\n",
-                        r->name, r->trials, r->n_there, r->n, 100 * r->after[0],
-                        100 * r->after[1], 100 * r->after[2], 100 * r->after[3]);
-    }
+    kiln_buf_printf(out, "%-24s %20s %20s %10s %27s %5s %5s\n", "", "trials to, mean",
+                    "trials to, median", "", "of the best after", "", "");
+    kiln_buf_printf(out, "%-24s %6s %6s %6s %6s %6s %6s %10s %6s %6s %6s %6s %5s %5s\n",
+                    "search", "90%", "95%", "99%", "90%", "95%", "99%", "there", "4",
+                    "8", "16", "32", "slow", "saved");
+    for (size_t i = 0; i < s->row.n; i++)
+        put_row(out, &s->row.v[i]);
     if (s->work.n == 0)
         return;
     kiln_buf_printf(out, "\n%-16s %9s %10s %10s %12s %9s\n", "work", "recorded",
