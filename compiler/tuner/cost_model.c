@@ -84,12 +84,13 @@ static kiln_cost_model_origin origin_of(const kiln_samples *s) {
     for (size_t i = 0; i < s->encoding.n; i++) {
         const kiln_str x = kiln_encodings_at(&s->encoding, i);
         const uint64_t bytes = x.n;
-        const float base = s->base != NULL ? s->base[i] : 0;
+        const float more[] = {s->base != NULL ? s->base[i] : 0,
+                              s->weight != NULL ? s->weight[i] : 1};
         kiln_sha256_add(&h, &bytes, sizeof bytes);
         kiln_sha256_add(&h, x.p, x.n);
         kiln_sha256_add(&h, &s->score[i], sizeof *s->score);
         kiln_sha256_add(&h, &s->group[i], sizeof *s->group);
-        kiln_sha256_add(&h, &base, sizeof base);
+        kiln_sha256_add(&h, more, sizeof more);
     }
     kiln_sha256_hex(&h, out.samples);
     return out;

@@ -9,6 +9,7 @@ static kiln_samples part_of(kiln_arena *a, const kiln_samples *s, bool is_held) 
     const size_t n = s->encoding.n;
     kiln_encoding_list *list = kiln_new(a, kiln_encoding_list);
     float *score = kiln_array(a, float, n), *base = kiln_array(a, float, n);
+    float *weight = kiln_array(a, float, n);
     uint32_t *group = kiln_array(a, uint32_t, n);
     size_t at = 0, kept = 0; /* at: in the group */
     for (size_t i = 0; i < n; i++) {
@@ -18,12 +19,14 @@ static kiln_samples part_of(kiln_arena *a, const kiln_samples *s, bool is_held) 
         kiln_encoding_list_add(a, list, kiln_encodings_at(&s->encoding, i));
         score[kept] = s->score[i];
         base[kept] = s->base != NULL ? s->base[i] : 0;
+        weight[kept] = s->weight != NULL ? s->weight[i] : 1;
         group[kept++] = s->group[i];
     }
     return (kiln_samples){.encoding = kiln_encoding_list_view(list),
                           .score = score,
                           .group = group,
                           .base = s->base != NULL ? base : NULL,
+                          .weight = weight,
                           .carries_over = s->carries_over};
 }
 

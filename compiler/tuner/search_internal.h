@@ -35,7 +35,7 @@ struct kiln_search {
     kiln_cost_model model;
     bool is_stale;   /* trials came after the last fit */
     float incumbent; /* the best trial's score; only for KILN_ACQUIRE_IMPROVEMENT */
-    void *state;   /* the kind's own */
+    void *state;     /* the kind's own */
 };
 
 /* The template takes it, and it was neither proposed nor reported. A configuration that

@@ -122,6 +122,7 @@ typedef struct kiln_samples {
                                 did not run */
     const uint32_t *group; /* ascending: the workload; only those of one are compared */
     const float *base;     /* n margins to start from (transfer); NULL: zeros */
+    const float *weight; /* n, one for all of a group: how much it counts; NULL: ones */
     /* What is learned shall hold for other workloads too: the model leaves out whatever
      * belongs to one alone. */
     bool carries_over;
@@ -172,7 +173,8 @@ const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name);
 
 /* What a fitted model says of itself; saved with it. */
 typedef struct kiln_cost_model_origin {
-    /* SHA-256 of what it was fitted to: encodings, scores, groups, margins. "": it was
+    /* SHA-256 of what it was fitted to: encodings, scores, groups, margins,
+     * weights. "": it was
      * saved before there were any. */
     char samples[KILN_SHA256_HEX];
     int64_t n_samples;
@@ -186,8 +188,8 @@ struct kiln_cost_model {
     kiln_cost_model_options options;
     bool is_fitted;
     kiln_cost_model_origin origin; /* where it is fitted */
-    void *state;      /* the kind's own */
-    kiln_arena arena; /* of `state`; lives as long as the model */
+    void *state;                   /* the kind's own */
+    kiln_arena arena;              /* of `state`; lives as long as the model */
 };
 
 /* o NULL: defaults. KILN_ERR_ARG: options that the kind does not have. */
@@ -248,8 +250,8 @@ kiln_samples kiln_sample_set_view(const kiln_sample_set *s);
  * but the first want a model that says how unsure it is; of others they are the mean. */
 typedef enum kiln_acquisition {
     KILN_ACQUIRE_MEAN,
-    KILN_ACQUIRE_UPPER_BOUND,   /* mean and one standard deviation */
-    KILN_ACQUIRE_IMPROVEMENT    /* expected, over the best trial as the model has it */
+    KILN_ACQUIRE_UPPER_BOUND, /* mean and one standard deviation */
+    KILN_ACQUIRE_IMPROVEMENT  /* expected, over the best trial as the model has it */
 } kiln_acquisition;
 
 typedef struct kiln_search_options {

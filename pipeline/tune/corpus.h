@@ -115,11 +115,12 @@ typedef struct kiln_study_work {
 } kiln_study_work;
 typedef struct kiln_study {
     KILN_VEC(kiln_study_row) row;
+    KILN_VEC(kiln_study_row) transfer; /* of C7 to C9, taught by C1 to C6 or not */
     KILN_VEC(kiln_study_work) work;
     kiln_held_out held_out; /* of lessons of all works: what a build would go by */
     double gain;            /* the rule's time over what is predicted; geometric mean */
 } kiln_study;
-/* only NULL: all rows; else that one. */
+/* only NULL: all rows, transfer and what needs no trials; else that row alone. */
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err);
 void kiln_study_text(kiln_buf *out, const kiln_study *s);

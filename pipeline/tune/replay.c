@@ -21,12 +21,14 @@ static kiln_trial measured(const kiln_trial *recorded, double best_ns) {
     return t;
 }
 
-/* The n-th trial: what it was, and the best by now. */
+/* The n-th trial: what it was, the best by now, and the least with what was too slow
+ * when it was recorded: some began with nothing else. */
 static void note(kiln_replay *r, const kiln_corpus_work *w, int n,
-                 const kiln_trial *recorded, const kiln_trial *t, double best_ns) {
+                 const kiln_trial *recorded, const kiln_trial *t, double best_ns,
+                 double least_ns) {
     for (int i = 0; i < KILN_N_LOOKS; i++)
         if (n <= kiln_replay_looks[i])
-            r->after_ns[i] = best_ns;
+            r->after_ns[i] = least_ns;
     for (int i = 0; i < KILN_N_REACHED; i++)
         if (!r->is_there[i] && best_ns > 0 &&
             w->best.cost_ns >= kiln_replay_reached[i] * best_ns) {
@@ -42,7 +44,7 @@ static void note(kiln_replay *r, const kiln_corpus_work *w, int n,
 
 static kiln_status replay(const kiln_corpus_work *w, kiln_search *s, int most,
                           kiln_replay *r, kiln_err *err) {
-    double best_ns = 0;
+    double best_ns = 0, least_ns = 0;
     int n = 0;
     for (int i = 0; i < KILN_N_REACHED; i++)
         r->n_trials[i] = most;
@@ -60,7 +62,9 @@ static kiln_status replay(const kiln_corpus_work *w, kiln_search *s, int most,
             if (t.outcome == KILN_OUTCOME_MEASURED &&
                 (best_ns <= 0 || t.cost_ns < best_ns))
                 best_ns = t.cost_ns;
-            note(r, w, ++n, recorded, &t, best_ns);
+            if (least_ns <= 0 || recorded->cost_ns < least_ns)
+                least_ns = recorded->cost_ns;
+            note(r, w, ++n, recorded, &t, best_ns, least_ns);
         }
     }
     return KILN_OK;

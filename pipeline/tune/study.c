@@ -6,73 +6,41 @@
 
 #include "pipeline/tune/corpus_internal.h"
 
-enum { LESSON = 128 };
+enum { N_TEACHERS = 3, TRANSFER_FROM = 6, TRANSFER_TO = 9 };
 
 typedef struct way {
     const char *name;
     const kiln_search_kind *search;
     const kiln_cost_model_kind *model; /* NULL: the search has none */
     kiln_acquisition acquisition;
-    bool is_taught; /* by the other works */
+    kiln_teaching teaching;
 } way;
 
 static const way ways[] = {
-    {"random", &kiln_search_random, NULL, KILN_ACQUIRE_MEAN, false},
-    {"grid", &kiln_search_grid, NULL, KILN_ACQUIRE_MEAN, false},
-    {"genetic", &kiln_search_genetic, NULL, KILN_ACQUIRE_MEAN, false},
-    {"droplet", &kiln_search_droplet, NULL, KILN_ACQUIRE_MEAN, false},
+    {"random", &kiln_search_random, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"grid", &kiln_search_grid, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"genetic", &kiln_search_genetic, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"droplet", &kiln_search_droplet, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
     {"random model", &kiln_search_annealing, &kiln_cost_model_random, KILN_ACQUIRE_MEAN,
-     false},
-    {"knobs", &kiln_search_annealing, &kiln_cost_model_knobs, KILN_ACQUIRE_MEAN, false},
+     KILN_NOT_TAUGHT},
+    {"knobs", &kiln_search_annealing, &kiln_cost_model_knobs, KILN_ACQUIRE_MEAN,
+     KILN_NOT_TAUGHT},
     {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, KILN_ACQUIRE_MEAN,
-     false},
+     KILN_NOT_TAUGHT},
     {"bootstrap, mean", &kiln_search_annealing, &kiln_cost_model_bootstrap,
-     KILN_ACQUIRE_MEAN, false},
+     KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
     {"bootstrap, bound", &kiln_search_annealing, &kiln_cost_model_bootstrap,
-     KILN_ACQUIRE_UPPER_BOUND, false},
+     KILN_ACQUIRE_UPPER_BOUND, KILN_NOT_TAUGHT},
     {"bootstrap, improvement", &kiln_search_annealing, &kiln_cost_model_bootstrap,
-     KILN_ACQUIRE_IMPROVEMENT, false},
+     KILN_ACQUIRE_IMPROVEMENT, KILN_NOT_TAUGHT},
     {"xgboost, taught", &kiln_search_annealing, &kiln_cost_model_xgboost,
-     KILN_ACQUIRE_MEAN, true},
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY},
+    {"xgboost, taught by near", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_NEAR},
+    {"xgboost, by an ensemble", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_ENSEMBLE},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
-
-/* One model for each work, of all the others. */
-typedef struct teaching {
-    kiln_lesson *lesson;
-    kiln_cost_model *model;
-    size_t n;
-} teaching;
-
-static void release(void *p) {
-    const teaching *t = p;
-    for (size_t i = 0; i < t->n; i++)
-        kiln_cost_model_fini(&t->model[i]);
-}
-
-static kiln_status teach(kiln_arena *a, const kiln_corpus *c, teaching **out,
-                         kiln_err *err) {
-    const size_t n = c->work.n;
-    teaching *t = kiln_new(a, teaching);
-    t->lesson = kiln_array(a, kiln_lesson, n);
-    t->model = kiln_array(a, kiln_cost_model, n);
-    kiln_lesson *others = kiln_array(a, kiln_lesson, n);
-    kiln_arena_defer(a, release, t);
-    for (size_t i = 0; i < n; i++)
-        kiln_corpus_lesson(a, &c->work.v[i], (uint32_t)i, LESSON, &t->lesson[i]);
-    for (size_t i = 0; i < n && n > 1; i++) {
-        size_t n_others = 0;
-        for (size_t k = 0; k < n; k++)
-            if (strcmp(c->work.v[k].anchor, c->work.v[i].anchor) != 0)
-                others[n_others++] = t->lesson[k];
-        t->n = i + 1;
-        KILN_TRY(
-            kiln_cost_model_init(&t->model[i], &kiln_cost_model_xgboost, NULL, err));
-        KILN_TRY(kiln_lessons_fit(&t->model[i], others, n_others, err));
-    }
-    *out = t;
-    return KILN_OK;
-}
 
 /* ---- with trials ----------------------------------------------------------------- */
 
@@ -106,7 +74,8 @@ static void sum_up(kiln_arena *a, const kiln_replay *r, const double *best_ns, i
     for (int k = 0; k < KILN_N_LOOKS; k++) {
         double sum = 0;
         for (int i = 0; i < n; i++)
-            sum += log(best_ns[i] / (r[i].after_ns[k] > 0 ? r[i].after_ns[k] : HUGE_VAL));
+            sum +=
+                log(best_ns[i] / (r[i].after_ns[k] > 0 ? r[i].after_ns[k] : HUGE_VAL));
         out->after[k] = exp(sum / n);
     }
     for (int i = 0; i < n; i++) {
@@ -119,26 +88,71 @@ static void sum_up(kiln_arena *a, const kiln_replay *r, const double *best_ns, i
     out->saved = whole > 0 ? 1 - run / whole : 0;
 }
 
+/* All replays of one work. Teachers differ by seed, too: one alone may be lucky. */
+static kiln_status replay_work(const kiln_corpus *c, size_t pupil, const way *w,
+                               const kiln_corpus_lessons *l, int n_seeds,
+                               kiln_replay *out, kiln_err *err) {
+    kiln_status st = KILN_OK;
+    for (int k = 0; st == KILN_OK && k < N_TEACHERS && k < n_seeds; k++) {
+        kiln_cost_model teacher = {.kind = NULL};
+        if (w->teaching != KILN_NOT_TAUGHT)
+            st = kiln_corpus_teach(c, l, pupil, w->teaching, (uint64_t)k + 1, &teacher,
+                                   err);
+        for (int i = k; st == KILN_OK && i < n_seeds; i += N_TEACHERS) {
+            const kiln_search_options o = {
+                .seed = (uint64_t)i + 1,
+                .model = w->model,
+                .acquisition = w->acquisition,
+                .global = w->teaching != KILN_NOT_TAUGHT ? &teacher : NULL};
+            st = kiln_corpus_replay(&c->work.v[pupil], w->search, &o, 0, &out[i], err);
+            if (st == KILN_OK)
+                st = kiln_interrupt_check(err);
+        }
+        kiln_cost_model_fini(&teacher);
+    }
+    return st;
+}
+
+/* Of the works from `from` on, up to `to`. */
 static kiln_status compare_way(kiln_arena *a, const kiln_corpus *c, const way *w,
-                               const teaching *t, int n_seeds, kiln_study_row *row,
-                               kiln_err *err) {
-    const size_t most = c->work.n * (size_t)n_seeds;
+                               const kiln_corpus_lessons *l, size_t from, size_t to,
+                               int n_seeds, kiln_study_row *row, kiln_err *err) {
+    const size_t most = (to - from) * (size_t)n_seeds;
     kiln_replay *r = kiln_array(a, kiln_replay, most);
     double *best_ns = kiln_array(a, double, most);
-    int n = 0;
+    size_t n = 0;
     *row = (kiln_study_row){.name = w->name};
-    for (size_t i = 0; i < c->work.n; i++)
-        for (int seed = 1; seed <= n_seeds; seed++) {
-            const kiln_search_options o = {.seed = (uint64_t)seed,
-                                           .model = w->model,
-                                           .acquisition = w->acquisition,
-                                           .global =
-                                               w->is_taught ? &t->model[i] : NULL};
-            KILN_TRY(kiln_corpus_replay(&c->work.v[i], w->search, &o, 0, &r[n], err));
-            KILN_TRY(kiln_interrupt_check(err));
+    for (size_t i = from; i < to; i++) {
+        kiln_progress_step(w->name, "works", (double)(i - from), (double)(to - from),
+                           c->work.v[i].name);
+        KILN_TRY(replay_work(c, i, w, l, n_seeds, r + n, err));
+        for (int k = 0; k < n_seeds; k++)
             best_ns[n++] = c->work.v[i].best.cost_ns;
-        }
-    sum_up(a, r, best_ns, n, row);
+    }
+    sum_up(a, r, best_ns, (int)n, row);
+    return KILN_OK;
+}
+
+static bool is_wanted(const char *only, int i) {
+    return only == NULL || strcmp(only, ways[i].name) == 0;
+}
+
+/* The experiment of AutoTVM's figure 8: what C1 to C6 say of C7 to C9. */
+kiln_status kiln_corpus_transfer(kiln_arena *a, const kiln_corpus *c, int n_seeds,
+                                 const char *only, kiln_study *out, kiln_err *err) {
+    kiln_corpus_lessons l;
+    kiln_corpus_lessons_of(a, c, &l);
+    if (c->work.n <= TRANSFER_TO)
+        return KILN_OK;
+    l.n_teaching = TRANSFER_FROM;
+    for (int i = 0; i < N_WAYS; i++) {
+        kiln_study_row row;
+        if (ways[i].model != &kiln_cost_model_xgboost || !is_wanted(only, i))
+            continue;
+        KILN_TRY(compare_way(a, c, &ways[i], &l, TRANSFER_FROM, TRANSFER_TO, n_seeds,
+                             &row, err));
+        kiln_vec_push(a, &out->transfer, row);
+    }
     return KILN_OK;
 }
 
@@ -150,7 +164,7 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
     kiln_lesson all;
     kiln_trial top = {.cost_ns = 0};
     size_t n_pairs = 0;
-    kiln_corpus_lesson(&a, w, 0, LESSON, &all);
+    kiln_corpus_lesson(&a, w, 0, KILN_CORPUS_LESSON, &all);
     float *score = kiln_array(&a, float, all.encoding.n + 1);
     kiln_status st = kiln_cost_model_predict(m, &all.encoding, NULL, score, err);
     if (st == KILN_OK)
@@ -166,13 +180,22 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
     return st;
 }
 
-static kiln_status without_trials(kiln_arena *a, const kiln_corpus *c,
-                                  const teaching *t, kiln_study *out, kiln_err *err) {
+kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
+                                       kiln_study *out, kiln_err *err) {
+    kiln_corpus_lessons l;
     double gain = 0;
     int n = 0;
+    if (c->work.n < 2)
+        return KILN_OK;
+    kiln_corpus_lessons_of(a, c, &l);
     for (size_t i = 0; i < c->work.n; i++) {
+        kiln_cost_model teacher;
         kiln_study_work w;
-        KILN_TRY(predict(&c->work.v[i], &t->model[i], &w, err));
+        KILN_TRY(kiln_corpus_teach(c, &l, i, KILN_TAUGHT_EQUALLY, 0, &teacher, err));
+        const kiln_status st = predict(&c->work.v[i], &teacher, &w, err);
+        kiln_cost_model_fini(&teacher);
+        if (st != KILN_OK)
+            return st;
         kiln_vec_push(a, &out->work, w);
         if (w.rule_ns > 0) {
             gain += log(w.rule_ns / w.predicted_ns);
@@ -180,65 +203,27 @@ static kiln_status without_trials(kiln_arena *a, const kiln_corpus *c,
         }
     }
     out->gain = n > 0 ? exp(gain / n) : 1;
-    return kiln_held_out_score(&kiln_cost_model_xgboost, NULL, t->lesson, c->work.n,
+    return kiln_held_out_score(&kiln_cost_model_xgboost, NULL, l.lesson, c->work.n,
                                &out->held_out, err);
 }
 
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err) {
     kiln_study s = {.gain = 1};
-    teaching *t = NULL;
-    KILN_TRY(teach(a, c, &t, err));
+    kiln_corpus_lessons l;
+    kiln_corpus_lessons_of(a, c, &l);
     for (int i = 0; i < N_WAYS; i++) {
         kiln_study_row row;
-        if (only != NULL && strcmp(only, ways[i].name) != 0)
+        if (!is_wanted(only, i) ||
+            (c->work.n < 2 && ways[i].teaching != KILN_NOT_TAUGHT))
             continue;
-        KILN_TRY(compare_way(a, c, &ways[i], t, n_seeds, &row, err));
+        KILN_TRY(compare_way(a, c, &ways[i], &l, 0, c->work.n, n_seeds, &row, err));
         kiln_vec_push(a, &s.row, row);
     }
-    if (c->work.n > 1)
-        KILN_TRY(without_trials(a, c, t, &s, err));
+    if (only == NULL)
+        KILN_TRY(kiln_corpus_transfer(a, c, n_seeds, NULL, &s, err));
+    if (only == NULL)
+        KILN_TRY(kiln_corpus_without_trials(a, c, &s, err));
     *out = s;
     return KILN_OK;
-}
-
-/* ---- as text --------------------------------------------------------------------- */
-
-static void put_row(kiln_buf *out, const kiln_study_row *r) {
-    kiln_buf_printf(out, "%-24s", r->name);
-    for (int i = 0; i < KILN_N_REACHED; i++)
-        kiln_buf_printf(out, " %6.1f", r->trials[i]);
-    for (int i = 0; i < KILN_N_REACHED; i++)
-        kiln_buf_printf(out, " %6.1f", r->median[i]);
-    kiln_buf_printf(out, " %4d of %2d", r->n_there, r->n);
-    for (int i = 0; i < KILN_N_LOOKS; i++)
-        kiln_buf_printf(out, " %5.1f%%", 100 * r->after[i]);
-    kiln_buf_printf(out, " %4.0f%% %4.0f%%\n", 100 * r->slow, 100 * r->saved);
-}
-
-void kiln_study_text(kiln_buf *out, const kiln_study *s) {
-    kiln_buf_printf(out, "%-24s %20s %20s %10s %27s %5s %5s\n", "", "trials to, mean",
-                    "trials to, median", "", "of the best after", "", "");
-    kiln_buf_printf(out, "%-24s %6s %6s %6s %6s %6s %6s %10s %6s %6s %6s %6s %5s %5s\n",
-                    "search", "90%", "95%", "99%", "90%", "95%", "99%", "there", "4",
-                    "8", "16", "32", "slow", "saved");
-    for (size_t i = 0; i < s->row.n; i++)
-        put_row(out, &s->row.v[i]);
-    if (s->work.n == 0)
-        return;
-    kiln_buf_printf(out, "\n%-16s %9s %10s %10s %12s %9s\n", "work", "recorded",
-                    "best us", "rule us", "predicted us", "accuracy");
-    for (size_t i = 0; i < s->work.n; i++) {
-        const kiln_study_work *w = &s->work.v[i];
-        kiln_buf_printf(out, "%-16s %9zu %10.1f %10.1f %12.1f %8.1f%%\n", w->name,
-                        w->n_recorded, w->best_ns * 1e-3, w->rule_ns * 1e-3,
-                        w->predicted_ns * 1e-3, 100 * w->accuracy);
-    }
-    kiln_buf_printf(out,
-                    "what a model of the other works predicts takes %.3f of the rule's "
-                    "time; held out: %.1f%% of pairs in order, %.3f of the rule's time "
-                    "for %d of %d, worst %.3f, margin %.2f\n",
-                    1 / s->gain, 100 * s->held_out.accuracy, 1 / s->held_out.gain,
-                    s->held_out.n_taken, s->held_out.n_judged, 1 / s->held_out.worst,
-                    s->held_out.margin);
 }

@@ -98,6 +98,7 @@ static kiln_samples draw(kiln_arena *a, const kiln_samples *s, kiln_rng *rng) {
                           .score = score,
                           .group = s->group,
                           .base = s->base != NULL ? base : NULL,
+                          .weight = s->weight,
                           .carries_over = s->carries_over};
 }
 
@@ -158,8 +159,7 @@ static kiln_status predict_spread(const kiln_cost_model *m, const kiln_encodings
             const double mean = sum[i] / x->n;
             out[at + i] = (float)mean;
             if (spread != NULL)
-                spread[at + i] =
-                    (float)sqrt(fmax(0, squares[i] / x->n - mean * mean));
+                spread[at + i] = (float)sqrt(fmax(0, squares[i] / x->n - mean * mean));
         }
     }
     return KILN_OK;
@@ -195,8 +195,8 @@ static kiln_status load_member(member *out, kiln_str *rest, kiln_err *err) {
     double value = 0;
     int64_t n = 0;
     if (!kiln_str_cut(rest, '\n', &line) || !kiln_str_cut(&line, ' ', &zero) ||
-        !kiln_parse_f64(zero, &value) || !isfinite(value) || !kiln_parse_i64(line, &n) ||
-        n < 0 || (uint64_t)n > rest->n)
+        !kiln_parse_f64(zero, &value) || !isfinite(value) ||
+        !kiln_parse_i64(line, &n) || n < 0 || (uint64_t)n > rest->n)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "cost model 'bootstrap': a member is cut off");
     kiln_cost_model_fini(&out->model);

@@ -25,9 +25,9 @@ static void encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out) 
     (void)scratch;
     for (int i = 0; i < N_ROW; i++) {
         const int k = i / PARTS;
-        row[i] = k < c->task->space.n
-                     ? value_of(&c->task->space.knob[k], c->config->option[k], i % PARTS)
-                     : NAN;
+        row[i] = k < c->task->space.n ? value_of(&c->task->space.knob[k],
+                                                 c->config->option[k], i % PARTS)
+                                      : NAN;
     }
     kiln_buf_add(out, row, sizeof row);
 }

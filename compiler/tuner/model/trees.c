@@ -72,7 +72,8 @@ static kiln_status set_option(const kiln_cost_model *m, kiln_str name, double v,
                          "cost model '%s': there is no option %.*s=%g; there are "
                          "n_trees (1 to %d), max_depth (1 to %d) and learning_rate "
                          "(above 0, at most 1)",
-                         m->kind->name, KILN_STR_ARG(name), v, (int)MOST_TREES, (int)DEEPEST);
+                         m->kind->name, KILN_STR_ARG(name), v, (int)MOST_TREES,
+                         (int)DEEPEST);
     return KILN_OK;
 }
 
@@ -171,8 +172,8 @@ static kiln_status grow(kiln_arena *scratch, const kiln_cost_model *m, BoosterHa
     return KILN_OK;
 }
 
-static kiln_status make_rows(kiln_arena *scratch, const trees *t,
-                             const kiln_samples *s, size_t n_features, DMatrixHandle *out, kiln_err *err) {
+static kiln_status make_rows(kiln_arena *scratch, const trees *t, const kiln_samples *s,
+                             size_t n_features, DMatrixHandle *out, kiln_err *err) {
     const size_t n = s->encoding.n;
     if (XGDMatrixCreateFromMat(cut_rows(scratch, t, &s->encoding, n_features), n,
                                n_features, (float)NAN, out) != 0)
@@ -199,8 +200,7 @@ static kiln_status fit_in(kiln_arena *scratch, kiln_cost_model *m,
     trees *t = m->state;
     DMatrixHandle rows = NULL;
     BoosterHandle b = NULL;
-    const size_t n_features =
-        s->carries_over ? t->row.n_carried : t->row.n;
+    const size_t n_features = s->carries_over ? t->row.n_carried : t->row.n;
     KILN_TRY(make_rows(scratch, t, s, n_features, &rows, err));
     kiln_status st = KILN_OK;
     if (XGBoosterCreate(&rows, 1, &b) != 0)
@@ -241,8 +241,8 @@ kiln_status kiln_trees_predict(const kiln_cost_model *m, const kiln_encodings *e
     snprintf(array, sizeof array,
              "{\"data\": [%" PRIuPTR ", true], \"shape\": [%zu, %zu], "
              "\"strides\": [%zu, %zu], \"typestr\": \"<f4\", \"version\": 3}",
-             (uintptr_t)rows_of(t, e), e->n, t->n_features,
-             t->row.n * sizeof(float), sizeof(float));
+             (uintptr_t)rows_of(t, e), e->n, t->n_features, t->row.n * sizeof(float),
+             sizeof(float));
     if (XGBoosterPredictFromDense(t->booster, array, config, NULL, &shape, &rank, &p) !=
         0)
         return failed(err, "predicting");
@@ -263,7 +263,7 @@ kiln_status kiln_trees_save(const kiln_cost_model *m, kiln_buf *out, kiln_err *e
 }
 
 kiln_status kiln_trees_load(kiln_cost_model *m, const void *bytes, size_t n,
-                        kiln_err *err) {
+                            kiln_err *err) {
     trees *t = m->state;
     BoosterHandle b = NULL;
     bst_ulong n_features = 0;

@@ -94,6 +94,7 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
         *x = (droplet){.since = s->trial.n, .knob = x->knob};
         sample(s, n, out, n_out);
     }
+    kiln_search_fill(s, n, out, n_out); /* a batch that is wider than what is near */
     return KILN_OK;
 }
 
