@@ -43,22 +43,44 @@ static double pairs_in_order(const kiln_samples *s, const float *predicted) {
     return pairs > 0 ? (double)right / (double)pairs : -1;
 }
 
+/* How many of the group score above this one: its place. */
+static size_t place_of(const float *v, size_t n, size_t at) {
+    size_t place = 0;
+    for (size_t i = 0; i < n; i++)
+        place += v[i] > v[at] || (i < at && v[i] >= v[at]);
+    return place;
+}
+
+static double recall_of(const kiln_samples *s, const float *predicted) {
+    size_t wanted = 0, found = 0;
+    for (size_t begin = 0, end; begin < s->encoding.n; begin = end) {
+        for (end = begin + 1; end < s->encoding.n && s->group[end] == s->group[begin];)
+            end++;
+        const size_t n = end - begin, k = n / N_PARTS > 0 ? n / N_PARTS : 1;
+        wanted += k;
+        for (size_t i = 0; i < n; i++)
+            found += place_of(s->score + begin, n, i) < k &&
+                     place_of(predicted + begin, n, i) < k;
+    }
+    return wanted > 0 ? (double)found / (double)wanted : -1;
+}
+
 kiln_status kiln_cost_model_hold_out(const kiln_cost_model_kind *kind,
                                      const kiln_cost_model_options *o,
-                                     const kiln_samples *s, double *out,
+                                     const kiln_samples *s, kiln_hold_out *out,
                                      kiln_err *err) {
     kiln_arena a = {0};
     kiln_cost_model m;
     const kiln_samples others = part_of(&a, s, false), held = part_of(&a, s, true);
     float *predicted = kiln_array(&a, float, held.encoding.n + 1);
     kiln_status st = kiln_cost_model_init(&m, kind, o, err);
-    *out = -1;
     if (st == KILN_OK && held.encoding.n > 0)
         st = kiln_cost_model_fit(&m, &others, err);
     if (st == KILN_OK && held.encoding.n > 0)
         st = kiln_cost_model_predict(&m, &held.encoding, held.base, predicted, err);
     if (st == KILN_OK)
-        *out = pairs_in_order(&held, predicted);
+        *out = (kiln_hold_out){pairs_in_order(&held, predicted),
+                               recall_of(&held, predicted)};
     kiln_cost_model_fini(&m);
     kiln_arena_fini(&a);
     return st;

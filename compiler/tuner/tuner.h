@@ -212,12 +212,17 @@ kiln_status kiln_cost_model_predict_spread(const kiln_cost_model *m,
                                            const kiln_encodings *e, const float *base,
                                            float *out, float *spread, kiln_err *err);
 /* How good a model of this kind is on a fifth of the samples when fitted to the others:
- * the part of the pairs of one group, whose scores differ by a twentieth or more, that
- * it has in order. Every fifth sample is held out, of one group each; -1 where there
- * are no such pairs. */
+ * every fifth of a group is held out. */
+typedef struct kiln_hold_out {
+    double accuracy; /* pairs of one group in order, of those whose scores differ by a
+                        twentieth or more; -1: there are none */
+    double recall;   /* of the best fifth of each group, at least one: the part that is
+                        in the model's best fifth; -1: nothing was held out */
+} kiln_hold_out;
 kiln_status kiln_cost_model_hold_out(const kiln_cost_model_kind *kind,
                                      const kiln_cost_model_options *o,
-                                     const kiln_samples *s, double *out, kiln_err *err);
+                                     const kiln_samples *s, kiln_hold_out *out,
+                                     kiln_err *err);
 /* Bytes with kind, version, origin and a checksum. load: `kind` is what they must be of.
  * KILN_ERR_PARSE what is not such, or damaged; KILN_ERR_UNSUPPORTED another kind or
  * version. The checksum tells damage, not malice: XGBoost reads its part, so load only
@@ -374,6 +379,9 @@ kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s);
 /* Sum of weight times best: the latency if stopped now. Tasks without a best count with
  * start_ns; of several ways the best counts. */
 double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s);
+/* The latency after so many trials more, if they bring what is expected: an
+ * extrapolation. Each batch goes where most is hoped for, as next would have it. */
+double kiln_task_scheduler_expected_ns(const kiln_task_scheduler *s, int64_t trials);
 /* What turns of task i are expected to save, of the whole latency, in ns a trial. */
 double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i);
 

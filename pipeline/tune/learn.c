@@ -13,6 +13,7 @@ kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
     kiln_arena a;
     kiln_sample_set set;
     kiln_status st = KILN_OK;
+    const int64_t begin_ns = kiln_now_ns();
     r->n_unlearnt = 0;
     kiln_arena_init(&a);
     kiln_sample_set_init(&set, &a, true);
@@ -23,6 +24,7 @@ kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
     const kiln_samples samples = kiln_sample_set_view(&set);
     if (samples.encoding.n >= FEW_TRIALS)
         st = kiln_cost_model_fit(&r->global, &samples, err);
+    r->model_ns += kiln_now_ns() - begin_ns;
     kiln_arena_fini(&a);
     return st;
 }

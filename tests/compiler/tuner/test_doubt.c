@@ -174,13 +174,14 @@ static void samples_are_held_out(void **state) {
     kiln_err err = {0};
     const kiln_samples many = samples_of(a, &c6, 400, kiln_test_seed()),
                        few = samples_of(a, &c6, 4, kiln_test_seed());
-    double learns = 0, coin = 0, none = 0;
+    kiln_hold_out learns, coin, none;
     OK(kiln_cost_model_hold_out(&kiln_cost_model_xgboost, NULL, &many, &learns, &err));
     OK(kiln_cost_model_hold_out(&kiln_cost_model_random, NULL, &many, &coin, &err));
     OK(kiln_cost_model_hold_out(&kiln_cost_model_xgboost, NULL, &few, &none, &err));
-    assert_true(learns >= 0.85 && learns <= 1);
-    assert_true(fabs(coin - 0.5) <= 0.1);
-    assert_true(none < 0);
+    assert_true(learns.accuracy >= 0.85 && learns.accuracy <= 1);
+    assert_true(learns.recall >= 0.5 && learns.recall <= 1);
+    assert_true(fabs(coin.accuracy - 0.5) <= 0.1 && coin.recall <= 0.5);
+    assert_true(none.accuracy < 0 && none.recall < 0);
 }
 
 typedef struct damage {
