@@ -1,15 +1,18 @@
 /* Cost models: the table, options, fitting and predicting with margins, and saved
  * bytes:
  *
- *     kiln cost model 2
+ *     kiln cost model 3
  *     kind xgboost
  *     encoding 1             version of what it reads
  *     objective rank
+ *     samples 512 ...        how many it was fitted to, and their SHA-256
+ *     held_out 0.81          pairs in order; -1: nobody looked
  *     sha256 ...             of the bytes behind the empty line
  *
  *     (the kind's own bytes)
  *
- * Version 1 had "features 1 276" for the third line: it is still read. */
+ * Version 2 had neither samples nor held_out, version 1 "features 1 276" for the third
+ * line: both are still read. */
 #include "compiler/tuner/tuner.h"
 
 #include <inttypes.h>
@@ -74,6 +77,25 @@ kiln_status kiln_cost_model_option(const kiln_cost_model *m, kiln_str *rest, boo
     return KILN_OK;
 }
 
+static kiln_cost_model_origin origin_of(const kiln_samples *s) {
+    kiln_cost_model_origin out = {.n_samples = (int64_t)s->encoding.n, .held_out = -1};
+    kiln_sha256 h;
+    kiln_sha256_init(&h);
+    for (size_t i = 0; i < s->encoding.n; i++) {
+        const kiln_str x = kiln_encodings_at(&s->encoding, i);
+        const uint64_t bytes = x.n;
+        const float more[] = {s->base != NULL ? s->base[i] : 0,
+                              s->weight != NULL ? s->weight[i] : 1};
+        kiln_sha256_add(&h, &bytes, sizeof bytes);
+        kiln_sha256_add(&h, x.p, x.n);
+        kiln_sha256_add(&h, &s->score[i], sizeof *s->score);
+        kiln_sha256_add(&h, &s->group[i], sizeof *s->group);
+        kiln_sha256_add(&h, more, sizeof more);
+    }
+    kiln_sha256_hex(&h, out.samples);
+    return out;
+}
+
 kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
                                 kiln_err *err) {
     KILN_ASSERT(m->kind != NULL, "a cost model of no kind is fitted");
@@ -82,6 +104,7 @@ kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
                          m->kind->name);
     KILN_TRY(m->kind->fit(m, s, err));
     m->is_fitted = true;
+    m->origin = origin_of(s);
     return KILN_OK;
 }
 
@@ -101,11 +124,28 @@ kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodin
     return KILN_OK;
 }
 
+kiln_status kiln_cost_model_predict_spread(const kiln_cost_model *m,
+                                           const kiln_encodings *e, const float *base,
+                                           float *out, float *spread, kiln_err *err) {
+    KILN_ASSERT(m->kind != NULL, "a cost model of no kind predicts");
+    if (!m->is_fitted || m->kind->predict_spread == NULL) {
+        for (size_t i = 0; i < e->n; i++)
+            spread[i] = 0;
+        return kiln_cost_model_predict(m, e, base, out, err);
+    }
+    KILN_TRY(m->kind->predict_spread(m, e, out, spread, err));
+    for (size_t i = 0; base != NULL && i < e->n; i++)
+        out[i] += base[i];
+    return KILN_OK;
+}
+
 /* ---- saved ----------------------------------------------------------------------- */
 
 static const char *const objective_names[] = {"rank", "regression"};
-static const char magic[] = "kiln cost model 2";
-static const char old_magic[] = "kiln cost model 1";
+/* By version; the latest is written. */
+static const char *const magic[] = {"kiln cost model 1", "kiln cost model 2",
+                                    "kiln cost model 3"};
+enum { N_MAGIC = sizeof magic / sizeof magic[0], HAS_ORIGIN = 3 };
 
 kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
                                  kiln_err *err) {
@@ -120,9 +160,12 @@ kiln_status kiln_cost_model_save(const kiln_cost_model *m, kiln_buf *out,
     if (st == KILN_OK) {
         char hex[KILN_SHA256_HEX];
         kiln_sha256_of(payload.p, payload.n, hex);
-        kiln_buf_printf(out, "%s\nkind %s\nencoding %d\nobjective %s\nsha256 %s\n\n",
-                        magic, m->kind->name, m->kind->version,
-                        objective_names[m->options.objective], hex);
+        kiln_buf_printf(out,
+                        "%s\nkind %s\nencoding %d\nobjective %s\nsamples %" PRId64
+                        " %s\nheld_out %.17g\nsha256 %s\n\n",
+                        magic[N_MAGIC - 1], m->kind->name, m->kind->version,
+                        objective_names[m->options.objective], m->origin.n_samples,
+                        m->origin.samples, m->origin.held_out, hex);
         kiln_buf_add(out, payload.p, payload.n);
     }
     kiln_arena_fini(&scratch);
@@ -158,17 +201,43 @@ static kiln_status read_version(kiln_str value, const kiln_cost_model_kind *kind
 
 typedef struct head {
     kiln_str kind, encoding, objective, sum;
+    kiln_cost_model_origin origin;
 } head;
 
+/* 0: it is none. */
+static int version_of(kiln_str line) {
+    for (int i = 0; i < N_MAGIC; i++)
+        if (kiln_str_is(line, magic[i]))
+            return i + 1;
+    return 0;
+}
+
+static kiln_status read_origin(kiln_str *rest, kiln_cost_model_origin *out,
+                               kiln_err *err) {
+    kiln_str samples, n, held_out;
+    KILN_TRY(read_line(rest, "samples", &samples, err));
+    KILN_TRY(read_line(rest, "held_out", &held_out, err));
+    if (!kiln_str_cut(&samples, ' ', &n) || !kiln_parse_i64(n, &out->n_samples) ||
+        out->n_samples < 0 || samples.n != KILN_SHA256_HEX - 1 ||
+        !kiln_parse_f64(held_out, &out->held_out) || !(out->held_out <= 1))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "saved cost model: it does not say what it was fitted to");
+    memcpy(out->samples, samples.p, samples.n);
+    return KILN_OK;
+}
+
 static kiln_status read_head(kiln_str *rest, head *out, kiln_err *err) {
-    kiln_str line;
-    if (!kiln_str_cut(rest, '\n', &line) ||
-        (!kiln_str_is(line, magic) && !kiln_str_is(line, old_magic)))
+    kiln_str line = {0};
+    const int version = kiln_str_cut(rest, '\n', &line) ? version_of(line) : 0;
+    *out = (head){.origin = {.held_out = -1}};
+    if (version == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "this is no saved cost model");
-    const char *const encoding = kiln_str_is(line, magic) ? "encoding" : "features";
     KILN_TRY(read_line(rest, "kind", &out->kind, err));
-    KILN_TRY(read_line(rest, encoding, &out->encoding, err));
+    KILN_TRY(
+        read_line(rest, version > 1 ? "encoding" : "features", &out->encoding, err));
     KILN_TRY(read_line(rest, "objective", &out->objective, err));
+    if (version >= HAS_ORIGIN)
+        KILN_TRY(read_origin(rest, &out->origin, err));
     KILN_TRY(read_line(rest, "sha256", &out->sum, err));
     if (!kiln_str_cut(rest, '\n', &line) || line.n != 0)
         return kiln_fail(err, KILN_ERR_PARSE,
@@ -213,6 +282,7 @@ kiln_status kiln_cost_model_load(kiln_cost_model *out, const kiln_cost_model_kin
         return st;
     }
     m.is_fitted = true;
+    m.origin = h.origin;
     *out = m;
     return KILN_OK;
 }

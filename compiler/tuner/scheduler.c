@@ -254,3 +254,38 @@ void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
 }
 
 kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s) { return s->end; }
+
+/* ---- extrapolated ---------------------------------------------------------------- */
+
+/* Where most is hoped for, by a trial; -1: nowhere anything. */
+static int most_hoped(const kiln_task_scheduler *s) {
+    int best = -1;
+    double most = 0;
+    for (int i = 0; i < s->n; i++) {
+        const task *t = &s->task[i];
+        const double gain = is_open(t) && t->best_ns > 0 ? gain_of(s, t) : 0;
+        if (gain > most && !is_given_up(s, t)) {
+            most = gain;
+            best = i;
+        }
+    }
+    return best;
+}
+
+double kiln_task_scheduler_expected_ns(const kiln_task_scheduler *s, int64_t trials) {
+    kiln_arena a = {0};
+    kiln_task_scheduler then = *s;
+    then.task = kiln_arena_dup(&a, s->task, (size_t)s->n * sizeof *s->task);
+    for (int i; trials > 0 && (i = most_hoped(&then)) >= 0;) {
+        task *t = &then.task[i];
+        const int64_t n = trials < then.options.batch ? trials : then.options.batch;
+        const double saved = gain_of(&then, t) / t->is.weight * (double)n;
+        t->best_ns -= fmin(saved, left_ns(t));
+        t->slope_ns *= exp2(-(double)n / slope_trials);
+        t->trials += n;
+        trials -= n;
+    }
+    const double out = kiln_task_scheduler_latency_ns(&then);
+    kiln_arena_fini(&a);
+    return out;
+}

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 static const kiln_search_kind *const kinds[] = {
 #define KILN_SEARCH(name) &kiln_search_##name,
@@ -48,6 +47,11 @@ static void set_options(kiln_search *s, const kiln_search_options *o) {
     x->model = x->model != NULL ? x->model : &kiln_cost_model_xgboost;
 }
 
+static bool encodes_alike(const kiln_cost_model_kind *x,
+                          const kiln_cost_model_kind *y) {
+    return x->encode == y->encode && x->version == y->version;
+}
+
 kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
                             const kiln_tune_task *t, const kiln_search_options *o,
                             kiln_search **out, kiln_err *err) {
@@ -60,7 +64,8 @@ kiln_status kiln_search_new(kiln_arena *a, const kiln_search_kind *kind,
     s->candidates = s->options.candidates != NULL
                         ? s->options.candidates
                         : kiln_candidates_new(a, t, s->options.model);
-    if (s->options.global != NULL && s->options.global->kind != s->options.model)
+    if (s->options.global != NULL &&
+        !encodes_alike(s->options.global->kind, s->options.model))
         return kiln_fail(err, KILN_ERR_ARG,
                          "search: what is carried over is of cost model '%s', which "
                          "does not read what '%s' does",
@@ -237,60 +242,6 @@ size_t kiln_search_n_measured(const kiln_search *s) {
 }
 
 kiln_candidates *kiln_search_candidates(kiln_search *s) { return s->candidates; }
-
-/* ---- learning -------------------------------------------------------------------- */
-
-/* All trials but those that the template refuses: of these there is no program. */
-static kiln_samples samples_of(kiln_arena *scratch, const kiln_search *s,
-                               double best_ns) {
-    const kiln_encodings all = kiln_encoding_list_view(&s->encoding);
-    size_t *begin = kiln_array(scratch, size_t, all.n + 1), n = 0;
-    float *score = kiln_array(scratch, float, all.n);
-    for (size_t i = 0; i < all.n; i++) {
-        if (kiln_encodings_at(&all, i).n == 0)
-            continue;
-        score[n++] = kiln_trial_score(&s->trial.v[i], best_ns);
-        begin[n] = all.begin[i + 1];
-    }
-    return (kiln_samples){.encoding = {n, all.bytes, begin},
-                          .score = score,
-                          .group = kiln_array(scratch, uint32_t, n)};
-}
-
-kiln_status kiln_search_learn(kiln_search *s, kiln_err *err) {
-    kiln_trial best;
-    if (!s->is_stale || !kiln_search_best(s, &best))
-        return KILN_OK;
-    kiln_arena scratch = {0};
-    kiln_samples samples = samples_of(&scratch, s, best.cost_ns);
-    kiln_status st = KILN_OK;
-    if (s->options.global != NULL) {
-        float *base = kiln_array(&scratch, float, samples.encoding.n);
-        samples.base = base;
-        st = kiln_cost_model_predict(s->options.global, &samples.encoding, NULL, base,
-                                     err);
-    }
-    if (st == KILN_OK && samples.encoding.n > 0)
-        st = kiln_cost_model_fit(&s->model, &samples, err);
-    kiln_arena_fini(&scratch);
-    s->is_stale = st != KILN_OK;
-    return st;
-}
-
-kiln_status kiln_search_score(kiln_search *s, const kiln_encodings *e, float *out,
-                              kiln_err *err) {
-    if (s->options.global == NULL)
-        return kiln_cost_model_predict(&s->model, e, NULL, out, err);
-    KILN_TRY(kiln_cost_model_predict(s->options.global, e, NULL, out, err));
-    float local[KILN_SCORE_ROWS];
-    for (size_t at = 0; at < e->n; at += KILN_SCORE_ROWS) {
-        const size_t n = e->n - at < KILN_SCORE_ROWS ? e->n - at : KILN_SCORE_ROWS;
-        const kiln_encodings part = kiln_encodings_part(e, at, n);
-        KILN_TRY(kiln_cost_model_predict(&s->model, &part, out + at, local, err));
-        memcpy(out + at, local, n * sizeof *local);
-    }
-    return KILN_OK;
-}
 
 kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
                                   size_t *n_out, kiln_err *err) {

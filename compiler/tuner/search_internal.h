@@ -33,8 +33,9 @@ struct kiln_search {
     uint64_t *first;             /* warm start, then the guess */
     size_t n_first, at_first;
     kiln_cost_model model;
-    bool is_stale; /* trials came after the last fit */
-    void *state;   /* the kind's own */
+    bool is_stale;   /* trials came after the last fit */
+    float incumbent; /* the best trial's score; only for KILN_ACQUIRE_IMPROVEMENT */
+    void *state;     /* the kind's own */
 };
 
 /* The template takes it, and it was neither proposed nor reported. A configuration that
@@ -50,7 +51,11 @@ size_t kiln_search_n_measured(const kiln_search *s);
 /* Fits the model to all trials, on the global model's margins, if any came since. */
 kiln_status kiln_search_learn(kiln_search *s, kiln_err *err);
 enum { KILN_SCORE_ROWS = 256 };
-/* Scores of candidates: local and global. */
+/* The logarithm of E[max(0, x)] of a normal x of that mean and standard deviation:
+ * unlike the expectation, in an order where that is too small to be a number (Ament et
+ * al., NeurIPS'23). */
+double kiln_log_improvement(double above, double spread);
+/* What the search maximizes, of candidates: local and global. */
 kiln_status kiln_search_score(kiln_search *s, const kiln_encodings *e, float *out,
                               kiln_err *err);
 

@@ -25,7 +25,7 @@ static double best_of(const kiln_lesson *l) {
 
 typedef struct joined {
     kiln_encoding_list encoding;
-    KILN_VEC(float) score;
+    KILN_VEC(float) score, weight;
     KILN_VEC(uint32_t) group;
 } joined;
 
@@ -38,7 +38,17 @@ static void join(kiln_arena *a, joined *j, const kiln_lesson *l, uint32_t group)
         kiln_vec_push(a, &j->score,
                       l->cost_ns[i] > 0 ? (float)(best / l->cost_ns[i]) : 0);
         kiln_vec_push(a, &j->group, group);
+        kiln_vec_push(a, &j->weight, l->weight > 0 ? (float)l->weight : 1);
     }
+}
+
+/* To a mean of 1: what a model takes for much or little evidence stays what it is. */
+static void normalize(float *weight, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)weight[i];
+    for (size_t i = 0; i < n; i++)
+        weight[i] = (float)((double)weight[i] * (double)n / sum);
 }
 
 /* All but those of one fold; fold_of NULL: all. */
@@ -49,9 +59,11 @@ static kiln_status fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
     for (size_t i = 0; i < n; i++)
         if (fold_of == NULL || fold_of[i] != but)
             join(&a, &j, &l[i], (uint32_t)i);
+    normalize(j.weight.v, j.weight.n);
     const kiln_samples s = {.encoding = kiln_encoding_list_view(&j.encoding),
                             .score = j.score.v,
                             .group = j.group.v,
+                            .weight = j.weight.v,
                             .carries_over = true};
     const kiln_status st = kiln_cost_model_fit(m, &s, err);
     kiln_arena_fini(&a);

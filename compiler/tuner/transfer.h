@@ -12,6 +12,23 @@
 
 #include "compiler/tuner/tuner.h"
 
+/* ---- what is near ---------------------------------------------------------------- */
+
+/* Where a lesson was learnt: how large the anchor and what it reads are, on which
+ * machine, with how many threads. Logarithms to base 2 where there is a size. */
+enum { KILN_N_SETTING = 16 };
+typedef struct kiln_setting {
+    const char *op, *tmpl; /* names of rows */
+    double at[KILN_N_SETTING];
+} kiln_setting;
+void kiln_setting_of(const kiln_tune_task *t, int threads, kiln_setting *out);
+/* How much a lesson of one setting counts in the other: 1 for the same, half as much
+ * for two factors of two in one size (of several: root of the squares), and less by a
+ * third for another template or operator. An eighth is the least. */
+double kiln_nearness(const kiln_setting *x, const kiln_setting *y);
+
+/* ---- lessons --------------------------------------------------------------------- */
+
 /* The trials of one workload with one template, under one condition. */
 typedef struct kiln_lesson {
     /* Equal for equal work, whatever it is measured on: such lessons are never on both
@@ -20,6 +37,7 @@ typedef struct kiln_lesson {
     kiln_encodings encoding; /* borrowed */
     const double *cost_ns;   /* of each; 0: it did not run */
     ptrdiff_t rule;          /* what the template's rule chooses; -1: not among them */
+    double weight;           /* how much it counts (kiln_nearness); 0: as 1 */
 } kiln_lesson;
 
 /* The model's objective is the rank within a lesson; of all of them it reads only what

@@ -122,6 +122,7 @@ typedef struct kiln_samples {
                                 did not run */
     const uint32_t *group; /* ascending: the workload; only those of one are compared */
     const float *base;     /* n margins to start from (transfer); NULL: zeros */
+    const float *weight; /* n, one for all of a group: how much it counts; NULL: ones */
     /* What is learned shall hold for other workloads too: the model leaves out whatever
      * belongs to one alone. */
     bool carries_over;
@@ -155,6 +156,10 @@ struct kiln_cost_model_kind {
     kiln_status (*fit)(kiln_cost_model *m, const kiln_samples *s, kiln_err *err);
     kiln_status (*predict)(const kiln_cost_model *m, const kiln_encodings *e,
                            float *out, kiln_err *err);
+    /* And how unsure it is of each: a standard deviation in the unit of `out`. NULL:
+     * it cannot tell. */
+    kiln_status (*predict_spread)(const kiln_cost_model *m, const kiln_encodings *e,
+                                  float *out, float *spread, kiln_err *err);
     kiln_status (*save)(const kiln_cost_model *m, kiln_buf *out, kiln_err *err);
     kiln_status (*load)(kiln_cost_model *m, const void *bytes, size_t n, kiln_err *err);
     void (*fini)(kiln_cost_model *m); /* what lies outside the arena; NULL: nothing */
@@ -166,12 +171,25 @@ struct kiln_cost_model_kind {
 const kiln_cost_model_kind *kiln_cost_model_at(int i); /* NULL past the end */
 const kiln_cost_model_kind *kiln_cost_model_find(kiln_str name);
 
+/* What a fitted model says of itself; saved with it. */
+typedef struct kiln_cost_model_origin {
+    /* SHA-256 of what it was fitted to: encodings, scores, groups, margins,
+     * weights. "": it was
+     * saved before there were any. */
+    char samples[KILN_SHA256_HEX];
+    int64_t n_samples;
+    /* Pairs in order of samples that it was not fitted to, of all; below 0: nobody
+     * looked. Whoever fits sets it (kiln_cost_model_hold_out). */
+    double held_out;
+} kiln_cost_model_origin;
+
 struct kiln_cost_model {
     const kiln_cost_model_kind *kind;
     kiln_cost_model_options options;
     bool is_fitted;
-    void *state;      /* the kind's own */
-    kiln_arena arena; /* of `state`; lives as long as the model */
+    kiln_cost_model_origin origin; /* where it is fitted */
+    void *state;                   /* the kind's own */
+    kiln_arena arena;              /* of `state`; lives as long as the model */
 };
 
 /* o NULL: defaults. KILN_ERR_ARG: options that the kind does not have. */
@@ -189,7 +207,23 @@ kiln_status kiln_cost_model_fit(kiln_cost_model *m, const kiln_samples *s,
  * kiln_samples, added; NULL: zeros. A model that was not fitted gives the base. */
 kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodings *e,
                                     const float *base, float *out, kiln_err *err);
-/* Bytes with kind, version and a checksum. load: `kind` is what they must be of.
+/* And how unsure it is: zeros of kinds that cannot tell, and of what was not fitted. */
+kiln_status kiln_cost_model_predict_spread(const kiln_cost_model *m,
+                                           const kiln_encodings *e, const float *base,
+                                           float *out, float *spread, kiln_err *err);
+/* How good a model of this kind is on a fifth of the samples when fitted to the others:
+ * every fifth of a group is held out. */
+typedef struct kiln_hold_out {
+    double accuracy; /* pairs of one group in order, of those whose scores differ by a
+                        twentieth or more; -1: there are none */
+    double recall;   /* of the best fifth of each group, at least one: the part that is
+                        in the model's best fifth; -1: nothing was held out */
+} kiln_hold_out;
+kiln_status kiln_cost_model_hold_out(const kiln_cost_model_kind *kind,
+                                     const kiln_cost_model_options *o,
+                                     const kiln_samples *s, kiln_hold_out *out,
+                                     kiln_err *err);
+/* Bytes with kind, version, origin and a checksum. load: `kind` is what they must be of.
  * KILN_ERR_PARSE what is not such, or damaged; KILN_ERR_UNSUPPORTED another kind or
  * version. The checksum tells damage, not malice: XGBoost reads its part, so load only
  * what a database of one's own holds.
@@ -217,6 +251,14 @@ kiln_samples kiln_sample_set_view(const kiln_sample_set *s);
 
 /* ---- search ---------------------------------------------------------------------- */
 
+/* What a search maximizes (Brochu, Cora, de Freitas, arXiv:1012.2599, section 2.3). All
+ * but the first want a model that says how unsure it is; of others they are the mean. */
+typedef enum kiln_acquisition {
+    KILN_ACQUIRE_MEAN,
+    KILN_ACQUIRE_UPPER_BOUND, /* mean and one standard deviation */
+    KILN_ACQUIRE_IMPROVEMENT  /* expected, over the best trial as the model has it */
+} kiln_acquisition;
+
 typedef struct kiln_search_options {
     uint64_t seed;
     double epsilon;   /* part of a batch that is random; 0: the default 0.1 (of those
@@ -226,8 +268,9 @@ typedef struct kiln_search_options {
     int n_chains, n_steps;             /* of annealing; 0: the default */
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     kiln_cost_model_options model_options;
-    const kiln_cost_model *global; /* fitted to other workloads, of the same kind as
-                                      `model`; NULL: none; borrowed */
+    kiln_acquisition acquisition;
+    const kiln_cost_model *global; /* fitted to other workloads, of a kind that encodes
+                                      as `model` does; NULL: none; borrowed */
     const uint64_t *first; /* known good ones: proposed before all others; copied */
     size_t n_first;
     bool without_guess; /* the template's guess does not follow them: for studies */
@@ -336,6 +379,9 @@ kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s);
 /* Sum of weight times best: the latency if stopped now. Tasks without a best count with
  * start_ns; of several ways the best counts. */
 double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s);
+/* The latency after so many trials more, if they bring what is expected: an
+ * extrapolation. Each batch goes where most is hoped for, as next would have it. */
+double kiln_task_scheduler_expected_ns(const kiln_task_scheduler *s, int64_t trials);
 /* What turns of task i are expected to save, of the whole latency, in ns a trial. */
 double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i);
 

@@ -58,15 +58,27 @@ kiln_status kiln_corpus_read(kiln_arena *a, kiln_str text, const char *name,
 
 /* ---- replays --------------------------------------------------------------------- */
 
+enum { KILN_N_REACHED = 3, KILN_N_LOOKS = 4 };
+extern const double kiln_replay_reached[KILN_N_REACHED]; /* 0.90, 0.95, 0.99 */
+extern const int kiln_replay_looks[KILN_N_LOOKS];        /* 4, 8, 16, 32 */
+
 typedef struct kiln_replay {
-    int n_trials;       /* until a configuration was within 95% of the best recorded */
-    bool is_there;      /* false: n_trials is the limit */
-    double after_ns[4]; /* the best after 4, 8, 16 and 32 trials */
+    /* Until a configuration was within that part of the best recorded; where none was,
+     * the limit. */
+    int n_trials[KILN_N_REACHED];
+    bool is_there[KILN_N_REACHED];
+    double after_ns[KILN_N_LOOKS]; /* the best after so many trials */
+    /* What trials would run for if none were stopped early, and what they do; until the
+     * last of the looks. */
+    double whole_ns, run_ns;
+    int n_slow; /* were stopped early until then: they count as trials like any */
 } kiln_replay;
 
 /* A search that is answered from the corpus instead of a clock: only what is recorded
- * is proposed, no guess is given. `o`: seed, model and the like; its candidates, `only`
- * and without_guess are set here. most 0: 256. */
+ * is proposed, no guess is given. As in a measurement, what is 1.5 times slower than
+ * the best so far is stopped: the search hears that it is at least so slow, no more.
+ * `o`: seed, model and the like; its candidates, `only` and without_guess are set here.
+ * most 0: 256. */
 kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind *kind,
                                const kiln_search_options *o, int most, kiln_replay *out,
                                kiln_err *err);
@@ -85,9 +97,13 @@ kiln_status kiln_corpus_predict(const kiln_corpus_work *w, const kiln_cost_model
 /* A search and a model, over all works and seeds. */
 typedef struct kiln_study_row {
     const char *name;
-    double trials;   /* until 95% of the best; geometric mean */
-    int n_there, n;  /* replays that got there, of all */
-    double after[4]; /* share of the best after 4, 8, 16 and 32; geometric mean */
+    /* Until 90, 95 and 99% of the best; geometric mean, and the median. */
+    double trials[KILN_N_REACHED], median[KILN_N_REACHED];
+    int n_there, n;             /* replays that got to 95%, of all */
+    double after[KILN_N_LOOKS]; /* share of the best by then; geometric mean */
+    /* Of the first 32 trials: the part that was stopped early, and the part of the time
+     * of kernels that this saved. */
+    double slow, saved;
 } kiln_study_row;
 /* A work without trials. */
 typedef struct kiln_study_work {
@@ -99,11 +115,12 @@ typedef struct kiln_study_work {
 } kiln_study_work;
 typedef struct kiln_study {
     KILN_VEC(kiln_study_row) row;
+    KILN_VEC(kiln_study_row) transfer; /* of C7 to C9, taught by C1 to C6 or not */
     KILN_VEC(kiln_study_work) work;
     kiln_held_out held_out; /* of lessons of all works: what a build would go by */
     double gain;            /* the rule's time over what is predicted; geometric mean */
 } kiln_study;
-/* only NULL: all rows; else that one. */
+/* only NULL: all rows, transfer and what needs no trials; else that row alone. */
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err);
 void kiln_study_text(kiln_buf *out, const kiln_study *s);

@@ -10,4 +10,34 @@ void kiln_corpus_put_head(kiln_buf *out);
 void kiln_corpus_put_work(kiln_buf *out, const char *name, const kiln_db_task *task,
                           const kiln_tune_task *t, const double *ns);
 
+/* Parts of kiln_corpus_compare: rows of C7 to C9, taught by C1 to C6 or not (only NULL:
+ * all of them); and what a model of the other works would choose. */
+kiln_status kiln_corpus_transfer(kiln_arena *a, const kiln_corpus *c, int n_seeds,
+                                 const char *only, kiln_study *out, kiln_err *err);
+kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
+                                       kiln_study *out, kiln_err *err);
+
+/* ---- teaching: works of a corpus for another one --------------------------------- */
+
+enum { KILN_CORPUS_LESSON = 128 }; /* trials of each, at most */
+
+typedef struct kiln_corpus_lessons {
+    const kiln_lesson *lesson; /* of each work */
+    size_t n_teaching;         /* the first so many works teach */
+} kiln_corpus_lessons;
+void kiln_corpus_lessons_of(kiln_arena *a, const kiln_corpus *c,
+                            kiln_corpus_lessons *out);
+
+typedef enum kiln_teaching {
+    KILN_NOT_TAUGHT,
+    KILN_TAUGHT_EQUALLY,
+    KILN_TAUGHT_BY_NEAR,    /* lessons count by kiln_nearness */
+    KILN_TAUGHT_BY_ENSEMBLE /* the same, by a bootstrap ensemble */
+} kiln_teaching;
+/* Of all works that teach but those with the pupil's anchor; the caller's to release,
+ * and empty where this fails. */
+kiln_status kiln_corpus_teach(const kiln_corpus *c, const kiln_corpus_lessons *l,
+                              size_t pupil, kiln_teaching how, uint64_t seed,
+                              kiln_cost_model *out, kiln_err *err);
+
 #endif

@@ -9,10 +9,13 @@ static const char *scope(kiln_tuning *r) {
                        r->o->threads > 0 ? r->o->threads : 1);
 }
 
-kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
+/* is_judged: what is stored says how good it is on what it did not see. */
+static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
+    kiln_hold_out h = {-1, -1};
     kiln_arena a;
     kiln_sample_set set;
     kiln_status st = KILN_OK;
+    const int64_t begin_ns = kiln_now_ns();
     r->n_unlearnt = 0;
     kiln_arena_init(&a);
     kiln_sample_set_init(&set, &a, true);
@@ -23,8 +26,17 @@ kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
     const kiln_samples samples = kiln_sample_set_view(&set);
     if (samples.encoding.n >= FEW_TRIALS)
         st = kiln_cost_model_fit(&r->global, &samples, err);
+    if (st == KILN_OK && is_judged && samples.encoding.n >= FEW_TRIALS)
+        st = kiln_cost_model_hold_out(r->global.kind, NULL, &samples, &h, err);
+    if (st == KILN_OK && is_judged && r->global.is_fitted)
+        r->global.origin.held_out = h.accuracy;
+    r->model_ns += kiln_now_ns() - begin_ns;
     kiln_arena_fini(&a);
     return st;
+}
+
+kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
+    return learn(r, false, err);
 }
 
 /* Of another version, or damaged: the run begins without one. */
@@ -54,7 +66,7 @@ kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err) {
     if (r->o->no_transfer || r->n_new == 0 || r->o->more > 0)
         return KILN_OK;
     if (!kiln_interrupted()) /* seconds, after thousands of trials */
-        KILN_TRY(kiln_tune_learn(r, err));
+        KILN_TRY(learn(r, true, err));
     if (!r->global.is_fitted)
         return KILN_OK; /* too few trials to learn from */
     kiln_buf_init(&bytes, &r->scratch);

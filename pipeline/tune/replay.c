@@ -5,24 +5,50 @@
 
 /* A part is small: short annealing sees most of it. */
 enum { MOST_TRIALS = 256, MOST_BATCH = 32, N_CHAINS = 16, N_STEPS = 40 };
-static const double wanted = 0.95; /* of the best recorded */
+static const double loser = 1.5; /* as kiln_measure_options has it */
 
-static const int looks[] = {4, 8, 16, 32};
-enum { N_LOOKS = sizeof looks / sizeof looks[0] };
-_Static_assert(N_LOOKS == sizeof((kiln_replay *)0)->after_ns / sizeof(double),
-               "a time for each look");
+const double kiln_replay_reached[KILN_N_REACHED] = {0.90, 0.95, 0.99};
+const int kiln_replay_looks[KILN_N_LOOKS] = {4, 8, 16, 32};
+enum { LAST_LOOK = 32 };
 
-static void note(kiln_replay *r, int n, double best_ns) {
-    for (int i = 0; i < N_LOOKS; i++)
-        if (n <= looks[i])
-            r->after_ns[i] = best_ns;
+/* What a measurement would say that has seen `best_ns`; 0: nothing yet. */
+static kiln_trial measured(const kiln_trial *recorded, double best_ns) {
+    kiln_trial t = *recorded;
+    if (best_ns > 0 && t.cost_ns > loser * best_ns) {
+        t.outcome = KILN_OUTCOME_SLOW;
+        t.cost_ns = loser * best_ns;
+    }
+    return t;
+}
+
+/* The n-th trial: what it was, the best by now, and the least with what was too slow
+ * when it was recorded: some began with nothing else. */
+static void note(kiln_replay *r, const kiln_corpus_work *w, int n,
+                 const kiln_trial *recorded, const kiln_trial *t, double best_ns,
+                 double least_ns) {
+    for (int i = 0; i < KILN_N_LOOKS; i++)
+        if (n <= kiln_replay_looks[i])
+            r->after_ns[i] = least_ns;
+    for (int i = 0; i < KILN_N_REACHED; i++)
+        if (!r->is_there[i] && best_ns > 0 &&
+            w->best.cost_ns >= kiln_replay_reached[i] * best_ns) {
+            r->is_there[i] = true;
+            r->n_trials[i] = n;
+        }
+    if (n > LAST_LOOK)
+        return;
+    r->whole_ns += recorded->cost_ns;
+    r->run_ns += t->cost_ns;
+    r->n_slow += t->outcome == KILN_OUTCOME_SLOW;
 }
 
 static kiln_status replay(const kiln_corpus_work *w, kiln_search *s, int most,
                           kiln_replay *r, kiln_err *err) {
-    double best_ns = 0;
+    double best_ns = 0, least_ns = 0;
     int n = 0;
-    while (n < most) {
+    for (int i = 0; i < KILN_N_REACHED; i++)
+        r->n_trials[i] = most;
+    while (n < most && !(r->is_there[KILN_N_REACHED - 1] && n >= LAST_LOOK)) {
         uint64_t index[MOST_BATCH];
         size_t n_index = 0, batch = kiln_search_batch(s);
         batch = batch < (size_t)(most - n) ? batch : (size_t)(most - n);
@@ -30,22 +56,17 @@ static kiln_status replay(const kiln_corpus_work *w, kiln_search *s, int most,
         if (n_index == 0)
             break; /* all that is recorded was asked for */
         for (size_t i = 0; i < n_index; i++) {
-            const kiln_trial *t = &w->trial[index[i]];
-            KILN_TRY(kiln_search_report(s, t, err));
-            n++;
-            if (best_ns <= 0 || t->cost_ns < best_ns) /* slow ones are far from it */
-                best_ns = t->cost_ns;
-            note(r, n, best_ns);
-            if (!r->is_there && best_ns > 0 && w->best.cost_ns >= wanted * best_ns) {
-                r->is_there = true;
-                r->n_trials = n;
-            }
+            const kiln_trial *recorded = &w->trial[index[i]];
+            const kiln_trial t = measured(recorded, best_ns);
+            KILN_TRY(kiln_search_report(s, &t, err));
+            if (t.outcome == KILN_OUTCOME_MEASURED &&
+                (best_ns <= 0 || t.cost_ns < best_ns))
+                best_ns = t.cost_ns;
+            if (least_ns <= 0 || recorded->cost_ns < least_ns)
+                least_ns = recorded->cost_ns;
+            note(r, w, ++n, recorded, &t, best_ns, least_ns);
         }
-        if (r->is_there && n >= looks[N_LOOKS - 1])
-            break;
     }
-    if (!r->is_there)
-        r->n_trials = most;
     return KILN_OK;
 }
 
@@ -55,7 +76,7 @@ kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind
     kiln_arena a = {0};
     kiln_search *s = NULL;
     kiln_search_options options = *o;
-    kiln_replay r = {.n_trials = 0};
+    kiln_replay r = {.n_slow = 0};
     const bool is_shared =
         o->model == NULL || o->model->encode == kiln_cost_model_xgboost.encode;
     options.only = w->recorded;

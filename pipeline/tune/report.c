@@ -142,6 +142,7 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all) {
         kiln_buf_puts(out, "for other work: ");
         kiln_tune_transfer_text(out, r->transfer);
     }
+    kiln_card_text(out, &r->card);
     for (int e = 0; e < KILN_N_TRIAL_ERRORS; e++)
         if (r->by_error[e] > 0)
             kiln_buf_printf(out, "  %-16s %6" PRId64 "\n",

@@ -244,7 +244,10 @@ static kiln_status begin_turn(kiln_tuning *r, kiln_tuned_work *t, int n,
     size_t n_index = 0;
     const size_t want = n < BATCH ? (size_t)n : BATCH;
     KILN_TRY(kiln_tune_hear(r, t, err));
+    const int64_t begin_ns = kiln_now_ns();
+    t->is_taught |= t->trial.n <= 1 && r->global.is_fitted && !r->o->no_transfer;
     KILN_TRY(kiln_search_next(t->search, want, index, &n_index, err));
+    r->search_ns += kiln_now_ns() - begin_ns;
     t->is_exhausted = n_index < want;
     if (n_index > 0)
         KILN_TRY(add_work(r, t, err));

@@ -42,6 +42,7 @@ typedef struct kiln_tuned_work {
     uint64_t first;  /* what a build without the user's records takes; behind it, where
                         there is one, a ready record that is doubted */
     bool has_first, is_exhausted, is_looking; /* looking: one is measured again */
+    bool is_taught;                           /* its search began with r->global */
     int n_pending;                            /* on their way */
     int turn; /* finished since the scheduler was told */
     /* Of this space, in order of their first round; both of one length. */
@@ -80,6 +81,7 @@ typedef struct kiln_tuning {
     kiln_task_scheduler *scheduler;     /* NULL during the first look */
     kiln_cost_model global;             /* of all works */
     int64_t n_unlearnt;                 /* trials since it was fitted */
+    int64_t model_ns, search_ns;        /* that learning and proposing took */
     const kiln_tune_transfer *transfer; /* of the whole database, in the end; NULL: too
                                            little is in it, or nothing is new */
     double peak_gflops, memory_gbs;     /* the best known; 0: not known */
@@ -126,6 +128,9 @@ kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err);
 /* The work's best was before_ns until now. */
 void kiln_tune_note_best(kiln_tuning *r, const kiln_tuned_work *t, double before_ns);
 void kiln_tune_draw(kiln_tuning *r, kiln_tune_curve *out);
+/* `seconds`: of the run so far. */
+kiln_status kiln_tune_grade(kiln_tuning *r, double seconds, kiln_tune_card *out,
+                            kiln_err *err);
 kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *err);
 
 #endif

@@ -1,89 +1,158 @@
 /* Searches and models beside each other on one corpus: how many trials until 95% of the
  * best, and what a model of the other works would choose without any. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/tune/corpus_internal.h"
 
-enum { LESSON = 128, N_LOOKS = 4 };
+enum { N_TEACHERS = 3, TRANSFER_FROM = 6, TRANSFER_TO = 9 };
 
 typedef struct way {
     const char *name;
     const kiln_search_kind *search;
     const kiln_cost_model_kind *model; /* NULL: the search has none */
-    bool is_taught;                    /* by the other works */
+    kiln_acquisition acquisition;
+    kiln_teaching teaching;
 } way;
 
 static const way ways[] = {
-    {"random", &kiln_search_random, NULL, false},
-    {"genetic", &kiln_search_genetic, NULL, false},
-    {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, false},
-    {"xgboost, taught", &kiln_search_annealing, &kiln_cost_model_xgboost, true},
+    {"random", &kiln_search_random, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"grid", &kiln_search_grid, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"genetic", &kiln_search_genetic, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"droplet", &kiln_search_droplet, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"random model", &kiln_search_annealing, &kiln_cost_model_random, KILN_ACQUIRE_MEAN,
+     KILN_NOT_TAUGHT},
+    {"knobs", &kiln_search_annealing, &kiln_cost_model_knobs, KILN_ACQUIRE_MEAN,
+     KILN_NOT_TAUGHT},
+    {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, KILN_ACQUIRE_MEAN,
+     KILN_NOT_TAUGHT},
+    {"bootstrap, mean", &kiln_search_annealing, &kiln_cost_model_bootstrap,
+     KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"bootstrap, bound", &kiln_search_annealing, &kiln_cost_model_bootstrap,
+     KILN_ACQUIRE_UPPER_BOUND, KILN_NOT_TAUGHT},
+    {"bootstrap, improvement", &kiln_search_annealing, &kiln_cost_model_bootstrap,
+     KILN_ACQUIRE_IMPROVEMENT, KILN_NOT_TAUGHT},
+    {"xgboost, taught", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY},
+    {"xgboost, taught by near", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_NEAR},
+    {"xgboost, by an ensemble", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_ENSEMBLE},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
-/* One model for each work, of all the others. */
-typedef struct teaching {
-    kiln_lesson *lesson;
-    kiln_cost_model *model;
-    size_t n;
-} teaching;
+/* ---- with trials ----------------------------------------------------------------- */
 
-static void release(void *p) {
-    const teaching *t = p;
-    for (size_t i = 0; i < t->n; i++)
-        kiln_cost_model_fini(&t->model[i]);
+static int by_size(const void *x, const void *y) {
+    const int a = *(const int *)x, b = *(const int *)y;
+    return a < b ? -1 : a > b;
 }
 
-static kiln_status teach(kiln_arena *a, const kiln_corpus *c, teaching **out,
-                         kiln_err *err) {
-    const size_t n = c->work.n;
-    teaching *t = kiln_new(a, teaching);
-    t->lesson = kiln_array(a, kiln_lesson, n);
-    t->model = kiln_array(a, kiln_cost_model, n);
-    kiln_lesson *others = kiln_array(a, kiln_lesson, n);
-    kiln_arena_defer(a, release, t);
-    for (size_t i = 0; i < n; i++)
-        kiln_corpus_lesson(a, &c->work.v[i], (uint32_t)i, LESSON, &t->lesson[i]);
-    for (size_t i = 0; i < n && n > 1; i++) {
-        size_t n_others = 0;
-        for (size_t k = 0; k < n; k++)
-            if (strcmp(c->work.v[k].anchor, c->work.v[i].anchor) != 0)
-                others[n_others++] = t->lesson[k];
-        t->n = i + 1;
-        KILN_TRY(
-            kiln_cost_model_init(&t->model[i], &kiln_cost_model_xgboost, NULL, err));
-        KILN_TRY(kiln_lessons_fit(&t->model[i], others, n_others, err));
+static double median_of(int *v, int n) {
+    if (n == 0)
+        return 0;
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return n % 2 == 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* Of all replays of one way. */
+static void sum_up(kiln_arena *a, const kiln_replay *r, const double *best_ns, int n,
+                   kiln_study_row *out) {
+    int *trials = kiln_array(a, int, n);
+    double n_slow = 0, whole = 0, run = 0;
+    out->n = n;
+    for (int k = 0; k < KILN_N_REACHED; k++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++) {
+            trials[i] = r[i].n_trials[k];
+            sum += log((double)trials[i]);
+        }
+        out->trials[k] = exp(sum / n);
+        out->median[k] = median_of(trials, n);
     }
-    *out = t;
+    for (int k = 0; k < KILN_N_LOOKS; k++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum +=
+                log(best_ns[i] / (r[i].after_ns[k] > 0 ? r[i].after_ns[k] : HUGE_VAL));
+        out->after[k] = exp(sum / n);
+    }
+    for (int i = 0; i < n; i++) {
+        out->n_there += r[i].is_there[1];
+        n_slow += r[i].n_slow;
+        whole += r[i].whole_ns / best_ns[i];
+        run += r[i].run_ns / best_ns[i];
+    }
+    out->slow = n_slow / n / kiln_replay_looks[KILN_N_LOOKS - 1];
+    out->saved = whole > 0 ? 1 - run / whole : 0;
+}
+
+/* All replays of one work. Teachers differ by seed, too: one alone may be lucky. */
+static kiln_status replay_work(const kiln_corpus *c, size_t pupil, const way *w,
+                               const kiln_corpus_lessons *l, int n_seeds,
+                               kiln_replay *out, kiln_err *err) {
+    kiln_status st = KILN_OK;
+    for (int k = 0; st == KILN_OK && k < N_TEACHERS && k < n_seeds; k++) {
+        kiln_cost_model teacher = {.kind = NULL};
+        if (w->teaching != KILN_NOT_TAUGHT)
+            st = kiln_corpus_teach(c, l, pupil, w->teaching, (uint64_t)k + 1, &teacher,
+                                   err);
+        for (int i = k; st == KILN_OK && i < n_seeds; i += N_TEACHERS) {
+            const kiln_search_options o = {
+                .seed = (uint64_t)i + 1,
+                .model = w->model,
+                .acquisition = w->acquisition,
+                .global = w->teaching != KILN_NOT_TAUGHT ? &teacher : NULL};
+            st = kiln_corpus_replay(&c->work.v[pupil], w->search, &o, 0, &out[i], err);
+            if (st == KILN_OK)
+                st = kiln_interrupt_check(err);
+        }
+        kiln_cost_model_fini(&teacher);
+    }
+    return st;
+}
+
+/* Of the works from `from` on, up to `to`. */
+static kiln_status compare_way(kiln_arena *a, const kiln_corpus *c, const way *w,
+                               const kiln_corpus_lessons *l, size_t from, size_t to,
+                               int n_seeds, kiln_study_row *row, kiln_err *err) {
+    const size_t most = (to - from) * (size_t)n_seeds;
+    kiln_replay *r = kiln_array(a, kiln_replay, most);
+    double *best_ns = kiln_array(a, double, most);
+    size_t n = 0;
+    *row = (kiln_study_row){.name = w->name};
+    for (size_t i = from; i < to; i++) {
+        kiln_progress_step(w->name, "works", (double)(i - from), (double)(to - from),
+                           c->work.v[i].name);
+        KILN_TRY(replay_work(c, i, w, l, n_seeds, r + n, err));
+        for (int k = 0; k < n_seeds; k++)
+            best_ns[n++] = c->work.v[i].best.cost_ns;
+    }
+    sum_up(a, r, best_ns, (int)n, row);
     return KILN_OK;
 }
 
-/* ---- with trials ----------------------------------------------------------------- */
+static bool is_wanted(const char *only, int i) {
+    return only == NULL || strcmp(only, ways[i].name) == 0;
+}
 
-static kiln_status compare_way(const kiln_corpus *c, const way *w, const teaching *t,
-                               int n_seeds, kiln_study_row *row, kiln_err *err) {
-    double trials = 0, after[N_LOOKS] = {0};
-    *row = (kiln_study_row){.name = w->name};
-    for (size_t i = 0; i < c->work.n; i++)
-        for (int seed = 1; seed <= n_seeds; seed++) {
-            const kiln_search_options o = {.seed = (uint64_t)seed,
-                                           .model = w->model,
-                                           .global =
-                                               w->is_taught ? &t->model[i] : NULL};
-            kiln_replay r;
-            KILN_TRY(kiln_corpus_replay(&c->work.v[i], w->search, &o, 0, &r, err));
-            KILN_TRY(kiln_interrupt_check(err));
-            trials += log((double)r.n_trials);
-            for (int k = 0; k < N_LOOKS; k++)
-                after[k] += log(c->work.v[i].best.cost_ns /
-                                (r.after_ns[k] > 0 ? r.after_ns[k] : HUGE_VAL));
-            row->n_there += r.is_there;
-            row->n++;
-        }
-    row->trials = exp(trials / row->n);
-    for (int k = 0; k < N_LOOKS; k++)
-        row->after[k] = exp(after[k] / row->n);
+/* The experiment of AutoTVM's figure 8: what C1 to C6 say of C7 to C9. */
+kiln_status kiln_corpus_transfer(kiln_arena *a, const kiln_corpus *c, int n_seeds,
+                                 const char *only, kiln_study *out, kiln_err *err) {
+    kiln_corpus_lessons l;
+    kiln_corpus_lessons_of(a, c, &l);
+    if (c->work.n <= TRANSFER_TO)
+        return KILN_OK;
+    l.n_teaching = TRANSFER_FROM;
+    for (int i = 0; i < N_WAYS; i++) {
+        kiln_study_row row;
+        if (ways[i].model != &kiln_cost_model_xgboost || !is_wanted(only, i))
+            continue;
+        KILN_TRY(compare_way(a, c, &ways[i], &l, TRANSFER_FROM, TRANSFER_TO, n_seeds,
+                             &row, err));
+        kiln_vec_push(a, &out->transfer, row);
+    }
     return KILN_OK;
 }
 
@@ -95,7 +164,7 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
     kiln_lesson all;
     kiln_trial top = {.cost_ns = 0};
     size_t n_pairs = 0;
-    kiln_corpus_lesson(&a, w, 0, LESSON, &all);
+    kiln_corpus_lesson(&a, w, 0, KILN_CORPUS_LESSON, &all);
     float *score = kiln_array(&a, float, all.encoding.n + 1);
     kiln_status st = kiln_cost_model_predict(m, &all.encoding, NULL, score, err);
     if (st == KILN_OK)
@@ -111,13 +180,22 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
     return st;
 }
 
-static kiln_status without_trials(kiln_arena *a, const kiln_corpus *c,
-                                  const teaching *t, kiln_study *out, kiln_err *err) {
+kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
+                                       kiln_study *out, kiln_err *err) {
+    kiln_corpus_lessons l;
     double gain = 0;
     int n = 0;
+    if (c->work.n < 2)
+        return KILN_OK;
+    kiln_corpus_lessons_of(a, c, &l);
     for (size_t i = 0; i < c->work.n; i++) {
+        kiln_cost_model teacher;
         kiln_study_work w;
-        KILN_TRY(predict(&c->work.v[i], &t->model[i], &w, err));
+        KILN_TRY(kiln_corpus_teach(c, &l, i, KILN_TAUGHT_EQUALLY, 0, &teacher, err));
+        const kiln_status st = predict(&c->work.v[i], &teacher, &w, err);
+        kiln_cost_model_fini(&teacher);
+        if (st != KILN_OK)
+            return st;
         kiln_vec_push(a, &out->work, w);
         if (w.rule_ns > 0) {
             gain += log(w.rule_ns / w.predicted_ns);
@@ -125,55 +203,27 @@ static kiln_status without_trials(kiln_arena *a, const kiln_corpus *c,
         }
     }
     out->gain = n > 0 ? exp(gain / n) : 1;
-    return kiln_held_out_score(&kiln_cost_model_xgboost, NULL, t->lesson, c->work.n,
+    return kiln_held_out_score(&kiln_cost_model_xgboost, NULL, l.lesson, c->work.n,
                                &out->held_out, err);
 }
 
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err) {
     kiln_study s = {.gain = 1};
-    teaching *t = NULL;
-    KILN_TRY(teach(a, c, &t, err));
+    kiln_corpus_lessons l;
+    kiln_corpus_lessons_of(a, c, &l);
     for (int i = 0; i < N_WAYS; i++) {
         kiln_study_row row;
-        if (only != NULL && strcmp(only, ways[i].name) != 0)
+        if (!is_wanted(only, i) ||
+            (c->work.n < 2 && ways[i].teaching != KILN_NOT_TAUGHT))
             continue;
-        KILN_TRY(compare_way(c, &ways[i], t, n_seeds, &row, err));
+        KILN_TRY(compare_way(a, c, &ways[i], &l, 0, c->work.n, n_seeds, &row, err));
         kiln_vec_push(a, &s.row, row);
     }
-    if (c->work.n > 1)
-        KILN_TRY(without_trials(a, c, t, &s, err));
+    if (only == NULL)
+        KILN_TRY(kiln_corpus_transfer(a, c, n_seeds, NULL, &s, err));
+    if (only == NULL)
+        KILN_TRY(kiln_corpus_without_trials(a, c, &s, err));
     *out = s;
     return KILN_OK;
-}
-
-/* ---- as text --------------------------------------------------------------------- */
-
-void kiln_study_text(kiln_buf *out, const kiln_study *s) {
-    kiln_buf_printf(out, "%-24s %10s %10s %7s %7s %7s %7s\n", "search", "trials",
-                    "there", "4", "8", "16", "32");
-    for (size_t i = 0; i < s->row.n; i++) {
-        const kiln_study_row *r = &s->row.v[i];
-        kiln_buf_printf(out,
-                        "%-24s %10.1f %4d of %2d %6.1f%% %6.1f%% %6.1f%% %6.1f%%\n",
-                        r->name, r->trials, r->n_there, r->n, 100 * r->after[0],
-                        100 * r->after[1], 100 * r->after[2], 100 * r->after[3]);
-    }
-    if (s->work.n == 0)
-        return;
-    kiln_buf_printf(out, "\n%-16s %9s %10s %10s %12s %9s\n", "work", "recorded",
-                    "best us", "rule us", "predicted us", "accuracy");
-    for (size_t i = 0; i < s->work.n; i++) {
-        const kiln_study_work *w = &s->work.v[i];
-        kiln_buf_printf(out, "%-16s %9zu %10.1f %10.1f %12.1f %8.1f%%\n", w->name,
-                        w->n_recorded, w->best_ns * 1e-3, w->rule_ns * 1e-3,
-                        w->predicted_ns * 1e-3, 100 * w->accuracy);
-    }
-    kiln_buf_printf(out,
-                    "what a model of the other works predicts takes %.3f of the rule's "
-                    "time; held out: %.1f%% of pairs in order, %.3f of the rule's time "
-                    "for %d of %d, worst %.3f, margin %.2f\n",
-                    1 / s->gain, 100 * s->held_out.accuracy, 1 / s->held_out.gain,
-                    s->held_out.n_taken, s->held_out.n_judged, 1 / s->held_out.worst,
-                    s->held_out.margin);
 }

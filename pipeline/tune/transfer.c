@@ -68,6 +68,7 @@ kiln_status kiln_tune_transfer_learn(kiln_arena *a, kiln_db *db,
         if (st == KILN_OK)
             st = kiln_lessons_fit(&t->model, l.list.v, l.list.n, err);
         t->held_out = h;
+        t->model.origin.held_out = h.accuracy;
         t->n_trials = l.n_trials;
         t->sha256 = kiln_str_dup(a, l.sha256);
         for (size_t i = 0; i < l.seen.n; i++)

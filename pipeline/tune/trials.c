@@ -357,6 +357,7 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
     if (res.end == KILN_TASKS_RUNNING) /* it was not asked again */
         res.end = r->n_left <= 0 ? KILN_TASKS_TRIALS : KILN_TASKS_TIME;
     res.seconds = (double)(kiln_now_ns() - r->begin_ns) * 1e-9;
+    KILN_TRY(kiln_tune_grade(r, res.seconds, &res.card, err));
     if (!any && r->n_new > 0 && !res.is_interrupted)
         return kiln_fail(err, KILN_ERR_LIB,
                          "none of %" PRId64 " trials gave a kernel that works: %s; "

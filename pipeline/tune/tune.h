@@ -126,6 +126,38 @@ typedef struct kiln_tune_point {
 } kiln_tune_point;
 typedef KILN_VEC(kiln_tune_point) kiln_tune_curve;
 
+/* ---- the report card: how well the search itself did ------------------------------
+ */
+
+enum { KILN_CARD_REACHED = 3, KILN_CARD_LOOKS = 5 };
+extern const double kiln_card_reached[KILN_CARD_REACHED]; /* 0.90, 0.95, 0.99 */
+extern const int kiln_card_looks[KILN_CARD_LOOKS];        /* 1, 4, 8, 16, 32 */
+
+/* Of searches with 8 trials or more on record, in geometric mean. */
+typedef struct kiln_tune_card {
+    int n_searches; /* 0: nothing below is known */
+    /* Trials until within that part of the best that is known now. */
+    double trials_to[KILN_CARD_REACHED];
+    double after[KILN_CARD_LOOKS]; /* share of that best after so many */
+    int n_taught; /* of them began with a model of other work; theirs and the others': */
+    double taught_trials, alone_trials; /* trials to 95%; 0: there are none */
+    /* Of a model of these trials, on a fifth that was held out; below 0: not known. */
+    double accuracy, recall;
+    /* Where the time went: of all workers; global model; proposing, with the models of
+     * the works. They overlap: workers go on meanwhile. */
+    double build_s, run_s, model_s, search_s;
+    /* If stopped now, and after 20 more minutes as the scheduler expects it, at the
+     * rate of this run; extrapolated. 0: not known. */
+    double now_ns, later_ns;
+} kiln_tune_card;
+enum { KILN_CARD_LATER_S = 20 * 60 };
+
+/* Trials in their order: until one took at most best_ns / share; 0: none did. */
+int64_t kiln_card_trials_to(const kiln_trial *t, size_t n, double share);
+/* The best known over the best of the first k; 0: none ran. */
+double kiln_card_after(const kiln_trial *t, size_t n, int k);
+void kiln_card_text(kiln_buf *out, const kiln_tune_card *c);
+
 typedef struct kiln_tune_result {
     KILN_VEC(kiln_tune_row) row;
     int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
@@ -136,6 +168,7 @@ typedef struct kiln_tune_result {
     double start_ns, best_ns;                  /* sums of calls times start and best */
     const struct kiln_tune_transfer *transfer; /* of the database, now; NULL: it has too
                                                   little, or learned nothing new */
+    kiln_tune_card card;
     kiln_tune_curve curve; /* each point lower than the one before; may be empty */
     kiln_task_end end;
     bool is_interrupted;

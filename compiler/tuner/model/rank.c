@@ -11,10 +11,10 @@ enum { MAX_PARTNERS = 1024 };
 /* Smallest exponent taken: sums of two such powers are still normal numbers. */
 static const double least_exponent = -600;
 
-static void rank_group(kiln_arena *scratch, const float *score, const float *f,
-                       size_t n, float *gradient, float *hessian) {
+static void rank_group(kiln_arena *scratch, double counts, const float *score,
+                       const float *f, size_t n, float *gradient, float *hessian) {
     const size_t step = (n + MAX_PARTNERS - 1) / MAX_PARTNERS;
-    const double scale = 1 / ((double)n / (double)step);
+    const double scale = counts / ((double)n / (double)step);
     double *power = kiln_array(scratch, double, n); /* exp(f), scaled */
     float most = f[0];
     for (size_t i = 1; i < n; i++)
@@ -40,15 +40,18 @@ void kiln_objective_gradient(kiln_arena *scratch, kiln_objective o,
                              const kiln_samples *s, const float *predicted,
                              float *gradient, float *hessian) {
     for (size_t i = 0; i < s->encoding.n; i++) {
-        gradient[i] = o == KILN_OBJECTIVE_RANK ? 0 : predicted[i] - s->score[i];
-        hessian[i] = o == KILN_OBJECTIVE_RANK ? 0 : 1;
+        const float weight = s->weight != NULL ? s->weight[i] : 1;
+        gradient[i] =
+            o == KILN_OBJECTIVE_RANK ? 0 : weight * (predicted[i] - s->score[i]);
+        hessian[i] = o == KILN_OBJECTIVE_RANK ? 0 : weight;
     }
     if (o != KILN_OBJECTIVE_RANK)
         return;
     for (size_t begin = 0, end; begin < s->encoding.n; begin = end) {
         for (end = begin + 1; end < s->encoding.n && s->group[end] == s->group[begin];)
             end++;
-        rank_group(scratch, s->score + begin, predicted + begin, end - begin,
-                   gradient + begin, hessian + begin);
+        rank_group(scratch, s->weight != NULL ? (double)s->weight[begin] : 1,
+                   s->score + begin, predicted + begin, end - begin, gradient + begin,
+                   hessian + begin);
     }
 }

@@ -11,8 +11,9 @@
 #include "tests/support/sim_conv.h"
 
 /* Trials of random points on the paper machine. */
-static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_t n,
-                               uint64_t seed, bool carries_over) {
+static kiln_samples samples_for(kiln_arena *a, const kiln_cost_model_kind *kind,
+                                const kiln_sim_shape *shape, size_t n, uint64_t seed,
+                                bool carries_over) {
     kiln_rng rng;
     kiln_sim_conv *c = kiln_new(a, kiln_sim_conv);
     kiln_sample_set *set = kiln_new(a, kiln_sample_set);
@@ -25,9 +26,13 @@ static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_
         t[i] = (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
     }
     kiln_sample_set_init(set, a, carries_over);
-    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task, &kiln_cost_model_xgboost),
-                        t, n);
+    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task, kind), t, n);
     return kiln_sample_set_view(set);
+}
+
+static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_t n,
+                               uint64_t seed, bool carries_over) {
+    return samples_for(a, &kiln_cost_model_xgboost, shape, n, seed, carries_over);
 }
 
 static const kiln_sim_shape c2 = {"c2", 56, 64, 64, 3, 1},
@@ -78,6 +83,9 @@ typedef struct row {
 static row rows[] = {
     {"xgboost_learns_by_rank", "xgboost", KILN_OBJECTIVE_RANK, 0.85, 1},
     {"xgboost_learns_by_regression", "xgboost", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
+    {"bootstrap_learns_by_rank", "bootstrap", KILN_OBJECTIVE_RANK, 0.85, 1},
+    {"bootstrap_learns_by_regression", "bootstrap", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
+    {"knobs_learn_by_rank", "knobs", KILN_OBJECTIVE_RANK, 0.75, 1},
     {"random_learns_nothing", "random", KILN_OBJECTIVE_RANK, 0.4, 0.6},
 };
 
@@ -87,13 +95,11 @@ static void check_learning(void **state) {
     kiln_err err = {0};
     kiln_cost_model m;
     const uint64_t seed = kiln_test_seed();
-    const kiln_samples seen = samples_of(&a, &c6, 300, seed, false);
-    const kiln_samples others = samples_of(&a, &c6, 200, seed + 1, false);
+    const kiln_cost_model_kind *kind = kiln_cost_model_find(kiln_str_from(r->model));
+    const kiln_samples seen = samples_for(&a, kind, &c6, 300, seed, false);
+    const kiln_samples others = samples_for(&a, kind, &c6, 200, seed + 1, false);
     const kiln_cost_model_options o = {.objective = r->objective, .seed = 7};
-    kiln_assert_status_ok(
-        kiln_cost_model_init(&m, kiln_cost_model_find(kiln_str_from(r->model)), &o,
-                             &err),
-        &err);
+    kiln_assert_status_ok(kiln_cost_model_init(&m, kind, &o, &err), &err);
     kiln_assert_status_ok(kiln_cost_model_fit(&m, &seen, &err), &err);
     const double got = accuracy(&m, &others);
     if (got < r->least || got > r->most)
@@ -322,11 +328,11 @@ static void saved_models_say_the_same(void **state) {
     (void)state;
     kiln_arena a = {0};
     kiln_err err = {0};
-    const kiln_samples s = samples_of(&a, &c6, 64, 5, true);
     float want[64], got[64];
     for (int i = 0; kiln_cost_model_at(i) != NULL; i++) {
         kiln_cost_model m;
         const kiln_cost_model_kind *kind = kiln_cost_model_at(i);
+        const kiln_samples s = samples_for(&a, kind, &c6, 64, 5, true);
         const kiln_buf b = saved(&a, kind->name, &s, want);
         kiln_assert_status_ok(kiln_cost_model_load(&m, kind, b.p, b.n, &err), &err);
         assert_ptr_equal(m.kind, kind);
@@ -337,9 +343,10 @@ static void saved_models_say_the_same(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* Databases hold models of the first version, whose head counted features. */
-static void models_of_the_first_version_are_read(void **state) {
-    (void)state;
+/* Databases hold models of the first version, whose head counted features, and of the
+ * second, which did not say what they were fitted to. */
+static void models_of_older_versions_are_read(void **state) {
+    const bool is_first = *state == NULL;
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_cost_model m;
@@ -349,16 +356,22 @@ static void models_of_the_first_version_are_read(void **state) {
     kiln_str rest = kiln_buf_str(&now), line;
     kiln_buf old;
     kiln_buf_init(&old, &a);
-    kiln_buf_printf(&old, "kiln cost model 1\nkind xgboost\nfeatures %d %zu\n",
-                    (int)KILN_FEATURE_VERSION, kiln_n_relation_features());
-    for (int i = 0; i < 3; i++)
+    if (is_first)
+        kiln_buf_printf(&old, "kiln cost model 1\nkind xgboost\nfeatures %d %zu\n",
+                        (int)KILN_FEATURE_VERSION, kiln_n_relation_features());
+    else
+        kiln_buf_printf(&old, "kiln cost model 2\nkind xgboost\nencoding %d\n",
+                        (int)KILN_FEATURE_VERSION);
+    kiln_buf_puts(&old, "objective rank\n");
+    for (int i = 0; i < 6; i++)
         assert_true(kiln_str_cut(&rest, '\n', &line));
-    assert_true(kiln_str_starts(line, "encoding "));
+    assert_true(kiln_str_starts(line, "held_out "));
     kiln_buf_add(&old, rest.p, rest.n);
     kiln_assert_status_ok(
         kiln_cost_model_load(&m, &kiln_cost_model_xgboost, old.p, old.n, &err), &err);
     predict(&m, &s, NULL, got);
     assert_memory_equal(got, want, sizeof want);
+    assert_true(m.origin.held_out < 0 && m.origin.samples[0] == '\0');
     kiln_cost_model_fini(&m);
     kiln_arena_fini(&a);
 }
@@ -386,6 +399,8 @@ static damage damages[] = {
      "its encoding must be a number"},
     {"refuses_other_objectives", "objective rank", "objective tank", 0, KILN_ERR_PARSE,
      "'objective' must be rank or regression"},
+    {"refuses_no_samples", "samples 32 ", "samples ", 0, KILN_ERR_PARSE,
+     "it does not say what it was fitted to"},
     {"refuses_another_checksum", "sha256 ", "sha256 0", 0, KILN_ERR_PARSE,
      "it is damaged; its SHA-256 differs"},
 };
@@ -449,7 +464,9 @@ int main(void) {
     kiln_test_add("no_samples_are_refused", no_samples_are_refused, NULL);
     kiln_test_add("saved_models_say_the_same", saved_models_say_the_same, NULL);
     kiln_test_add("models_of_the_first_version_are_read",
-                  models_of_the_first_version_are_read, NULL);
+                  models_of_older_versions_are_read, NULL);
+    kiln_test_add("models_of_the_second_version_are_read",
+                  models_of_older_versions_are_read, &(int){2});
     kiln_test_add_rows(check_damage, damages);
     kiln_test_add("library_errors_are_told", library_errors_are_told, NULL);
     return kiln_test_run("cost_model");

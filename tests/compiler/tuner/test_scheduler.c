@@ -404,7 +404,33 @@ static void a_way_that_fails_is_left(void **state) {
     assert_true(of[0] >= 64);
 }
 
+/* What is expected falls with trials, never below the floors; asking changes nothing. */
+static void what_is_expected_falls(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_task_weight w[] = {{2, 1000, 400, 0}, {1, 500, 450, 0}, {0, 90, 10, 0}};
+    kiln_task_scheduler *s = kiln_task_scheduler_new(&a, w, 3, NULL);
+    assert_true(kiln_task_scheduler_expected_ns(s, 1000) <= 2500); /* none has a best */
+    assert_true(kiln_task_scheduler_expected_ns(s, 1000) >= 2500);
+    kiln_task_scheduler_report(s, 0, 16, 900, false);
+    kiln_task_scheduler_report(s, 1, 16, 480, false);
+    const double now = kiln_task_scheduler_latency_ns(s);
+    const double gain = kiln_task_scheduler_gain(s, 0);
+    double before = now;
+    assert_true(kiln_task_scheduler_expected_ns(s, 0) == now);
+    for (int64_t n = 8; n <= 4096; n *= 2) {
+        const double then = kiln_task_scheduler_expected_ns(s, n);
+        assert_true(then <= before && then >= 2 * 400 + 450);
+        before = then;
+    }
+    assert_true(before < 0.95 * now);
+    assert_true(kiln_task_scheduler_gain(s, 0) == gain);
+    assert_true(kiln_task_scheduler_latency_ns(s) == now);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
+    kiln_test_add("what_is_expected_falls", what_is_expected_falls, NULL);
     kiln_test_add_rows(check_row, rows);
     kiln_test_add_rows(climbs_stairs, stairs_rows);
     kiln_test_add("beats_turns_in_order", beats_turns_in_order, NULL);

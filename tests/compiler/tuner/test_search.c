@@ -389,13 +389,13 @@ static void refuses_another_kinds_knowledge(void **state) {
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_search *x;
-    const kiln_cost_model global = {.kind = &kiln_cost_model_random};
+    const kiln_cost_model global = {.kind = &kiln_cost_model_knobs};
     const kiln_search_options o = {.global = &global};
     const subject *s = subject_of(&a, relu, &picky);
     kiln_assert_fails(
         kiln_search_new(&a, &kiln_search_annealing, &s->task, &o, &x, &err),
         KILN_ERR_ARG, &err,
-        "what is carried over is of cost model 'random', which does not read what "
+        "what is carried over is of cost model 'knobs', which does not read what "
         "'xgboost' does");
     kiln_arena_fini(&a);
 }

@@ -62,7 +62,70 @@ static void columns_stay_in_line(void **state) {
     }
 }
 
+/* ---- the report card ------------------------------------------------------------- */
+
+static void cards_count_trials(void **state) {
+    (void)state;
+    static const kiln_trial t[] = {
+        {0, KILN_OUTCOME_LETHAL, 0},     {1, KILN_OUTCOME_MEASURED, 200},
+        {2, KILN_OUTCOME_SLOW, 90},      {3, KILN_OUTCOME_MEASURED, 110},
+        {4, KILN_OUTCOME_MEASURED, 104}, {5, KILN_OUTCOME_MEASURED, 100},
+        {6, KILN_OUTCOME_MEASURED, 130}};
+    enum { N = sizeof t / sizeof t[0] };
+    assert_int_equal(kiln_card_trials_to(t, N, 0.9), 4);
+    assert_int_equal(kiln_card_trials_to(t, N, 0.95), 5);
+    assert_int_equal(kiln_card_trials_to(t, N, 0.99), 6);
+    assert_int_equal(kiln_card_trials_to(t, 1, 0.9), 0); /* nothing ran */
+    assert_true(kiln_card_after(t, N, 1) <= 0);
+    assert_true(kiln_card_after(t, N, 3) == 0.5);
+    assert_true(kiln_card_after(t, N, 100) == 1);
+    assert_true(kiln_card_after(t, 0, 4) <= 0);
+}
+
+static void cards_say_what_they_know(void **state) {
+    (void)state;
+    kiln_buf text;
+    kiln_tune_card c = {.n_searches = 0};
+    kiln_buf_init(&text, kiln_test_arena());
+    kiln_card_text(&text, &c);
+    assert_int_equal(text.n, 0);
+    c = (kiln_tune_card){.n_searches = 3,
+                         .trials_to = {2, 4.5, 20},
+                         .after = {0.5, 0.8, 0.9, 0.95, 1},
+                         .n_taught = 2,
+                         .taught_trials = 3,
+                         .alone_trials = 9,
+                         .accuracy = 0.82,
+                         .recall = 0.5,
+                         .build_s = 4,
+                         .run_s = 6,
+                         .now_ns = 2e6,
+                         .later_ns = 1.5e6};
+    kiln_card_text(&text, &c);
+    print_message("%s", text.p);
+    static const char *const wanted[] = {
+        "report card of 3 searches",
+        "90% of the best known: 2.0, 95% of the best known: 4.5, 99%",
+        "after 1: 50.0%, 4: 80.0%, 8: 90.0%, 16: 95.0%, 32: 100.0%",
+        "82% of pairs in order, 50% of the best fifth",
+        "2 of 3 began with a model of other work: 3.0 trials to 95%, the others 9.0",
+        "building 4.0 and running 6.0",
+        "now: 2.000 ms; after 20 more minutes: 1.500 ms (extrapolated"};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_non_null(strstr(text.p, wanted[i]));
+    c.accuracy = -1;
+    c.n_taught = 0;
+    c.later_ns = 0;
+    text.n = 0;
+    kiln_card_text(&text, &c);
+    assert_null(strstr(text.p, "pairs"));
+    assert_null(strstr(text.p, "taught"));
+    assert_null(strstr(text.p, "extrapolated"));
+}
+
 int main(void) {
+    kiln_test_add("cards_count_trials", cards_count_trials, NULL);
+    kiln_test_add("cards_say_what_they_know", cards_say_what_they_know, NULL);
     kiln_test_add("names_stay_different", names_stay_different, NULL);
     kiln_test_add("columns_stay_in_line", columns_stay_in_line, NULL);
     return kiln_test_run("tune: report");
