@@ -41,6 +41,7 @@ typedef struct kiln_expansion {
     kiln_intrin intrin;
     kiln_expand_fn *floats, *ints; /* NULL: has no expansion for these */
     double ulps[2];     /* f32, f64: bound of the error, whatever the argument */
+    double floor;       /* an error of so many unit roundoffs is within it, too */
     const char *domain; /* where the result is special, or how it is found */
 } kiln_expansion;
 

@@ -46,7 +46,7 @@ const kiln_expr *kiln_formula_done(kiln_formula *f, val body, int lanes);
 /* Keeps the first failure; NULL. */
 val kiln_formula_fail(kiln_formula *f, const char *fmt, ...) KILN_PRINTF(2, 3);
 
-#define KILN_EXPANSION(name, floats, ints, ulps_f32, ulps_f64, domain)                 \
+#define KILN_EXPANSION(name, floats, ints, ulps_f32, ulps_f64, floor, domain)          \
     kiln_expand_fn floats;
 #include "compiler/loop/expansions.def"
 #undef KILN_EXPANSION

@@ -26,7 +26,8 @@ bool kiln_simplify_is_filled(const kiln_value *v, double x);
 kiln_status kiln_simplify_add(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_sub(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_mul(kiln_sweep *s, kiln_node *n, kiln_value **same);
-kiln_status kiln_simplify_by_one(kiln_sweep *s, kiln_node *n, kiln_value **same);
+kiln_status kiln_simplify_div(kiln_sweep *s, kiln_node *n, kiln_value **same);
+kiln_status kiln_simplify_pow(kiln_sweep *s, kiln_node *n, kiln_value **same);
 
 /* Batch norm (simplify_batch_norm.c). */
 kiln_status kiln_simplify_batch_norm(kiln_sweep *s, kiln_node *n, kiln_value **same);

@@ -5,7 +5,7 @@
  * Every rule but batch norm's keeps all bits, -0, NaN and infinities included:
  *   x + c   only for c = -0 (floats) or 0 (integers): x + (+0) makes -0 a +0
  *   x - c   only for c = +0, for the same reason
- *   x * 1, x / 1, x ^ 1   always; x * 0 never: it is NaN for an infinite x
+ *   x * 1, x / 1, x ^ 1   always, and x ^ 2 is x * x; x * 0 never: it is NaN for an infinite x
  * Batch norm's is said in simplify_batch_norm.c. */
 #include "compiler/pass/simplify.h"
 
@@ -26,8 +26,8 @@ static const struct {
     {&kiln_op_add, kiln_simplify_add},
     {&kiln_op_sub, kiln_simplify_sub},
     {&kiln_op_mul, kiln_simplify_mul},
-    {&kiln_op_div, kiln_simplify_by_one},
-    {&kiln_op_pow, kiln_simplify_by_one},
+    {&kiln_op_div, kiln_simplify_div},
+    {&kiln_op_pow, kiln_simplify_pow},
     {&kiln_op_batch_norm, kiln_simplify_batch_norm},
 };
 enum { N_RULES = sizeof rules / sizeof rules[0] };

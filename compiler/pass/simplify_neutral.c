@@ -52,9 +52,20 @@ kiln_status kiln_simplify_mul(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     return KILN_OK;
 }
 
-/* x / 1, x ^ 1. */
-kiln_status kiln_simplify_by_one(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+/* x / 1 */
+kiln_status kiln_simplify_div(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     (void)s;
     match(n, 0, 1, 1.0, same);
+    return KILN_OK;
+}
+
+/* x ^ 1, and x ^ 2 as x x: a square of f64 would be rounded otherwise. */
+kiln_status kiln_simplify_pow(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    kiln_value *const x[] = {n->in[0], n->in[0]};
+    match(n, 0, 1, 1.0, same);
+    if (*same == NULL && n->out[0]->type.dtype != KILN_F64 &&
+        kiln_type_eq(&x[0]->type, &n->out[0]->type) &&
+        kiln_simplify_is_filled(n->in[1], 2.0))
+        return kiln_sweep_add(s, &kiln_op_mul, n, x, 2, NULL, 0, same);
     return KILN_OK;
 }

@@ -80,6 +80,8 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
         return expm1(x);
     case KILN_INTRIN_floor:
         return floor(x);
+    case KILN_INTRIN_gelu:
+        return 0.5 * x * erfc(-x * 0x1.6a09e667f3bcdp-1); /* sqrt(1/2) */
     case KILN_INTRIN_isnan:
         return isnan(x);
     case KILN_INTRIN_log:

@@ -1,8 +1,9 @@
 /* exp, expm1, sigmoid and tanh as polynomials.
  *
  * Range reduction after Cody and Waite (Software Manual for the Elementary Functions,
- * 1980): ln 2 in two parts, of which n times the first is exact. The polynomials are
- * Taylor series cut where the rest is below half an ulp: |r| <= 0.347.
+ * 1980): ln 2 in two parts, of which n times the first is exact. The polynomials are,
+ * for f64, Taylor series cut where the rest is below half an ulp, and for f32 those of
+ * the least largest error (Lawson, 1961): |r| <= 0.347, of sigmoid 0.694.
  *
  * Error in ulp, with or without fused multiply-add: exp 2, expm1 2, tanh 4, sigmoid 4.
  */
@@ -10,25 +11,30 @@
 #include "base/fault.h"
 
 /* x = n ln 2 + r. The sum with magic has n in its low bits, NaN or not: no conversion
- * that a NaN would make undefined. */
+ * that a NaN would make undefined. What magic has above them, power_of_two shifts out. */
 static val reduce(const num *k, val x, val *n) {
     const val magic = real(k, k->magic);
-    const val t = add(k, mul(k, x, real(k, 1.4426950408889634074)), magic);
+    const val t = muladd(k, x, real(k, 1.4426950408889634074), magic);
     const val nf = sub(k, t, magic);
-    *n = isub(k, bits_of(k, t), bits_of(k, magic));
+    *n = bits_of(k, t);
     const val r = muladd(k, nf, real(k, -ln2_high(k)), x);
     return muladd(k, nf, real(k, -ln2_low(k)), r);
 }
 
-/* (e^r - 1) / r = sum r^i / (i + 1)!: the rest is below 0.347^7/8! = 1.5e-8 of the
- * result's 1 for f32 (6 powers), 0.347^13/14! = 1.2e-17 for f64 (12). */
+/* (e^r - 1) / r by powers of r. f32: e^r is off by 3e-9. f64: sum r^i / (i + 1)!, of
+ * which the rest is below 0.347^13 / 14! = 1.2e-17. */
 static val exp_tail(const num *k, val r) {
-    const int last = k->is_f64 ? 12 : 6;
-    double c[16] = {1};
-    for (int i = 1; i <= last; i++)
+    double c[13] = {1,
+                    0.49999993413005586,
+                    0.16666520107876116,
+                    0.041668393983069293,
+                    0.0083687803778456278,
+                    0.0013814483994532713};
+    const int n = k->is_f64 ? 13 : 6;
+    for (int i = 1; k->is_f64 && i < n; i++)
         c[i] = c[i - 1] / (i + 1);
     c[2] *= KILN_FAULT(exp_coefficient) ? 1.01 : 1;
-    return horner(k, c, last + 1, r);
+    return horner(k, c, n, r);
 }
 
 val kiln_math_exp(const num *k, val x, val low, int shift) {
@@ -68,15 +74,40 @@ val kiln_expand_expm1(kiln_formula *f, kiln_intrin i, const val *arg) {
     return with_sign(&k, add(&k, half, half), arg[0]);
 }
 
-/* e = e^-|x|; 1 / (1 + e), or e / (1 + e) below zero, where 1 + e^-x would overflow
- * before the result is too small. */
+/* e^-r for |r| <= ln 2. f32: off by 1.5e-8 of it. f64: the series' rest is below
+ * 0.694^17 / 17! = 6e-18. */
+static val exp_down(const num *k, val r) {
+    double c[17] = {1,
+                    -1,
+                    0.50000034730829997,
+                    -0.16666613952541639,
+                    0.041661258469154124,
+                    -0.0083361104300687488,
+                    0.0014104671257595628,
+                    -0.00019611181354303024};
+    const int n = k->is_f64 ? 17 : 8;
+    for (int i = 2; k->is_f64 && i < n; i++)
+        c[i] = -c[i - 1] / i;
+    return horner(k, c, n, r);
+}
+
+/* 1 / (1 + e^-x), e^-x = 4^h e^-r: 2^-h / (2^-h + 2^h e^-r), in which nothing overflows
+ * and which is rounded once, also where it is subnormal. Powers of four spare the second
+ * half of n. */
 val kiln_expand_sigmoid(kiln_formula *f, kiln_intrin i, const val *arg) {
     const num k = num_of(f, arg[0]);
-    const val size = size_of(&k, arg[0]), one = real(&k, 1);
+    const double most = k.is_f64 ? 746 : 104.5; /* beyond it is 0 or 1 */
     (void)i;
-    const val e = kiln_math_exp(&k, neg(&k, size), NULL, 0);
-    const val top = pick(&k, less(&k, arg[0], real(&k, 0)), e, one);
-    return divide(&k, top, add(&k, e, one));
+    const val x = no_less(&k, no_more(&k, arg[0], real(&k, most)), real(&k, -most));
+    const val magic = real(&k, k.magic);
+    const val t = muladd(&k, x, real(&k, -0.72134752044448170368), magic);
+    const val h = sub(&k, t, magic);
+    val r = muladd(&k, h, real(&k, 2 * ln2_high(&k)), x);
+    r = muladd(&k, h, real(&k, 2 * ln2_low(&k)), r);
+    const val up = power_of_two(&k, bits_of(&k, t));
+    const val both_biases = shift_left(&k, whole(&k, 2 * k.bias), k.mantissa);
+    const val down = float_of(&k, isub(&k, both_biases, bits_of(&k, up)));
+    return divide(&k, down, muladd(&k, exp_down(&k, r), up, down));
 }
 
 /* tanh |x| = e / (e + 2), e = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1): no digits are

@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 static const kiln_expansion rows[] = {
-#define KILN_EXPANSION(name, floats, ints, ulps_f32, ulps_f64, domain)                 \
-    {KILN_INTRIN_##name, floats, ints, {ulps_f32, ulps_f64}, domain},
+#define KILN_EXPANSION(name, floats, ints, ulps_f32, ulps_f64, floor, domain)          \
+    {KILN_INTRIN_##name, floats, ints, {ulps_f32, ulps_f64}, floor, domain},
 #include "compiler/loop/expansions.def"
 #undef KILN_EXPANSION
 };

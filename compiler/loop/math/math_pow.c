@@ -1,54 +1,5 @@
-/* Error function and power.
- *
- * Error in ulp: erf 4, f32 and f64; pow 1 for f32, 2 for f64. */
+/* Power. Error in ulp: 1 for f32, 2 for f64. */
 #include "compiler/loop/formula.h"
-#include "base/fault.h"
-
-/* ---- erf ---------------------------------------------------------------------------
- */
-
-/* exp(x^2) erfc(x) for x >= 1, interpolated in Chebyshev nodes as a polynomial in t -
- * 1/2, t = 1 / (1 + x/2): relative error 1.6e-9 up to x = 4 (f32), 5.3e-16 up to 6
- * (f64), and erfc(1) = 0.16. */
-static const double tail_f32[] = {0.2553956762127195,   0.854371695439059,
-                                  0.9666328762493845,   0.6318279904539565,
-                                  0.059710663733826906, -0.2238128295208498,
-                                  -0.05344434039224778, 0.12023762270769921};
-static const double tail_f64[] = {
-    0.25539567631050575,  0.8543716948279168,    0.9666327769698658,
-    0.631828648125857,    0.05972627846924422,   -0.2239187756544142,
-    -0.0542171680589046,  0.12569305940068978,   0.011150234161959609,
-    -0.08927291671240839, 0.028186091889875014,  0.05648356285297825,
-    -0.0572132241480559,  -0.011408352736205234, 0.062082509107338674,
-    -0.03860324422656191, -0.03488282611322576,  0.05525079397811252};
-
-/* |x| < 1: the Taylor series (2 / sqrt(pi)) sum (-1)^i x^(2i+1) / (i! (2i+1)), whose
- * rest is below 1.3e-9 (f32, 11 terms), 4e-18 (f64, 19). From there to 4 or 6: 1 -
- * exp(-x^2) times the tail. Beyond the result is 1. */
-val kiln_expand_erf(kiln_formula *f, kiln_intrin intrin, const val *arg) {
-    const num k = num_of(f, arg[0]);
-    const int terms = k.is_f64 ? 19 : 11;
-    const val one = real(&k, 1);
-    double near[19], factor = 1.12837916709551257390; /* 2 / sqrt(pi) */
-    (void)intrin;
-    for (int i = 0; i < terms; i++) {
-        near[i] = factor / (2 * i + 1);
-        factor /= -(i + 1);
-    }
-    const val a = no_more(&k, size_of(&k, arg[0]), real(&k, k.is_f64 ? 6 : 4));
-    const val square = mul(&k, a, a);
-    const val low = mul(&k, horner(&k, near, terms, square), a);
-    const val t = divide(&k, one, muladd(&k, a, real(&k, 0.5), one));
-    const val u = sub(&k, t, real(&k, 0.5));
-    const val e = kiln_math_exp(&k, neg(&k, square), NULL, 0);
-    const val tail =
-        mul(&k, e, k.is_f64 ? horner(&k, tail_f64, 18, u) : horner(&k, tail_f32, 8, u));
-    const val is_near = less(&k, a, KILN_FAULT(erf_near) ? real(&k, 0) : one);
-    return with_sign(&k, pick(&k, is_near, low, sub(&k, one, tail)), arg[0]);
-}
-
-/* ---- pow ---------------------------------------------------------------------------
- */
 
 /* An unevaluated sum, |low| <= ulp(high) / 2. */
 typedef struct pair {
