@@ -127,7 +127,7 @@ static double reads_of_first(const kiln_group *group, const kiln_growth *growth)
     return n;
 }
 
-/* Each gelu reads its input twice. */
+/* Each mish reads its input twice. */
 static void a_chain_that_doubles_is_cut(void **state) {
     enum { N = 20 };
     kiln_arena *a = kiln_test_arena();
@@ -139,7 +139,7 @@ static void a_chain_that_doubles_is_cut(void **state) {
     kiln_buf_init(&text, a);
     kiln_buf_puts(&text, "graph \"g\" { input %x0 : f32[4,5] ");
     for (int i = 0; i < N; i++)
-        kiln_buf_printf(&text, "%%x%d = gelu(%%x%d) ", i + 1, i);
+        kiln_buf_printf(&text, "%%x%d = mish(%%x%d) ", i + 1, i);
     kiln_buf_printf(&text, "output %%x%d }", N);
     kiln_assert_status_ok(kiln_graph_parse(a, kiln_buf_str(&text), "chain", &g, &err),
                           &err);

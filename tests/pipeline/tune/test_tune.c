@@ -665,7 +665,9 @@ static void lists_what_a_compile_asks_for(void **state) {
     kiln_graph *g = listed_graph(row);
     const kiln_oracle oracle = {count_asked, &x};
     const kiln_choose_options choose = {.oracle = &oracle};
-    const kiln_network_options o = {.choose = &choose};
+    /* The one that asks once for each. */
+    const kiln_network_options o = {.choose = &choose,
+                                    .chooser = &kiln_net_chooser_greedy};
     kiln_assert_status_ok(
         kiln_network_compile(kiln_test_arena(), g, kiln_test_native(), &o, &n, &err),
         &err);
