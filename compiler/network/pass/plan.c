@@ -63,8 +63,6 @@ static const kiln_flow_step *steps_of(const kiln_net *n) {
 static void plan_device(kiln_net *n, int device, kiln_flow *flow, kiln_flow_plan *m) {
     flow->slot = slots_of(n, device);
     kiln_plan_flow(n->arena, flow, KILN_NETWORK_ALIGN, m);
-    KILN_ASSERT(m->peak >= m->lower_bound,
-                "device %d's arena is smaller than what lives at once", device);
     n->device.v[device].arena_bytes = m->peak;
     n->device.v[device].lower_bound = m->lower_bound;
     n->arena_bytes += m->peak;
