@@ -333,7 +333,7 @@ typedef struct kiln_tune_report {
     const kiln_tune_settled *settled; /* NULL, or zeroed: there is no network */
     const kiln_tune_layouts *layouts; /* the same */
 } kiln_tune_report;
-void kiln_tune_text(kiln_buf *out, const kiln_tune_report *r);
+void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all);
 void kiln_tune_json(kiln_buf *out, const kiln_tune_report *r);
 
 #endif
