@@ -53,7 +53,8 @@ static double median_of(int *v, int n) {
     if (n == 0)
         return 0;
     qsort(v, (size_t)n, sizeof *v, by_size);
-    return n % 2 == 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    const int middle = n / 2;
+    return n % 2 == 1 ? v[middle] : 0.5 * (v[middle - 1] + v[middle]);
 }
 
 /* Of all replays of one way. */

@@ -334,6 +334,6 @@ typedef struct kiln_tune_report {
     const kiln_tune_layouts *layouts; /* the same */
 } kiln_tune_report;
 void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all);
-void kiln_tune_json(kiln_buf *out, const kiln_tune_report *r);
+void kiln_tune_json(kiln_buf *out, const kiln_tune_report *all);
 
 #endif

@@ -79,9 +79,10 @@ static void doubt_falls_with_samples(void **state) {
 /* By Simpson's rule, where that has a number; in order where it has none. */
 static void improvement_is_what_is_expected(void **state) {
     (void)state;
-    for (double above = -4; above <= 3; above += 0.5)
-        for (double spread = 0.25; spread <= 2; spread *= 2) {
+    for (int k = -8; k <= 6; k++)
+        for (int power = -2; power <= 1; power++) {
             enum { N = 4000 };
+            const double above = 0.5 * k, spread = ldexp(1, power);
             const double h = 20 * spread / N, root = sqrt(2 * acos(-1.0));
             double sum = 0;
             for (int i = 0; i <= N; i++) {
@@ -96,8 +97,9 @@ static void improvement_is_what_is_expected(void **state) {
                 assert_true(fabs(kiln_log_improvement(above, spread) - log(want)) <
                             1e-2);
         }
-    for (double z = -200; z < -1; z += 0.25)
-        assert_true(kiln_log_improvement(z, 1) < kiln_log_improvement(z + 0.25, 1));
+    for (int k = -800; k < -4; k++)
+        assert_true(kiln_log_improvement(0.25 * k, 1) <
+                    kiln_log_improvement(0.25 * (k + 1), 1));
     assert_true(kiln_log_improvement(-1, 0) < kiln_log_improvement(-100, 1));
     assert_true(fabs(kiln_log_improvement(2, 0) - log(2)) < 1e-12);
 }
