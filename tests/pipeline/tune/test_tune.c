@@ -566,12 +566,7 @@ static kiln_graph *network(void) {
         "input %v : f32[32,16,1,1] %a = conv(%x, %w) {pads=[1,1,1,1]} %b = relu(%a) "
         "%c = conv(%b, %w) {pads=[1,1,1,1]} %d = relu(%c) %e = conv(%d, %v) "
         "%f = max_pool(%e) {kernel=[3,3]} output %f }";
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(
-        kiln_graph_parse(kiln_test_arena(), kiln_str_from(text), "g", &g, &err), &err);
-    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
-    return g;
+    return kiln_test_tune_graph(text);
 }
 
 static void equal_kernels_are_one_work(void **state) {
