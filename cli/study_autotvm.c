@@ -1,41 +1,13 @@
-/* kiln study: the papers' experiments, repeated here. `autotvm`: how many trials searches
- * and cost models need, on what was measured once. */
+/* kiln study autotvm: how many trials searches and cost models need, on what was measured
+ * once. */
+#include "cli/study.h"
+
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/tune/corpus.h"
-
-enum {
-    OPT_COLLECT,
-    OPT_CORPUS,
-    OPT_TIME,
-    OPT_CONFIGURATIONS,
-    OPT_SEEDS,
-    OPT_DB,
-    N_OPTIONS
-};
-
-static const kiln_option options[N_OPTIONS] = {
-    [OPT_COLLECT] = {"--collect", NULL,
-                     "measure the corpus here first, on one thread; the same command "
-                     "goes on with one that was cut short",
-                     false},
-    [OPT_CORPUS] = {"--corpus", "FILE",
-                    "the corpus (the one that comes with kiln; with --collect "
-                    "kiln/autotvm.jsonl in the user's data folder)",
-                    false},
-    [OPT_TIME] = {"--time-limit", "T", "of --collect: 90, 90s, 15m or 2h", false},
-    [OPT_CONFIGURATIONS] = {"--configurations", "N",
-                            "of --collect: of each work at most so many (384)", false},
-    [OPT_SEEDS] = {"--seeds", "N", "replays of each search (5)", false},
-    [OPT_DB] = {"--db", "FILE",
-                "of --collect: its records (kiln/autotvm.db in the user's data folder)",
-                false},
-};
 
 static void show(void *user, const kiln_tune_state *s) {
     (void)user;
@@ -59,13 +31,14 @@ static kiln_status collect(const kiln_cli_args *args, const char **corpus,
     kiln_tune_works works;
     const char *path = NULL;
     int64_t n_new = 0;
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_CONFIGURATIONS, "384"),
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, KILN_STUDY_CONFIGURATIONS, "384"),
                              "--configurations", 16, 65536, &o.configurations, err));
-    KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &o.seconds, err));
+    KILN_TRY(kiln_cli_seconds(args, KILN_STUDY_TIME, "--time-limit", &o.seconds, err));
     KILN_TRY(kiln_cli_profile(args->arena, NULL, &profile, err));
     KILN_TRY(kiln_device_measures_here(&profile, err));
-    KILN_TRY(kiln_cli_data_file(args, OPT_DB, "autotvm.db", &path, err));
-    KILN_TRY(kiln_cli_data_file(args, OPT_CORPUS, KILN_CORPUS_FILE, corpus, err));
+    KILN_TRY(kiln_cli_data_file(args, KILN_STUDY_DB, "autotvm.db", &path, err));
+    KILN_TRY(
+        kiln_cli_data_file(args, KILN_STUDY_CORPUS, KILN_CORPUS_FILE, corpus, err));
     KILN_TRY(kiln_corpus_works(args->arena, &works, err));
     o.tune.profile = &profile;
     KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.tune.db, err));
@@ -88,8 +61,8 @@ static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *
     kiln_buf out;
     char *found = NULL;
     int n_seeds = 5;
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_SEEDS, "5"), "--seeds", 1, 1000,
-                             &n_seeds, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, KILN_STUDY_SEEDS, "5"), "--seeds", 1,
+                             1000, &n_seeds, err));
     if (path == NULL) {
         KILN_TRY(kiln_data_find(args->arena, KILN_CORPUS_FILE, &found, err));
         path = found;
@@ -102,14 +75,11 @@ static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *
     return kiln_cli_output(NULL, kiln_buf_str(&out), err);
 }
 
-static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    const char *corpus = kiln_args_get(args, OPT_CORPUS, NULL);
+kiln_status kiln_cli_study_autotvm(const kiln_cli_args *args, int *exit_code,
+                                   kiln_err *err) {
+    const char *corpus = kiln_args_get(args, KILN_STUDY_CORPUS, NULL);
     (void)exit_code;
-    if (strcmp(args->pos[0], "autotvm") != 0)
-        return kiln_fail(
-            err, KILN_ERR_ARG, "kiln study does autotvm, not '%s'",
-            kiln_str_printable(args->arena, kiln_str_from(args->pos[0]), 64));
-    if (kiln_args_has(args, OPT_COLLECT))
+    if (kiln_args_has(args, KILN_STUDY_COLLECT))
         KILN_TRY(collect(args, &corpus, err));
     if (kiln_interrupted())
         return kiln_fail(
@@ -118,16 +88,3 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
             "goes on");
     return study(args, corpus, err);
 }
-
-const kiln_verb kiln_verb_study = {
-    .name = "study",
-    .summary = "repeat experiments of the papers on what is measured here",
-    .usage = "autotvm [--collect] [options]",
-    .example = "  kiln study autotvm\n"
-               "  kiln study autotvm --collect --time-limit 15m\n",
-    .n_pos_min = 1,
-    .n_pos_max = 1,
-    .option = options,
-    .n_options = N_OPTIONS,
-    .run = run,
-};
