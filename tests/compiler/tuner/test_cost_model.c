@@ -66,6 +66,8 @@ static row rows[] = {
     {"xgboost_learns_by_regression", "xgboost", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
     {"bootstrap_learns_by_rank", "bootstrap", KILN_OBJECTIVE_RANK, 0.85, 1},
     {"bootstrap_learns_by_regression", "bootstrap", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
+    {"treegru_learns_by_rank", "treegru", KILN_OBJECTIVE_RANK, 0.85, 1},
+    {"treegru_learns_by_regression", "treegru", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
     {"knobs_learn_by_rank", "knobs", KILN_OBJECTIVE_RANK, 0.75, 1},
     {"random_learns_nothing", "random", KILN_OBJECTIVE_RANK, 0.4, 0.6},
 };
@@ -248,6 +250,11 @@ static bad_option bad_options[] = {
      "there is no option max_depth=1.5"},
     {"refuses_steps_that_overshoot", "xgboost", "learning_rate=2",
      "there is no option learning_rate=2"},
+    {"refuses_parts_of_epochs", "treegru", "n_epochs=1.5",
+     "cost model 'treegru': there is no option n_epochs=1.5; there are n_epochs (1 to "
+     "10000) and learning_rate (above 0, at most 1)"},
+    {"refuses_to_stand_still", "treegru", "n_epochs=2 learning_rate=0",
+     "there is no option learning_rate=0"},
     {"refuses_words", "xgboost", "n_trees", "an option is NAME=NUMBER, not 'n_trees'"},
     {"refuses_no_numbers", "xgboost", " n_trees=many",
      "an option is NAME=NUMBER, not 'n_trees=many'"},
