@@ -120,6 +120,17 @@ void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const
     }
 }
 
+int64_t kiln_compute_common_extent(const kiln_type *x, int axis, const kiln_type *w,
+                                   int w_axis) {
+    const int64_t n = w->dim[w_axis];
+    if (!kiln_compute_has_zero_tails(x) || !kiln_compute_has_zero_tails(w) ||
+        n != x->dim[axis])
+        return n;
+    const int64_t bx = kiln_type_blocked(x, axis), bw = kiln_type_blocked(w, w_axis);
+    const int64_t px = (n + bx - 1) / bx * bx, pw = (n + bw - 1) / bw * bw;
+    return px < pw ? px : pw;
+}
+
 const kiln_expr *kiln_compute_index(kiln_compute_cx *cx, int in,
                                     const kiln_expr *const *index, int64_t dim) {
     kiln_arena *a = cx->arena;
