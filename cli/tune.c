@@ -228,8 +228,7 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
         KILN_TRY(kiln_tune_try_layouts(args->arena, graph, works, o, &layouts, err));
     if (limit > 0)
         o->seconds = fmax(1e-3, limit - (double)(kiln_now_ns() - begin_ns) * 1e-9);
-    /* Kernels of other machines are not put to the test in a network on this one. */
-    if (graph != NULL && !result.is_interrupted && o->runner_addresses == NULL)
+    if (graph != NULL && !result.is_interrupted)
         KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
     result.is_interrupted = kiln_interrupted();
     kiln_cli_answer_init(&answer, args->arena);

@@ -89,6 +89,11 @@ bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code: says what it
  * lacks. */
 kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
+/* The same for one elsewhere, which says of itself what kiln_profile_machine_json
+ * writes; and where it has fewer CPUs than threads. KILN_ERR_PARSE: it says what makes
+ * no sense. */
+kiln_status kiln_profile_fits_machine(const kiln_profile *p, int threads,
+                                      kiln_str machine, kiln_err *err);
 
 /* ---- for rules ---------------------------------------------------------------------
  * What to count on: where a profile does not say, the least that is common. */

@@ -22,6 +22,15 @@ void kiln_test_tune_record(kiln_db *db, const kiln_op_work *w,
 
 /* What a build takes for the work, by what the database knows of `threads` threads. */
 kiln_choice kiln_test_tune_choose(kiln_db *db, const kiln_op_work *w, int threads);
+/* Records of the work on one thread; in the test arena. */
+kiln_db_trials kiln_test_tune_trials(kiln_db *db, const kiln_op_work *w,
+                                     const char *cache);
+/* What the work's template guesses, with one knob turned by so many options. */
+kiln_db_candidate kiln_test_tune_turned(const kiln_op_work *w, const char *knob,
+                                        int by);
+/* A small one with two kernels that are tuned, one of them twice. */
+kiln_graph *kiln_test_tune_network(void);
+
 /* Its configuration, as records have it; in the test arena. */
 const char *kiln_test_config_text(const kiln_choice *c);
 
