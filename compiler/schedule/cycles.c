@@ -110,7 +110,7 @@ kiln_cycles kiln_cycles_of_nest(const kiln_profile *p, const kiln_cycles_nest *n
                          part * (runs * body_cycles(c, nest) + entries * nest->entry)};
     r.l2 = part * traffic(nest, kiln_cache_l1(p), true) / c->l2_rate;
     const double behind_l2 = part * traffic(nest, kiln_cache_l2(p), false);
-    const double far = part * traffic(nest, kiln_cache_last(p), false);
+    const double far = part * traffic(nest, kiln_cache_reach(p), false);
     const double memory_rate = rate_of(c->memory_rate, c->memory_rate_all, used);
     if (p->l3_bytes > 0 && c->l3_rate > 0)
         r.l3 = behind_l2 / rate_of(c->l3_rate, c->l3_rate_all, used);

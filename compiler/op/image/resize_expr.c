@@ -187,6 +187,8 @@ static kiln_status make_taps(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
 
 kiln_status kiln_resize_expr_init(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
                                   const kiln_resize_axis_spec *spec, kiln_dtype dtype) {
+    KILN_ASSERT(axis >= 0 && axis < cx->in[0].type.rank, "axis %d of rank %d", axis,
+                cx->in[0].type.rank);
     const bool is_crop = spec->coordinates == KILN_RESIZE_TF_CROP_AND_RESIZE;
     *r = (kiln_resize_expr){.spec = *spec, .arena = cx->arena, .n_taps = 1};
     r->is_kept = spec->in == spec->out && spec->scale == 1.0 && !is_crop;

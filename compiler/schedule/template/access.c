@@ -58,6 +58,9 @@ static const kiln_expr *flat_index(kiln_arena *a, const kiln_ranges *ranges,
     return kiln_simplify_expr(ranges, a, sum);
 }
 
+/* Instructions, not a machine's cycles: code generation makes functions of about 15
+ * multiply-adds; a division keeps its port as long as about six of them, and one
+ * of whole numbers is a multiplication, shifts and additions. */
 static double node_work(const kiln_expr *e) {
     switch (e->kind) {
     case KILN_EXPR_CALL:

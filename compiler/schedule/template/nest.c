@@ -6,6 +6,9 @@
  * OSDI'20, rule 6); two-dimensional tiles where a read runs across memory. */
 #include "compiler/schedule/template/nest.h"
 
+/* Not of a machine: what LLVM compiles in some milliseconds. A body of so many operations
+ * is 1 KiB of code, of which the smallest caches of decoded instructions (1536 of
+ * Skylake's) hold several. */
 enum { MAX_UNROLLED_TAPS = 8, MAX_BODY = 96, TRANSPOSE_ROWS = 16, MAX_CANDIDATES = 32 };
 
 static int64_t extent_at(const kiln_accesses *x, const int64_t *extent, int i) {
@@ -98,26 +101,52 @@ static int fit_rows(int64_t extent, int most) {
     return best;
 }
 
+/* Rows by so many vectors: registers hold their sums, the vectors of one operand, a
+ * broadcast of the other and what LLVM loads ahead. For one or two vectors a few rows
+ * less, as long as the sums hide the latency: longer bodies gain nothing. */
+static int most_rows(const kiln_profile *p, int n_vectors) {
+    const int room = (p->vector_registers - 4) / n_vectors;
+    const int few = p->vector_registers * 3 / 8, sums = kiln_sums_to_hide_latency(p);
+    const int most = few > sums ? few : sums;
+    return room < most ? room : most;
+}
+
+/* Vectors beside rows: two, or as many more as let loads keep up with multiply-adds. */
+static int vectors_beside_rows(const kiln_profile *p) {
+    const kiln_core *c = &p->core;
+    for (int v = 2; v < 4; v++) {
+        const int rows = most_rows(p, v);
+        if ((rows + v) * c->fma_ports <= rows * v * c->load_ports)
+            return v;
+    }
+    return 2;
+}
+
 static void plan_reduction(const kiln_nester *n, const kiln_accesses *x,
                            const int64_t *extent, kiln_nest_plan *p) {
     const int64_t wide = p->axis >= 0 ? extent_at(x, extent, p->axis) : 1;
     const int64_t all = (wide + p->lanes - 1) / p->lanes;
-    /* Two vectors of one operand, and one broadcast of the other, are in flight. */
-    const int room = n->profile->vector_registers - 4;
     p->rows = pick_rows(x, extent, p->axis, p->lanes);
-    p->n_vectors = p->rows >= 0 ? 2 : 4;
+    p->n_vectors =
+        p->rows >= 0 ? vectors_beside_rows(n->profile) : kiln_sums_of_loads(n->profile);
     if (p->n_vectors > all)
         p->n_vectors = (int)all;
     if (p->n_vectors > 1 && all % p->n_vectors != 0 && all < 8)
         p->n_vectors = all % 3 == 0 ? 3 : all % 2 == 0 ? 2 : 1;
-    if (p->rows >= 0) {
-        const int most = room / p->n_vectors;
-        p->n_rows = fit_rows(extent_at(x, extent, p->rows), most < 12 ? most : 12);
-    }
+    if (p->rows >= 0)
+        p->n_rows = fit_rows(extent_at(x, extent, p->rows),
+                             most_rows(n->profile, p->n_vectors));
 }
 
-static void plan_injective(const kiln_accesses *x, const int64_t *extent,
-                           kiln_nest_plan *p) {
+/* Rows of what is transposed: elements of a cache line, so that each is read once. */
+static int transposed_rows(const kiln_nester *n, const kiln_accesses *x) {
+    const int64_t line = kiln_line_bytes(n->profile);
+    const int64_t rows = line / (x->max_bytes > 0 ? x->max_bytes : 1);
+    return rows < TRANSPOSE_ROWS ? (int)rows : TRANSPOSE_ROWS;
+}
+
+static void plan_injective(const kiln_nester *n, const kiln_accesses *x,
+                           const int64_t *extent, kiln_nest_plan *p) {
     if (p->axis < 0 || !kiln_accesses_strided(x, p->axis))
         return;
     for (int i = x->n_spatial; i-- > 0 && p->rows < 0;)
@@ -125,7 +154,7 @@ static void plan_injective(const kiln_accesses *x, const int64_t *extent,
             kiln_accesses_contiguous(x, i))
             p->rows = i;
     if (p->rows >= 0)
-        p->n_rows = fit_rows(extent_at(x, extent, p->rows), TRANSPOSE_ROWS);
+        p->n_rows = fit_rows(extent_at(x, extent, p->rows), transposed_rows(n, x));
 }
 
 kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,
@@ -139,14 +168,15 @@ kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,
         p.lanes = lanes_of(n, x, extent_at(x, extent, p.axis));
     if (p.axis >= x->n_spatial) {
         const int64_t all = extent_at(x, extent, p.axis) / p.lanes;
-        p.n_vectors = n->choice.accumulators > 0 ? n->choice.accumulators : 4;
+        p.n_vectors = n->choice.accumulators > 0 ? n->choice.accumulators
+                                                 : kiln_sums_of_loads(n->profile);
         p.n_vectors = power_below(all, p.n_vectors);
         return p;
     }
     if (is_reduction(x))
         plan_reduction(n, x, extent, &p);
     else
-        plan_injective(x, extent, &p);
+        plan_injective(n, x, extent, &p);
     if (n->choice.vectors > 0 && p.axis >= 0)
         p.n_vectors = n->choice.vectors;
     if (n->choice.rows > 0 && p.rows >= 0)
@@ -344,12 +374,22 @@ static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
 /* ---- rows far apart -------------------------------------------------------------- */
 
 enum {
-    FAR_BYTES = 1024, /* between rows */
-    ROWS_AT_ONCE = 8, /* streams that prefetchers follow */
-    CHUNK = 2048      /* results of one pass: 8 KiB of f32 */
+    FAR_LINES = 16,  /* between rows: a page has four such at most, and streams of
+                        hardware end with it */
+    ROWS_AT_ONCE = 8 /* streams: a quarter of the 32 that Intel's prefetcher follows for
+                        all threads of a core (Optimization Reference Manual) */
 };
 
-bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *p) {
+/* Results of one pass over rows stay in the L1 cache beside the rows: a quarter of it. */
+static int64_t results_of_pass(const kiln_nester *n, const kiln_accesses *x) {
+    const int64_t room = kiln_cache_l1(n->profile) / 4;
+    const int64_t bytes = x->max_bytes > 0 ? x->max_bytes : 1;
+    return power_below(room / bytes, INT32_MAX);
+}
+
+bool kiln_nest_wants_across(const kiln_nester *n, const kiln_accesses *x,
+                            const kiln_nest_plan *p) {
+    const int64_t far = FAR_LINES * kiln_line_bytes(n->profile);
     const int k = x->n_spatial;
     bool is_far = false;
     if (x->n_axes != k + 1 || p->axis < 0 || p->axis >= k || p->rows >= 0 ||
@@ -359,7 +399,7 @@ bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *p) {
     for (size_t i = 0; i < x->read.n; i++)
         is_far = is_far || (x->read.v[i].step[p->axis] == 1 &&
                             x->read.v[i].step[k] != KILN_NO_STEP &&
-                            x->read.v[i].step[k] >= FAR_BYTES / x->max_bytes);
+                            x->read.v[i].step[k] >= far / x->max_bytes);
     return is_far;
 }
 
@@ -391,7 +431,8 @@ kiln_status kiln_nest_across(kiln_nester *n, kiln_stage *st, const kiln_accesses
     KILN_TRY(cut(n, st, kiln_stage_reduce(st, 0), rows, &ko, &ki));
     KILN_TRY(kiln_rfactor(st, ko, &part, n->err));
     const int64_t tile = (int64_t)p->lanes * p->n_vectors;
-    const int64_t chunk_size = (CHUNK + tile - 1) / tile * tile;
+    const int64_t pass = results_of_pass(n, x);
+    const int64_t chunk_size = (pass + tile - 1) / tile * tile;
     KILN_TRY(cut(n, st, kiln_stage_axis(st, p->axis), chunk_size, &chunk, &rest));
     KILN_TRY(cut(n, st, rest, tile, &vo, &vi));
     KILN_TRY(cut(n, st, vi, p->lanes, &u, &l));

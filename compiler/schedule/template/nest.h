@@ -52,7 +52,8 @@ kiln_status kiln_nest_apply(kiln_nester *n, kiln_stage *st, const kiln_accesses 
  * little of every row, which no prefetcher follows. True: kiln_nest_across goes through
  * a few whole rows at a time instead, with the results in the first cache. The stage
  * must be at root. */
-bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *plan);
+bool kiln_nest_wants_across(const kiln_nester *n, const kiln_accesses *x,
+                            const kiln_nest_plan *plan);
 kiln_status kiln_nest_across(kiln_nester *n, kiln_stage *st, const kiln_accesses *x,
                              const kiln_nest_plan *plan, kiln_nest_outer *outer);
 /* `st`, injective, in tiles, and the reduction that it reads computed tile by tile in
