@@ -86,16 +86,6 @@ static bool is_arithmetic(const kiln_op_def *op) {
 
 static bool read_form(reading *r, const kiln_value *v, form *out);
 
-/* Constants that are one number, however many elements they have. */
-static bool read_constant(const kiln_value *v, double *out) {
-    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout) ||
-        kiln_type_elems(&v->type) != 1 || !kiln_dtype_is_float(v->type.dtype))
-        return false;
-    const kiln_type t = kiln_type_scalar(v->type.dtype);
-    kiln_widen(&t, v->data, &(kiln_wide){.type = t, .f = out});
-    return isfinite(*out);
-}
-
 static bool is_constant(const form *f) {
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < CUBIC; j++)
@@ -177,7 +167,7 @@ static bool read_form(reading *r, const kiln_value *v, form *out) {
         out->c[0][1] = 1;
         return true;
     }
-    if (read_constant(v, &out->c[0][0]))
+    if (kiln_pass_number(v, &out->c[0][0]))
         return true;
     const kiln_node *n = v->def;
     if (n == NULL || n->n_out != 1 || v->count != NULL)

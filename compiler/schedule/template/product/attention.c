@@ -1,6 +1,6 @@
 /* attention: a few queries at a time, with all keys.
  *
- *     for batch, block of queries                            one parallel loop
+ *     for batch, block of queries                            one parallel loop, or batch
  *         for panel of keys, tile of queries: scores         register tiles
  *         for query: max; weights = exp(scores - max); sum   rows of scores
  *         for tile of queries: weights v / sum               register tiles
@@ -35,7 +35,7 @@ static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14};
 static const int64_t vectors[] = {1, 2, 3, 4, 6, 8};
 static const char *const order_words[] = {"columns", "rows"};
 static const char *const pack_words[] = {"no", "inside"};
-static const char *const parallel_words[] = {"no", "blocks"};
+static const char *const parallel_words[] = {"no", "batch", "blocks"};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
@@ -108,14 +108,14 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     kiln_space_add_words(s, "order", "which tiles of scores are the outer loop",
                          order_words, 2);
     kiln_space_add_words(s, "pack_k", "panels of keys in one piece", pack_words, 2);
-    kiln_space_add_words(s, "parallel", "do blocks run on several threads",
-                         parallel_words, p->cores > 1 ? 2 : 1);
+    kiln_space_add_words(s, "parallel", "which loops run on several threads",
+                         parallel_words, p->cores > 1 ? COUNT(parallel_words) : 1);
     return KILN_OK;
 }
 
 typedef struct plan {
     int64_t block, score_rows, score_columns, mixed_rows, mixed_columns;
-    bool columns_outer, pack_k, is_parallel;
+    bool columns_outer, pack_k, shares_batch, shares_blocks;
 } plan;
 
 static plan plan_of(const kiln_space *s, const kiln_config *c) {
@@ -126,7 +126,8 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
                   .mixed_columns = kiln_config_int(s, c, MIXED_COLUMNS, 0),
                   .columns_outer = kiln_config_is(s, c, ORDER, "columns"),
                   .pack_k = kiln_config_is(s, c, PACK_K, "inside"),
-                  .is_parallel = kiln_config_is(s, c, PARALLEL, "blocks")};
+                  .shares_batch = kiln_config_is(s, c, PARALLEL, "batch"),
+                  .shares_blocks = kiln_config_is(s, c, PARALLEL, "blocks")};
 }
 
 /* ---- guess ----------------------------------------------------------------------- */
@@ -158,27 +159,35 @@ static double rate_of(const kiln_profile *p, int64_t bytes) {
     return bytes <= kiln_cache_l2(p) / 2 ? p->core.l2_rate : kiln_rate_behind_l2(p);
 }
 
-/* Cycles of all blocks of so many queries: products, passes over their scores (written,
- * read for the maximum and for exp, weights written, summed and read), keys and v. */
+/* A last block of another size has code of its own where the loop over blocks is one by
+ * itself. Fused with that over the batch, all of it would be decided query by query. */
+static bool divides(const work *x, int64_t block) {
+    return block >= x->m || x->m % block == 0;
+}
+
+/* Of the smaller part so much is not hidden behind the larger (as in cycles.c). */
+static double together(double x, double y) {
+    static const double not_hidden = 0.3;
+    return x > y ? x + not_hidden * y : y + not_hidden * x;
+}
+
+/* Cycles of all blocks of so many queries: products, while keys and v come from where
+ * they lie, and passes over the scores (written, read for the maximum and for exp,
+ * weights written, summed and read). */
 static double cycles_of(const work *x, const kiln_space *s, kiln_config *c,
                         int64_t block) {
     enum { PASSES = 6 };
     const int64_t scores = block * x->s * x->bytes;
     const int64_t read = x->s * (x->d + x->e) * x->bytes;
-    const int64_t n = x->batch * ceil_div(x->m, block);
+    const int64_t blocks = ceil_div(x->m, block);
+    const int64_t shared = divides(x, block) ? x->batch * blocks : x->batch;
     const double products =
         (double)x->d * guess_tile(x, s, c, SCORE_ROWS, block, x->s) +
         (double)x->s * guess_tile(x, s, c, MIXED_ROWS, block, x->e);
-    const double moved = (double)(PASSES * scores) / rate_of(x->profile, 2 * scores) +
-                         (double)read / rate_of(x->profile, read + 2 * scores);
-    return (double)n * kiln_share_loss(n, x->profile->cores) * (products + moved);
-}
-
-/* A last block of another size is code of its own, where all is decided query by query:
- * fine only where there are many. */
-static bool divides(int64_t m, int64_t block) {
-    enum { MIN_BLOCKS = 16 };
-    return block >= m || m % block == 0 || m / block >= MIN_BLOCKS;
+    const double come = (double)read / rate_of(x->profile, read + 2 * scores);
+    const double passes = (double)(PASSES * scores) / rate_of(x->profile, 2 * scores);
+    return (double)(x->batch * blocks) * kiln_share_loss(shared, x->profile->cores) *
+           (together(products, come) + passes);
 }
 
 static kiln_config guess(const kiln_workload *w, const kiln_profile *p,
@@ -188,8 +197,6 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *p,
     double least = -1;
     for (int i = 0; i < s->knob[BLOCK].n; i++) {
         const int64_t block = s->knob[BLOCK].value[i];
-        if (!divides(x.m, block))
-            continue;
         c.option[BLOCK] = (int16_t)i;
         const double t = cycles_of(&x, s, &c, block);
         if (least >= 0 && t >= least)
@@ -200,7 +207,9 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *p,
     kiln_cost cost = {0};
     kiln_node_cost(w->anchor, &cost);
     if (p->cores > 1 && kiln_is_worth_fork(p, (double)cost.muladds))
-        kiln_config_set_word(s, &best, PARALLEL, "blocks");
+        kiln_config_set_word(
+            s, &best, PARALLEL,
+            divides(&x, kiln_config_int(s, &best, BLOCK, 0)) ? "blocks" : "batch");
     return best;
 }
 
@@ -227,6 +236,16 @@ static kiln_status check_tile(const build *b, int64_t tile_rows, int64_t columns
                      b->x->profile->vector_registers);
 }
 
+/* One parallel loop of those over the batch, which are outermost. */
+static kiln_status share_batch(const build *b, kiln_stage *y, kiln_iter *const *loop,
+                               int n) {
+    kiln_iter *fused = n > 0 ? loop[0] : NULL;
+    for (int i = 1; i < n; i++)
+        KILN_TRY(kiln_fuse(y, fused, loop[i], &fused, b->err));
+    return fused != NULL && fused->extent > 1 ? kiln_parallel(y, fused, b->err)
+                                              : KILN_OK;
+}
+
 /* The result in blocks and tiles; *block: the loop whose body does one block. */
 static kiln_status mix(build *b, kiln_iter **block) {
     const work *at = b->x;
@@ -238,7 +257,7 @@ static kiln_status mix(build *b, kiln_iter **block) {
                     .lanes = b->x->lanes,
                     .columns_outer = true,
                     .parallel =
-                        b->p->is_parallel ? KILN_TILES_BLOCKS : KILN_TILES_SERIAL,
+                        b->p->shares_blocks ? KILN_TILES_BLOCKS : KILN_TILES_SERIAL,
                     .col = {at->col, b->p->mixed_columns, 0}};
     for (int i = 0; i < at->col; i++)
         if (axis_of(b->x, "perm_y", i) == at->row)
@@ -248,6 +267,8 @@ static kiln_status mix(build *b, kiln_iter **block) {
     kiln_tile_loops l;
     KILN_TRY(kiln_tiles_nest(y, &t, NULL, &l, b->err));
     KILN_TRY(kiln_tiles_fuse(y, &t, &l, b->err));
+    if (b->p->shares_batch)
+        KILN_TRY(share_batch(b, y, l.around, t.n_outer));
     KILN_TRY(kiln_compute_at(mixed, y, l.tile, b->err));
     kiln_iter *j = kiln_stage_reduce(mixed, 0);
     *block = l.block;
