@@ -21,16 +21,6 @@ bool kiln_form_is_function(const kiln_op_def *op) {
     return false;
 }
 
-/* Constants that are one number. */
-static bool read_constant(const kiln_value *v, double *out) {
-    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout) ||
-        kiln_type_elems(&v->type) != 1 || !kiln_dtype_is_float(v->type.dtype))
-        return false;
-    const kiln_type t = kiln_type_scalar(v->type.dtype);
-    kiln_widen(&t, v->data, &(kiln_wide){.type = t, .f = out});
-    return isfinite(*out);
-}
-
 /* ---- functions ------------------------------------------------------------------- */
 
 typedef struct call {
@@ -49,7 +39,7 @@ static const kiln_value *limited(const kiln_node *n, call *c) {
         return n->in[0];
     }
     for (int i = 0; i < 2 && (n->op == &kiln_op_min || n->op == &kiln_op_max); i++)
-        if (read_constant(n->in[i], &limit)) {
+        if (kiln_pass_number(n->in[i], &limit)) {
             *(n->op == &kiln_op_max ? &c->low : &c->high) = limit;
             return n->in[1 - i];
         }
@@ -75,7 +65,7 @@ static const kiln_value *softplus_of(const kiln_value *v) {
     const kiln_node *plus = n->op == &kiln_op_log ? n->in[0]->def : NULL;
     for (int i = 0; plus != NULL && plus->op == &kiln_op_add && i < 2; i++) {
         const kiln_node *e = plus->in[1 - i]->def;
-        if (read_constant(plus->in[i], &one) && one == 1 && e != NULL &&
+        if (kiln_pass_number(plus->in[i], &one) && one == 1 && e != NULL &&
             e->op == &kiln_op_exp)
             return e->in[0];
     }
@@ -221,7 +211,7 @@ static bool read_form(kiln_form_reading *r, const kiln_value *v, kiln_form *out)
         out->c[0][1] = 1;
         return true;
     }
-    if (read_constant(v, &out->c[0][0]))
+    if (kiln_pass_number(v, &out->c[0][0]))
         return true;
     const kiln_node *n = v->def;
     if (n == NULL || n->n_out != 1 || v->count != NULL)
