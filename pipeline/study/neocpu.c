@@ -192,6 +192,10 @@ static void put_wrong(study *s, const char *name, const char *problem) {
         }
 }
 
+static void show_round(void *user, int done, int total) {
+    kiln_progress_step("measuring", "rounds", done, total, user);
+}
+
 static kiln_status do_bench(study *s, kiln_arena *scratch, const kiln_source *source,
                             const char *name, bool has_curve, kiln_err *err) {
     const int most[1] = {s->o->threads};
@@ -201,14 +205,15 @@ static kiln_status do_bench(study *s, kiln_arena *scratch, const kiln_source *so
                                       .rounds = s->o->rounds,
                                       .baseline = s->o->baseline,
                                       .baselines_dir = s->o->baselines_dir,
-                                      .baselines_limit_ms = s->o->baselines_limit_ms};
+                                      .baselines_limit_ms = s->o->baselines_limit_ms,
+                                      .progress = show_round,
+                                      .user = (void *)(uintptr_t)name}; /* read only */
     kiln_expectation e;
     kiln_subject subject;
     kiln_net_bench bench;
     KILN_TRY(kiln_expectation_of(scratch, source, 1, &e, err));
     KILN_TRY(kiln_subject_of_source(scratch, source, &e, s->o->profile, &net, &subject,
                                     err));
-    kiln_progress_step("measuring", NULL, 0, 0, name);
     KILN_TRY(kiln_net_bench_run(scratch, &subject, &o, &bench, err));
     if (bench.check.outcome != KILN_PASSED) {
         put_wrong(s, name, bench.check.reason);

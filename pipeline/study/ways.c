@@ -149,7 +149,7 @@ kiln_status kiln_study_compare(kiln_arena *a, kiln_arena *scratch,
         s->row = kiln_study_failed(a, source->name, source->name, way[i].name,
                                    o->threads, "measured", "");
         s->row.problem = NULL;
-        s->row.published = way[i].published;
+        s->row.published = i > 0 ? way[i].published : 0; /* 1 by itself */
     }
     return compare(&c, out, err);
 }
