@@ -61,7 +61,10 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_TEMPLATE] = {"--template", "NAME",
                       "what to tune where several templates take a kernel", false},
     [OPT_SEARCH] = {"--search", "NAME", "how to search (annealing)", false},
-    [OPT_MODEL] = {"--cost-model", "NAME", "what it learns with (xgboost)", false},
+    [OPT_MODEL] = {"--cost-model", "NAME",
+                   "what it learns with: xgboost, bootstrap, treegru, knobs or random "
+                   "(xgboost)",
+                   false},
     [OPT_HINTS] = {"--hints", "FILE",
                    "begin with what a log of AutoTVM or of TVM's auto-scheduler "
                    "says; nothing of it is believed",
