@@ -207,7 +207,7 @@ static bound bounds[] = {
     {"c7_to_c9_alone", "xgboost", true, 5, 1.1 * 9.26, 0},
     {"c7_to_c9_taught", "xgboost, taught", true, 3, 1.1 * 2.77, 0},
     {"c7_to_c9_taught_by_near", "xgboost, taught by near", true, 3, 1.1 * 2.26, 0},
-    {"treegru", "treegru", false, 1, 1.1 * 5.6, 0}, /* of two seeds; xgboost's is 6.3 */
+    {"treegru", "treegru", false, 1, 1.1 * 5.8, 0}, /* of two seeds; xgboost's is 6.3 */
 };
 
 /* Of the best, after 32 trials: the speed that a short search ends with. */
@@ -269,7 +269,7 @@ static void choices_without_trials_are_no_worse(void **state) {
 }
 
 /* Pairs in order of a fifth of each work that was held out. When this was written: 0.871
- * and 0.884. */
+ * and 0.875. And what a network of all other works makes of one: as much as trees. */
 static void models_order_what_they_did_not_see(void **state) {
     (void)state;
     static const kiln_cost_model_kind *const kind[] = {&kiln_cost_model_xgboost,
@@ -287,6 +287,14 @@ static void models_order_what_they_did_not_see(void **state) {
         assert_true(m[i].accuracy >= 0.85 && m[i].recall >= 0.5);
     }
     assert_true(m[1].accuracy >= m[0].accuracy - 0.02);
+    kiln_corpus_lessons l;
+    kiln_held_out h;
+    kiln_corpus_lessons_of(kiln_test_arena(), &c, kind[1], &l);
+    OK(kiln_held_out_score(kind[1], NULL, l.lesson, c.work.n, &h, &err));
+    printf("other works: %.3f of the pairs, %.3f of the rule's time\n", h.accuracy,
+           1 / h.gain);
+    assert_true(h.accuracy >= least_accuracy);
+    assert_true(1 / h.gain <= most_time);
 }
 
 /* A search hears of what is much slower than its best that it is at least so slow. */

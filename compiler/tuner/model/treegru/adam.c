@@ -154,8 +154,13 @@ static float mean_target(const kiln_samples *s) {
     return (float)(sum / (double)s->encoding.n);
 }
 
-static int steps_of(const kiln_treegru_training *o, size_t n_batches) {
-    const double wanted = (double)n_batches * o->n_epochs;
+/* What carries over is learned first: in more epochs of several works other works are
+ * judged worse (77% of their pairs in order become 75%). */
+static int steps_of(const kiln_treegru_training *o, const kiln_samples *s,
+                    size_t n_batches) {
+    enum { CARRIED_PART = 4 };
+    const double epochs = (double)o->n_epochs / (s->carries_over ? CARRIED_PART : 1);
+    const double wanted = (double)n_batches * epochs;
     return wanted < LEAST_STEPS  ? LEAST_STEPS
            : wanted > MOST_STEPS ? MOST_STEPS
                                  : (int)wanted;
@@ -179,7 +184,7 @@ void kiln_treegru_train(const kiln_treegru_training *o, kiln_objective objective
     kiln_treegru_draw(&t.rng, out);
     if (objective == KILN_OBJECTIVE_REGRESSION)
         out->score = mean_target(s);
-    const int n_steps = steps_of(o, t.batches.n);
+    const int n_steps = steps_of(o, s, t.batches.n);
     for (int i = 0; i < n_steps; i++) {
         const size_t at = (size_t)i % t.batches.n;
         if (at == 0)

@@ -250,8 +250,9 @@ void kiln_treegru_scale_of(kiln_arena *scratch, const kiln_encodings *e,
 
 size_t kiln_treegru_read(const kiln_treegru_scale *scale, kiln_str encoding,
                          kiln_treegru_node *out) {
-    static const float most =
-        4; /* in standard deviations: beyond nothing was learned */
+    /* In standard deviations: beyond nothing was learned. For work of the corpus that it
+     * has not seen a model's choice takes 1.06 of the rule's time, 2.0 with 4 here. */
+    static const float most = 2;
     const size_t n = count_of(encoding);
     memcpy(out, encoding.p, encoding.n);
     for (size_t i = 0; i < n; i++) {
