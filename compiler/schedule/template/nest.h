@@ -62,4 +62,22 @@ kiln_status kiln_nest_fused(kiln_nester *n, kiln_stage *st, kiln_stage *reductio
                             const kiln_accesses *x, const int *map,
                             const kiln_nest_plan *plan, kiln_nest_outer *outer);
 
+/* ---- shared by nest.c and nest_plan.c ---- */
+
+/* Of axis i: as the region has it. */
+static inline int64_t kiln_nest_extent(const kiln_accesses *x, const int64_t *extent,
+                                       int i) {
+    return extent != NULL ? extent[i] : x->extent[i];
+}
+/* The largest power of two that is at most n and `most`; at least 1. */
+static inline int kiln_power_below(int64_t n, int most) {
+    int p = 1;
+    while (p <= n / 2 && p <= most / 2)
+        p *= 2;
+    return p;
+}
+static inline bool kiln_accesses_reduce(const kiln_accesses *x) {
+    return x->n_axes > x->n_spatial;
+}
+
 #endif
