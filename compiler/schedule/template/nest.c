@@ -116,16 +116,61 @@ static void plan_reduction(const kiln_nester *n, const kiln_accesses *x,
     }
 }
 
-static void plan_injective(const kiln_accesses *x, const int64_t *extent,
-                           kiln_nest_plan *p) {
+/* Of a tile. */
+static int64_t most_vectors(const kiln_nester *n) {
+    return 2 * (int64_t)n->profile->vector_registers;
+}
+
+/* Vectors as long as there are rows: squares, which are turned in registers (loop pass
+ * turn_tiles). They need as many of these twice. */
+static int square_side(const kiln_nester *n, const kiln_accesses *x,
+                       const int64_t *extent, const kiln_nest_plan *p) {
+    const int registers = n->profile->vector_registers / 2;
+    const int most = registers < TRANSPOSE_ROWS ? registers : TRANSPOSE_ROWS;
+    const int64_t rows = extent_at(x, extent, p->rows);
+    if (!kiln_accesses_turned(x, p->rows, p->axis))
+        return 1;
+    return power_below(rows < p->lanes ? rows : p->lanes, most);
+}
+
+/* A transposition writes a few lines of a row before it goes on to other rows, and comes
+ * back for what lies beside what it has read: so pages that it touches are touched again
+ * soon on both sides. So many lines, and so many times that before it turns back. */
+enum { LINES_OF_ROW = 4 };
+
+/* So many squares of an axis that a tile has `lines` lines of it, or fewer: `most`, and
+ * such that nothing is left over. */
+static int squares_of(const kiln_nester *n, const kiln_accesses *x, int side,
+                      int64_t extent, int lines, int64_t most) {
+    const int64_t line = kiln_line_bytes(n->profile) / ((int64_t)side * x->max_bytes);
+    const int64_t all = extent / side, wanted = (line > 1 ? line : 1) * lines;
+    most = wanted < most ? wanted : most;
+    while (most > 1 && (most > all || all % most != 0))
+        most--;
+    return (int)most;
+}
+
+static void plan_injective(const kiln_nester *n, const kiln_accesses *x,
+                           const int64_t *extent, kiln_nest_plan *p) {
     if (p->axis < 0 || !kiln_accesses_strided(x, p->axis))
         return;
     for (int i = x->n_spatial; i-- > 0 && p->rows < 0;)
         if (i != p->axis && extent_at(x, extent, i) > 1 &&
             kiln_accesses_contiguous(x, i))
             p->rows = i;
-    if (p->rows >= 0)
-        p->n_rows = fit_rows(extent_at(x, extent, p->rows), TRANSPOSE_ROWS);
+    if (p->rows < 0)
+        return;
+    const int64_t rows = extent_at(x, extent, p->rows);
+    const int side = square_side(n, x, extent, p);
+    p->n_rows = fit_rows(rows, TRANSPOSE_ROWS);
+    if (side < KILN_LEAST_TURNED || (n->choice.lanes > 0 && side != p->lanes))
+        return;
+    p->lanes = side;
+    const int64_t room = most_vectors(n);
+    p->n_rows = side * squares_of(n, x, side, rows, 1, room / side);
+    p->n_vectors = squares_of(n, x, side, extent_at(x, extent, p->axis), LINES_OF_ROW,
+                              room / p->n_rows);
+    p->is_turned = true;
 }
 
 kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,
@@ -146,7 +191,7 @@ kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,
     if (is_reduction(x))
         plan_reduction(n, x, extent, &p);
     else
-        plan_injective(x, extent, &p);
+        plan_injective(n, x, extent, &p);
     if (n->choice.vectors > 0 && p.axis >= 0)
         p.n_vectors = n->choice.vectors;
     if (n->choice.rows > 0 && p.rows >= 0)
@@ -189,9 +234,19 @@ static void order_outer(const kiln_nester *n, kiln_stage *st, int axis, int rows
     }
 }
 
+static void put_before(kiln_nest_outer *out, const kiln_iter *at, kiln_iter *x) {
+    int i = out->n++;
+    for (; i > 0 && out->loop[i - 1] != at; i--)
+        out->loop[i] = out->loop[i - 1];
+    KILN_ASSERT(i > 0, "no loop to put '%s' before", x->name);
+    out->loop[i] = out->loop[i - 1];
+    out->loop[i - 1] = x;
+}
+
 static kiln_status cut_tiles(kiln_nester *n, kiln_stage *st, int axis, int rows,
                              const kiln_nest_plan *p, tiles *t) {
-    kiln_iter *x = NULL, *vo = NULL, *vu = NULL, *vl = NULL, *ro = NULL, *ri = NULL;
+    kiln_iter *x = NULL, *vo = NULL, *vu = NULL, *vl = NULL, *vb = NULL;
+    kiln_iter *ro = NULL, *ri = NULL;
     t->n_inner = 0;
     if (rows >= 0)
         KILN_TRY(cut(n, st, kiln_stage_axis(st, rows), p->n_rows, &ro, &ri));
@@ -200,11 +255,17 @@ static kiln_status cut_tiles(kiln_nester *n, kiln_stage *st, int axis, int rows,
                      &vo, &x));
         KILN_TRY(cut(n, st, x, p->lanes, &vu, &vl));
     }
+    if (p->is_turned && p->first == 0)
+        KILN_TRY(cut(n, st, vo, LINES_OF_ROW, &vb, &vo));
     order_outer(n, st, axis, rows, p->first, vo, ro, &t->outer);
-    if (ri != NULL)
+    if (vb != NULL)
+        put_before(&t->outer, ro, vb);
+    if (ri != NULL && !p->is_turned)
         t->inner[t->n_inner++] = ri;
     if (vu != NULL)
         t->inner[t->n_inner++] = vu;
+    if (ri != NULL && p->is_turned)
+        t->inner[t->n_inner++] = ri;
     if (vl != NULL)
         t->inner[t->n_inner++] = vl;
     if (vl != NULL)
@@ -332,7 +393,7 @@ static kiln_status reduce_by_lanes(kiln_nester *n, kiln_stage *st,
 static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
                                    const kiln_nest_plan *p) {
     const int64_t need = (int64_t)p->n_rows * p->n_vectors;
-    const int64_t most = 2 * (int64_t)n->profile->vector_registers;
+    const int64_t most = most_vectors(n);
     if (need <= most)
         return KILN_OK;
     return kiln_fail(n->err, KILN_ERR_ARG,

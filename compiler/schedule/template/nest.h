@@ -36,6 +36,8 @@ typedef struct kiln_nest_plan {
     int axis; /* as kiln_accesses counts; -1: scalar code */
     int rows; /* axis of the tile's rows; -1: none */
     int lanes, n_vectors, n_rows;
+    bool is_turned; /* tiles are squares that are turned in registers: rows of a vector,
+                       not vectors of a row, come next to each other */
     uint64_t first; /* bit i: the loop of spatial axis i goes outermost */
 } kiln_nest_plan;
 
