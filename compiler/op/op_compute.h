@@ -56,8 +56,8 @@ typedef struct kiln_softmax_stages {
 } kiln_softmax_stages;
 kiln_status kiln_compute_softmax_stages(const kiln_node *n, kiln_compute_cx *cx,
                                         kiln_softmax_stages *s);
-/* Where the extreme element is (i64); with want_last counted from the end, the last of
- * equals. */
+/* Where the extreme element is (i32, or i64 where that is too narrow); with want_last
+ * counted from the end, the last of equals. */
 kiln_status kiln_compute_best(kiln_compute_cx *cx, int axis, bool want_max,
                               bool want_last, kiln_te_value *out);
 /* argmax and argmin. */

@@ -46,9 +46,19 @@ static void order_outer(const kiln_nester *n, kiln_stage *st, int axis, int rows
     }
 }
 
+static void put_before(kiln_nest_outer *out, const kiln_iter *at, kiln_iter *x) {
+    int i = out->n++;
+    for (; i > 0 && out->loop[i - 1] != at; i--)
+        out->loop[i] = out->loop[i - 1];
+    KILN_ASSERT(i > 0, "no loop to put '%s' before", x->name);
+    out->loop[i] = out->loop[i - 1];
+    out->loop[i - 1] = x;
+}
+
 static kiln_status cut_tiles(kiln_nester *n, kiln_stage *st, int axis, int rows,
                              const kiln_nest_plan *p, tiles *t) {
-    kiln_iter *x = NULL, *vo = NULL, *vu = NULL, *vl = NULL, *ro = NULL, *ri = NULL;
+    kiln_iter *x = NULL, *vo = NULL, *vu = NULL, *vl = NULL, *vb = NULL;
+    kiln_iter *ro = NULL, *ri = NULL;
     t->n_inner = 0;
     if (rows >= 0)
         KILN_TRY(cut(n, st, kiln_stage_axis(st, rows), p->n_rows, &ro, &ri));
@@ -57,11 +67,17 @@ static kiln_status cut_tiles(kiln_nester *n, kiln_stage *st, int axis, int rows,
                      &vo, &x));
         KILN_TRY(cut(n, st, x, p->lanes, &vu, &vl));
     }
+    if (p->is_turned && p->first == 0)
+        KILN_TRY(cut(n, st, vo, KILN_LINES_OF_ROW, &vb, &vo));
     order_outer(n, st, axis, rows, p->first, vo, ro, &t->outer);
-    if (ri != NULL)
+    if (vb != NULL)
+        put_before(&t->outer, ro, vb);
+    if (ri != NULL && !p->is_turned)
         t->inner[t->n_inner++] = ri;
     if (vu != NULL)
         t->inner[t->n_inner++] = vu;
+    if (ri != NULL && p->is_turned)
+        t->inner[t->n_inner++] = ri;
     if (vl != NULL)
         t->inner[t->n_inner++] = vl;
     if (vl != NULL)
@@ -189,7 +205,7 @@ static kiln_status reduce_by_lanes(kiln_nester *n, kiln_stage *st,
 static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
                                    const kiln_nest_plan *p) {
     const int64_t need = (int64_t)p->n_rows * p->n_vectors;
-    const int64_t most = 2 * (int64_t)n->profile->vector_registers;
+    const int64_t most = kiln_nest_most_vectors(n);
     if (need <= most)
         return KILN_OK;
     return kiln_fail(n->err, KILN_ERR_ARG,

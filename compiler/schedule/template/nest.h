@@ -36,6 +36,8 @@ typedef struct kiln_nest_plan {
     int axis; /* as kiln_accesses counts; -1: scalar code */
     int rows; /* axis of the tile's rows; -1: none */
     int lanes, n_vectors, n_rows;
+    bool is_turned; /* tiles are squares that are turned in registers: rows of a vector,
+                       not vectors of a row, come next to each other */
     uint64_t first; /* bit i: the loop of spatial axis i goes outermost */
 } kiln_nest_plan;
 
@@ -76,6 +78,14 @@ static inline int kiln_power_below(int64_t n, int most) {
         p *= 2;
     return p;
 }
+/* Vectors of a tile, at most. */
+static inline int64_t kiln_nest_most_vectors(const kiln_nester *n) {
+    return 2 * (int64_t)n->profile->vector_registers;
+}
+/* A transposition writes a few lines of a row before it goes on to other rows, and comes
+ * back for what lies beside what it has read: so pages that it touches are touched again
+ * soon on both sides. So many lines, and so many times that before it turns back. */
+enum { KILN_LINES_OF_ROW = 4 };
 static inline bool kiln_accesses_reduce(const kiln_accesses *x) {
     return x->n_axes > x->n_spatial;
 }

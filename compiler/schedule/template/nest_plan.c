@@ -127,6 +127,30 @@ static int transposed_rows(const kiln_nester *n, const kiln_accesses *x) {
     return rows < TRANSPOSE_ROWS ? (int)rows : TRANSPOSE_ROWS;
 }
 
+/* Vectors as long as there are rows: squares, which are turned in registers (loop pass
+ * turn_tiles). They need as many of these twice. */
+static int square_side(const kiln_nester *n, const kiln_accesses *x,
+                       const int64_t *extent, const kiln_nest_plan *p) {
+    const int registers = n->profile->vector_registers / 2;
+    const int most = registers < TRANSPOSE_ROWS ? registers : TRANSPOSE_ROWS;
+    const int64_t rows = kiln_nest_extent(x, extent, p->rows);
+    if (!kiln_accesses_turned(x, p->rows, p->axis))
+        return 1;
+    return kiln_power_below(rows < p->lanes ? rows : p->lanes, most);
+}
+
+/* So many squares of an axis that a tile has `lines` lines of it, or fewer: `most`, and
+ * such that nothing is left over. */
+static int squares_of(const kiln_nester *n, const kiln_accesses *x, int side,
+                      int64_t extent, int lines, int64_t most) {
+    const int64_t line = kiln_line_bytes(n->profile) / ((int64_t)side * x->max_bytes);
+    const int64_t all = extent / side, wanted = (line > 1 ? line : 1) * lines;
+    most = wanted < most ? wanted : most;
+    while (most > 1 && (most > all || all % most != 0))
+        most--;
+    return (int)most;
+}
+
 static void plan_injective(const kiln_nester *n, const kiln_accesses *x,
                            const int64_t *extent, kiln_nest_plan *p) {
     if (p->axis < 0 || !kiln_accesses_strided(x, p->axis))
@@ -135,9 +159,20 @@ static void plan_injective(const kiln_nester *n, const kiln_accesses *x,
         if (i != p->axis && kiln_nest_extent(x, extent, i) > 1 &&
             kiln_accesses_contiguous(x, i))
             p->rows = i;
-    if (p->rows >= 0)
-        p->n_rows =
-            fit_rows(kiln_nest_extent(x, extent, p->rows), transposed_rows(n, x));
+    if (p->rows < 0)
+        return;
+    const int64_t rows = kiln_nest_extent(x, extent, p->rows);
+    const int side = square_side(n, x, extent, p);
+    p->n_rows = fit_rows(rows, transposed_rows(n, x));
+    if (side < KILN_LEAST_TURNED || (n->choice.lanes > 0 && side != p->lanes))
+        return;
+    p->lanes = side;
+    const int64_t room = kiln_nest_most_vectors(n);
+    p->n_rows = side * squares_of(n, x, side, rows, 1, room / side);
+    p->n_vectors =
+        squares_of(n, x, side, kiln_nest_extent(x, extent, p->axis), KILN_LINES_OF_ROW,
+                   room / p->n_rows);
+    p->is_turned = true;
 }
 
 kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,

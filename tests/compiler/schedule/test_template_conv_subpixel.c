@@ -186,7 +186,7 @@ typedef struct order_row {
 static order_row order_rows[] = {
     {"weights_that_stay_near_pass_by_again", 64, 32, 32, 1 << 20, "pixels"},
     {"an_image_that_stays_near_passes_by_again", 4, 512, 512, 1 << 20, "channels"},
-    {"of_two_that_do_not_what_passes_by_less_often", 128, 256, 256, 1 << 16, "channels"},
+    {"of_two_that_do_not_the_smaller_sum", 128, 256, 256, 1 << 16, "channels"},
 };
 
 static void panels_in_order(void **state) {

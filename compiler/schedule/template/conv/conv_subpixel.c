@@ -244,9 +244,10 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
  * each of them. */
 static double tiles_cycles(const problem *x, int64_t rows, int64_t pixels, int64_t oc) {
     const int64_t taps = rows * x->taps_w; /* of a tile */
-    return (double)(x->rows * (x->taps / taps)) *
-           kiln_tiles_cycles(x->profile, x->cols, ceil_div(x->o, x->lanes) * taps,
-                             pixels, oc * taps);
+    const int64_t times = x->rows * (x->taps / taps);
+    return (double)times * kiln_tiles_cycles(x->profile, x->cols,
+                                             ceil_div(x->o, x->lanes) * taps, pixels,
+                                             oc * taps);
 }
 
 static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
