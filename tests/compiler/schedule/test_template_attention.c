@@ -167,8 +167,8 @@ typedef struct guess_row {
 
 static guess_row guess_rows[] = {
     {"few_keys_need_no_small_blocks", 12, 128, 64, 16, 128, "blocks"},
-    {"queries_of_a_head_are_one_block", 12, 197, 64, 197, 197, "blocks"},
-    {"blocks_that_leave_a_rest_are_not_shared", 8, 1499, 64, 12, 100, "batch"},
+    {"blocks_of_a_prime_are_not_shared", 12, 197, 64, 12, 100, "batch"},
+    {"nor_where_keys_are_many", 8, 1499, 64, 12, 100, "batch"},
     {"scores_of_many_keys_stay_in_the_l2_cache", 6, 1500, 64, 12, 100, "blocks"},
 };
 
