@@ -169,9 +169,8 @@ static void plan_injective(const kiln_nester *n, const kiln_accesses *x,
     p->lanes = side;
     const int64_t room = kiln_nest_most_vectors(n);
     p->n_rows = side * squares_of(n, x, side, rows, 1, room / side);
-    p->n_vectors =
-        squares_of(n, x, side, kiln_nest_extent(x, extent, p->axis), KILN_LINES_OF_ROW,
-                   room / p->n_rows);
+    p->n_vectors = squares_of(n, x, side, kiln_nest_extent(x, extent, p->axis),
+                              KILN_LINES_OF_ROW, room / p->n_rows);
     p->is_turned = true;
 }
 
