@@ -149,7 +149,8 @@ static void a_fork_pays_by_cycles(void **state) {
     const kiln_profile *one = kiln_machine_named(machine, n_machines, "zen4"),
                        *two = kiln_machine_named(machine, n_machines, "zen5"),
                        *narrow = kiln_machine_named(machine, n_machines, "cortex_a55");
-    for (double n = 1000; n < 1e6; n *= 1.1) {
+    for (int64_t i = 1000; i < 1000000; i += i / 10) {
+        const double n = (double)i;
         assert_true(!kiln_is_worth_fork(two, n) || kiln_is_worth_fork(one, n));
         assert_true(!kiln_is_worth_fork(one, n) || kiln_is_worth_fork(narrow, n));
     }

@@ -116,7 +116,7 @@ typedef struct kiln_treegru_training {
 
 /* By Adam (Kingma and Ba, ICLR'15), from weights that the seed draws, in batches of one
  * group each. Equal samples, options and seed give equal weights. */
-void kiln_treegru_train(const kiln_treegru_training *t, kiln_objective objective,
+void kiln_treegru_train(const kiln_treegru_training *o, kiln_objective objective,
                         uint64_t seed, const kiln_samples *s, kiln_treegru_scale *scale,
                         kiln_treegru_weights *out);
 /* Drawn: where training starts. */
