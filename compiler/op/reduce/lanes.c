@@ -305,7 +305,8 @@ kiln_status kiln_compute_arg(const kiln_node *n, kiln_compute_cx *cx, bool want_
     kiln_arena *a = cx->arena;
     const kiln_type *x = &cx->in[0].type;
     const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
-    const bool is_last = n->attr[KILN_ARG_SELECT_LAST].i;
+    const bool is_last = KILN_FAULT(argmax_tie) ? !n->attr[KILN_ARG_SELECT_LAST].i
+                                                : n->attr[KILN_ARG_SELECT_LAST].i;
     kiln_te_value best;
     int axis = 0, from = 0;
     KILN_TRY(kiln_check_axis(n, KILN_ARG_AXIS, &axis, cx->err));
