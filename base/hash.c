@@ -38,11 +38,15 @@ void kiln_sha256_add(kiln_sha256 *h, const void *p, size_t bytes) {
     store(h, &state);
 }
 
+void kiln_sha256_end(kiln_sha256 *h, unsigned char digest[KILN_SHA256_BYTES]) {
+    struct sha256_ctx state = load(h);
+    sha256_digest(&state, KILN_SHA256_BYTES, digest);
+}
+
 void kiln_sha256_hex(kiln_sha256 *h, char hex[KILN_SHA256_HEX]) {
     static const char digit[] = "0123456789abcdef";
-    struct sha256_ctx state = load(h);
     unsigned char digest[KILN_SHA256_BYTES];
-    sha256_digest(&state, sizeof digest, digest);
+    kiln_sha256_end(h, digest);
     for (size_t i = 0; i < sizeof digest; i++) {
         hex[2 * i] = digit[digest[i] >> 4];
         hex[2 * i + 1] = digit[digest[i] & 15];
@@ -55,4 +59,12 @@ void kiln_sha256_of(const void *p, size_t bytes, char hex[KILN_SHA256_HEX]) {
     kiln_sha256_init(&h);
     kiln_sha256_add(&h, p, bytes);
     kiln_sha256_hex(&h, hex);
+}
+
+void kiln_sha256_digest(const void *p, size_t bytes,
+                        unsigned char digest[KILN_SHA256_BYTES]) {
+    kiln_sha256 h;
+    kiln_sha256_init(&h);
+    kiln_sha256_add(&h, p, bytes);
+    kiln_sha256_end(&h, digest);
 }

@@ -17,6 +17,10 @@ void kiln_sha256_add(kiln_sha256 *h, const void *p, size_t bytes);
 /* 64 lower-case hexadecimal digits and a terminator. */
 void kiln_sha256_hex(kiln_sha256 *h, char hex[KILN_SHA256_HEX]);
 void kiln_sha256_of(const void *p, size_t bytes, char hex[KILN_SHA256_HEX]);
+/* The same as bytes. */
+void kiln_sha256_end(kiln_sha256 *h, unsigned char digest[KILN_SHA256_BYTES]);
+void kiln_sha256_digest(const void *p, size_t bytes,
+                        unsigned char digest[KILN_SHA256_BYTES]);
 
 /* Not for identity across files: a table hash, the same on every machine. */
 uint64_t kiln_hash64(const void *p, size_t bytes, uint64_t seed);

@@ -12,6 +12,8 @@ typedef struct kiln_machine {
 } kiln_machine;
 /* Texts are in `a`, and printable. */
 void kiln_machine_read(kiln_arena *a, kiln_machine *out);
+/* "process 7 on a machine with ...": who we are, for people elsewhere. In `a`. */
+const char *kiln_machine_process(kiln_arena *a);
 
 /* The value of the first "key : value" line of such a file in /proc; NULL: no such file
  * or line. In `a`. */

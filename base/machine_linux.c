@@ -38,6 +38,12 @@ static int cores(void) {
     return n > 0 ? n : 1;
 }
 
+const char *kiln_machine_process(kiln_arena *a) {
+    kiln_machine m;
+    kiln_machine_read(a, &m);
+    return kiln_format(a, "process %ld on a machine with %s", (long)getpid(), m.os);
+}
+
 void kiln_machine_read(kiln_arena *a, kiln_machine *out) {
     struct utsname u;
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

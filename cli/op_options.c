@@ -51,12 +51,13 @@ kiln_status kiln_cli_layouts(const kiln_cli_args *args, int option,
     if (name == NULL)
         return KILN_OK;
     *out = kiln_net_chooser_find(kiln_str_from(name));
-    if (*out != NULL)
+    if (*out != NULL && !(*out)->is_for_study)
         return KILN_OK;
     kiln_buf_init(&names, args->arena);
     for (int i = 0; kiln_net_chooser_at(i) != NULL; i++)
-        kiln_buf_printf(&names, "%s%s", i > 0 ? " or " : "",
-                        kiln_net_chooser_at(i)->name);
+        if (!kiln_net_chooser_at(i)->is_for_study)
+            kiln_buf_printf(&names, "%s%s", i > 0 ? " or " : "",
+                            kiln_net_chooser_at(i)->name);
     return kiln_fail(err, KILN_ERR_ARG, "--layouts must be %s, is '%s'", names.p,
                      kiln_str_printable(args->arena, kiln_str_from(name), 64));
 }

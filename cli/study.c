@@ -1,133 +1,119 @@
-/* kiln study: the papers' experiments, repeated here. `autotvm`: how many trials searches
- * and cost models need, on what was measured once. */
-#include <inttypes.h>
-#include <stdlib.h>
+/* kiln study: the papers' experiments, repeated here.
+ *
+ *   kiln study autotvm     searches and cost models, on what was measured once
+ *   kiln study neocpu      steps of layouts, libraries, threads, on whole networks
+ *   kiln study fusion      operators fused and not
+ */
+#include "cli/study.h"
+
 #include <string.h>
 
 #include "cli/db_option.h"
-#include "cli/op_options.h"
-#include "pipeline/devices/devices.h"
-#include "pipeline/tune/corpus.h"
 
-enum {
-    OPT_COLLECT,
-    OPT_CORPUS,
-    OPT_TIME,
-    OPT_CONFIGURATIONS,
-    OPT_SEEDS,
-    OPT_DB,
-    N_OPTIONS
+static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
+    [KILN_STUDY_COLLECT] =
+        {"--collect", NULL,
+         "autotvm: measure the corpus here first, on one thread; the "
+         "same command goes on with one that was cut short",
+         false},
+    [KILN_STUDY_CORPUS] = {"--corpus", "FILE",
+                           "autotvm: the corpus (the one that comes with kiln; with "
+                           "--collect kiln/autotvm.jsonl in the user's data folder)",
+                           false},
+    [KILN_STUDY_TIME] = {"--time-limit", "T", "of --collect: 90, 90s, 15m or 2h",
+                         false},
+    [KILN_STUDY_CONFIGURATIONS] = {"--configurations", "N",
+                                   "of --collect: of each work at most so many (384)",
+                                   false},
+    [KILN_STUDY_SEEDS] = {"--seeds", "N", "autotvm: replays of each search (5)", false},
+    [KILN_STUDY_MODELS] = {"--models", "LIST",
+                           "networks of the zoo and files (neocpu: those of the paper; "
+                           "fusion: pieces alone, with it these too)",
+                           false},
+    [KILN_STUDY_PARTS] = {"--parts", "LIST",
+                          "neocpu: steps (Table 3), beside (Table 2), threads (Figure "
+                          "4) (all)",
+                          false},
+    [KILN_STUDY_BASELINES] = {"--baselines", "LIST",
+                              "neocpu: libraries (all that run models), or none",
+                              false},
+    [KILN_STUDY_THREAD_COUNT] = {"--threads", "N",
+                                 "neocpu, fusion: threads; threads goes up to so many "
+                                 "(all cores)",
+                                 false},
+    [KILN_STUDY_ROUNDS] = {"--rounds", "R", "neocpu, fusion: samples of each row (30)",
+                           false},
+    [KILN_STUDY_PROFILE] = {"--profile", "NAME",
+                            "neocpu, fusion: make code for this profile (default: this "
+                            "machine's)",
+                            false},
+    [KILN_STUDY_DB] = {"--db", "FILE",
+                       "records (autotvm --collect: kiln/autotvm.db in the user's data "
+                       "folder; else $KILN_DB, or the user's own)",
+                       false},
+    [KILN_STUDY_NO_READY] = KILN_NO_READY_OPTION,
+    [KILN_STUDY_NO_PREDICT] = KILN_NO_PREDICT_OPTION,
+    [KILN_STUDY_JSON] = {"--json", "FILE",
+                         "neocpu, fusion: write the results as JSON ('-': standard "
+                         "output)",
+                         false},
+    [KILN_STUDY_CSV] = {"--csv", "FILE", "neocpu, fusion: and as CSV", false},
+    [KILN_STUDY_HTML] = {"--html", "FILE", "neocpu, fusion: and as a page with plots",
+                         false},
 };
 
-static const kiln_option options[N_OPTIONS] = {
-    [OPT_COLLECT] = {"--collect", NULL,
-                     "measure the corpus here first, on one thread; the same command "
-                     "goes on with one that was cut short",
-                     false},
-    [OPT_CORPUS] = {"--corpus", "FILE",
-                    "the corpus (the one that comes with kiln; with --collect "
-                    "kiln/autotvm.jsonl in the user's data folder)",
-                    false},
-    [OPT_TIME] = {"--time-limit", "T", "of --collect: 90, 90s, 15m or 2h", false},
-    [OPT_CONFIGURATIONS] = {"--configurations", "N",
-                            "of --collect: of each work at most so many (384)", false},
-    [OPT_SEEDS] = {"--seeds", "N", "replays of each search (5)", false},
-    [OPT_DB] = {"--db", "FILE",
-                "of --collect: its records (kiln/autotvm.db in the user's data folder)",
-                false},
+typedef struct experiment {
+    const char *name;
+    kiln_status (*run)(const kiln_cli_args *args, int *exit_code, kiln_err *err);
+    int first, last; /* of its options */
+    int also;        /* one more */
+} experiment;
+
+static const experiment experiments[] = {
+    {"autotvm", kiln_cli_study_autotvm, KILN_STUDY_COLLECT, KILN_STUDY_SEEDS,
+     KILN_STUDY_DB},
+    {"neocpu", kiln_cli_study_neocpu, KILN_STUDY_MODELS, KILN_STUDY_HTML,
+     KILN_STUDY_DB},
+    {"fusion", kiln_cli_study_fusion, KILN_STUDY_THREAD_COUNT, KILN_STUDY_HTML,
+     KILN_STUDY_MODELS},
 };
+enum { N_EXPERIMENTS = sizeof experiments / sizeof experiments[0] };
 
-static void show(void *user, const kiln_tune_state *s) {
-    (void)user;
-    kiln_progress_step("collecting", "trials", (double)s->n_trials, (double)s->n_wanted,
-                       s->work);
-}
-
-static kiln_status write_corpus(const kiln_cli_args *args, const kiln_tune_works *works,
-                                const kiln_corpus_options *o, const char *path,
-                                kiln_err *err) {
-    kiln_buf text;
-    kiln_buf_init(&text, args->arena);
-    KILN_TRY(kiln_corpus_put(&text, args->arena, works, o, err));
-    return kiln_file_write(path, text.p, text.n, err);
-}
-
-static kiln_status collect(const kiln_cli_args *args, const char **corpus,
-                           kiln_err *err) {
-    kiln_corpus_options o = {.tune = {.threads = 1, .seed = 1, .progress = show}};
-    kiln_profile profile;
-    kiln_tune_works works;
-    const char *path = NULL;
-    int64_t n_new = 0;
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_CONFIGURATIONS, "384"),
-                             "--configurations", 16, 65536, &o.configurations, err));
-    KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &o.seconds, err));
-    KILN_TRY(kiln_cli_profile(args->arena, NULL, &profile, err));
-    KILN_TRY(kiln_device_measures_here(&profile, err));
-    KILN_TRY(kiln_cli_data_file(args, OPT_DB, "autotvm.db", &path, err));
-    KILN_TRY(kiln_cli_data_file(args, OPT_CORPUS, KILN_CORPUS_FILE, corpus, err));
-    KILN_TRY(kiln_corpus_works(args->arena, &works, err));
-    o.tune.profile = &profile;
-    KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.tune.db, err));
-    kiln_interrupt_catch();
-    kiln_status st = kiln_corpus_collect(args->arena, &works, &o, &n_new, err);
-    if (st == KILN_OK)
-        st = write_corpus(args, &works, &o, *corpus, err);
-    kiln_db_close(o.tune.db);
-    if (st == KILN_OK)
-        kiln_cli_say("%" PRId64 " new trials in '%s'; the corpus is '%s'\n", n_new,
-                     path, *corpus);
-    return st;
-}
-
-static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *err) {
-    enum { MAX_BYTES = 64 << 20 };
-    kiln_corpus corpus;
-    kiln_study s;
-    kiln_str text;
-    kiln_buf out;
-    char *found = NULL;
-    int n_seeds = 5;
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_SEEDS, "5"), "--seeds", 1, 1000,
-                             &n_seeds, err));
-    if (path == NULL) {
-        KILN_TRY(kiln_data_find(args->arena, KILN_CORPUS_FILE, &found, err));
-        path = found;
-    }
-    KILN_TRY(kiln_file_map(args->arena, path, MAX_BYTES, &text, err));
-    KILN_TRY(kiln_corpus_read(args->arena, text, path, &corpus, err));
-    KILN_TRY(kiln_corpus_compare(args->arena, &corpus, n_seeds, NULL, &s, err));
-    kiln_buf_init(&out, args->arena);
-    kiln_study_text(&out, &s);
-    return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+static kiln_status refuse(const kiln_cli_args *args, const experiment *x,
+                          kiln_err *err) {
+    for (int i = 0; i < KILN_STUDY_N_OPTIONS; i++)
+        if (kiln_args_has(args, i) && (i < x->first || i > x->last) && i != x->also)
+            return kiln_fail(err, KILN_ERR_ARG, "kiln study %s has no %s", x->name,
+                             options[i].name);
+    return KILN_OK;
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
-    const char *corpus = kiln_args_get(args, OPT_CORPUS, NULL);
-    (void)exit_code;
-    if (strcmp(args->pos[0], "autotvm") != 0)
-        return kiln_fail(
-            err, KILN_ERR_ARG, "kiln study does autotvm, not '%s'",
-            kiln_str_printable(args->arena, kiln_str_from(args->pos[0]), 64));
-    if (kiln_args_has(args, OPT_COLLECT))
-        KILN_TRY(collect(args, &corpus, err));
-    if (kiln_interrupted())
-        return kiln_fail(
-            err, KILN_ERR_INTERRUPTED,
-            "interrupted; what was measured is on record, the same command "
-            "goes on");
-    return study(args, corpus, err);
+    for (int i = 0; i < N_EXPERIMENTS; i++) {
+        const experiment *x = &experiments[i];
+        if (strcmp(args->pos[0], x->name) != 0)
+            continue;
+        KILN_TRY(refuse(args, x, err));
+        return x->run(args, exit_code, err);
+    }
+    return kiln_fail(err, KILN_ERR_ARG,
+                     "kiln study does autotvm, neocpu or fusion, not '%s'",
+                     kiln_str_printable(args->arena, kiln_str_from(args->pos[0]), 64));
 }
 
 const kiln_verb kiln_verb_study = {
     .name = "study",
     .summary = "repeat experiments of the papers on what is measured here",
-    .usage = "autotvm [--collect] [options]",
+    .usage = "autotvm|neocpu|fusion [options]",
     .example = "  kiln study autotvm\n"
-               "  kiln study autotvm --collect --time-limit 15m\n",
+               "  kiln study autotvm --collect --time-limit 15m\n"
+               "  kiln study neocpu --models resnet18,vgg11 --html neocpu.html\n"
+               "  kiln study neocpu --parts beside --baselines onnxruntime,openvino "
+               "--csv beside.csv\n"
+               "  kiln study fusion --threads 1 --html fusion.html\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,
-    .n_options = N_OPTIONS,
+    .n_options = KILN_STUDY_N_OPTIONS,
     .run = run,
 };

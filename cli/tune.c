@@ -4,7 +4,7 @@
 #include "cli/op_options.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/tune/tune.h"
+#include "pipeline/tune/hints.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,6 +23,7 @@ enum {
     OPT_TEMPLATE,
     OPT_SEARCH,
     OPT_MODEL,
+    OPT_HINTS,
     OPT_NO_TRANSFER,
     OPT_SEED,
     OPT_SHAPE,
@@ -60,7 +61,14 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_TEMPLATE] = {"--template", "NAME",
                       "what to tune where several templates take a kernel", false},
     [OPT_SEARCH] = {"--search", "NAME", "how to search (annealing)", false},
-    [OPT_MODEL] = {"--cost-model", "NAME", "what it learns with (xgboost)", false},
+    [OPT_MODEL] = {"--cost-model", "NAME",
+                   "what it learns with: xgboost, bootstrap, treegru, knobs or random "
+                   "(xgboost)",
+                   false},
+    [OPT_HINTS] = {"--hints", "FILE",
+                   "begin with what a log of AutoTVM or of TVM's auto-scheduler "
+                   "says; nothing of it is believed",
+                   true},
     [OPT_NO_TRANSFER] = {"--no-transfer", NULL, "learn nothing from other kernels",
                          false},
     [OPT_SEED] = {"--seed", "S", "a number that the choices follow from (1)", false},
@@ -166,6 +174,34 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
     return read_search(args, o, err);
 }
 
+/* Those of all files; NULL: none are named. */
+static kiln_status read_hints(const kiln_cli_args *args, const kiln_tune_works *works,
+                              const kiln_tune_hints **out, kiln_err *err) {
+    enum { MAX_BYTES = 1 << 30 };
+    const size_t n = args->n_value[OPT_HINTS];
+    kiln_tune_hints *h = kiln_new(args->arena, kiln_tune_hints);
+    kiln_buf text;
+    h->arena = args->arena;
+    *out = NULL;
+    for (size_t i = 0; i < n; i++) {
+        kiln_arena a = {0};
+        kiln_str log;
+        const char *path = args->value[OPT_HINTS][i];
+        const kiln_status st = kiln_file_map(&a, path, MAX_BYTES, &log, err);
+        if (st == KILN_OK)
+            kiln_tune_hints_read(h, log, path);
+        kiln_arena_fini(&a);
+        KILN_TRY(st);
+    }
+    if (n == 0)
+        return KILN_OK;
+    kiln_buf_init(&text, args->arena);
+    kiln_tune_hints_text(&text, h, works);
+    kiln_cli_say("%s", text.p);
+    *out = h;
+    return KILN_OK;
+}
+
 /* The model's graph (else NULL), and what there is to tune. */
 static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
                               kiln_tune_works *out, const kiln_graph **graph,
@@ -228,8 +264,7 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
         KILN_TRY(kiln_tune_try_layouts(args->arena, graph, works, o, &layouts, err));
     if (limit > 0)
         o->seconds = fmax(1e-3, limit - (double)(kiln_now_ns() - begin_ns) * 1e-9);
-    /* Kernels of other machines are not put to the test in a network on this one. */
-    if (graph != NULL && !result.is_interrupted && o->runner_addresses == NULL)
+    if (graph != NULL && !result.is_interrupted)
         KILN_TRY(kiln_tune_settle(graph, o, &settled, err));
     result.is_interrupted = kiln_interrupted();
     kiln_cli_answer_init(&answer, args->arena);
@@ -264,6 +299,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(read_works(args, &profile, &works, &graph, err));
     if (o.tmpl != NULL)
         KILN_TRY(kiln_tune_works_for(args->arena, o.tmpl, &profile, &works, err));
+    KILN_TRY(read_hints(args, &works, &o.hints, err));
     KILN_TRY(kiln_cli_ready(args, OPT_NO_READY, &ready, err));
     o.ready = ready != NULL ? ready->db : NULL;
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, true, &path, err));

@@ -114,10 +114,11 @@ COMMIT = $(shell mk/commit.sh)
 
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
-# Files named *_f64.c hold the reference's loops that whole networks run through: fast in every variant.
+# Files named *_f64.c hold the reference's loops that whole networks run through, *_f32.c those of a
+# cost model: fast in every variant.
 flags_for = $(if $(filter $(VENDOR_DIR)/xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
 	$(if $(filter base/version.c,$(1)),-DKILN_COMMIT='"$(COMMIT)"' -DKILN_VARIANT='"$(V) $(VARIANT)"') \
-	$(if $(filter %_f64.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
+	$(if $(filter %_f64.c %_f32.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
 	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion)
 
 # --- rules ---------------------------------------------------------------------------------

@@ -1,59 +1,19 @@
 /* results.csv: a line for each job and operator, one for each of their baselines, and one
  * for what tuning a job or list found (docs/results-csv.md). RFC 4180. */
+#include "reports/csv.h"
 #include "reports/results.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- cells ----------------------------------------------------------------------- */
 
-/* A spreadsheet takes a text that starts so for a formula. */
-static bool is_formula(const char *text) {
-    return text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
-}
-
-static void put_text(kiln_buf *out, const char *text) {
-    if (text == NULL)
-        return;
-    const bool guard = is_formula(text);
-    if (!guard && strpbrk(text, "\",\r\n") == NULL) {
-        kiln_buf_puts(out, text);
-        return;
-    }
-    kiln_buf_puts(out, guard ? "\"'" : "\"");
-    for (const char *at = text; *at != '\0';) {
-        const size_t n = strcspn(at, "\"");
-        kiln_buf_add(out, at, n);
-        at += n;
-        if (*at == '"') {
-            kiln_buf_puts(out, "\"\"");
-            at++;
-        }
-    }
-    kiln_buf_puts(out, "\"");
-}
-
-/* The shortest text that reads back as the same double, as in results.json. */
-static void put_f64(kiln_buf *out, double v) {
-    char text[32];
-    if (!isfinite(v))
-        return;
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
-    kiln_buf_puts(out, text);
-}
-
 /* 0 is not known. */
 static void put_positive(kiln_buf *out, double v) {
     if (v > 0)
-        put_f64(out, v);
+        kiln_csv_f64(out, v);
 }
 
 static void put_i64(kiln_buf *out, int64_t v) {
@@ -179,8 +139,6 @@ static int64_t failed_trials(const line *l) {
     POSITIVE(later_ns, CARD(later_ns))                                                 \
     TEXT(problem, l->problem)
 
-#define END "\r\n"
-
 static void put_head(kiln_buf *out) {
     const char *comma = "";
 #define NAME(name, value)                                                              \
@@ -188,7 +146,7 @@ static void put_head(kiln_buf *out) {
     comma = ",";
     COLUMNS(NAME, NAME, NAME, NAME)
 #undef NAME
-    kiln_buf_puts(out, END);
+    kiln_buf_puts(out, KILN_CSV_END);
 }
 
 static void put_line(kiln_buf *out, const line *l) {
@@ -197,12 +155,12 @@ static void put_line(kiln_buf *out, const line *l) {
     kiln_buf_puts(out, comma);                                                         \
     put(out, value);                                                                   \
     comma = ",";
-#define TEXT(name, value) CELL(put_text, value)
-#define F64(name, value) CELL(put_f64, value)
+#define TEXT(name, value) CELL(kiln_csv_text, value)
+#define F64(name, value) CELL(kiln_csv_f64, value)
 #define POSITIVE(name, value) CELL(put_positive, value)
 #define I64(name, value) CELL(put_i64, value)
     COLUMNS(TEXT, F64, POSITIVE, I64)
-    kiln_buf_puts(out, END);
+    kiln_buf_puts(out, KILN_CSV_END);
 }
 
 static const double nan_ = (double)NAN;

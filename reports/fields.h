@@ -14,6 +14,9 @@ extern const kiln_record_table kiln_results_peak_table, kiln_results_level_table
 /* Of documents.h. */
 extern const kiln_record_table kiln_doc_own_table;
 
+/* Of study.h. */
+extern const kiln_record_table kiln_doc_study_row_table;
+
 /* Words that members are made of; NULL at the end. */
 extern const char *const kiln_results_verdicts[];
 

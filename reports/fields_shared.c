@@ -217,8 +217,8 @@ static KILN_RECORD(reached, reached_rows, "How soon near the best")
 #define T kiln_results_look
     static const kiln_record_field look_rows[] = {
         KILN_MEMBER(trials, "of a search"),
-        KILN_MEMBER_POSITIVE(
-            share, "of the best that is known now, by then; geometric mean"),
+        KILN_MEMBER_POSITIVE(share,
+                             "of the best that is known now, by then; geometric mean"),
 };
 static KILN_RECORD(look, look_rows, "How near after so many trials")
 #undef T
@@ -234,8 +234,7 @@ static KILN_RECORD(look, look_rows, "How near after so many trials")
         KILN_MEMBER_POSITIVE(alone_trials, "the same, of the others"),
         KILN_MEMBER(accuracy, "of trials that a model of these searches had not seen: "
                               "the part of all pairs that it has in order"),
-        KILN_MEMBER(recall,
-                    "of the best fifth of these: the part that is in its own"),
+        KILN_MEMBER(recall, "of the best fifth of these: the part that is in its own"),
         KILN_MEMBER(build_s, "seconds of building, of all workers"),
         KILN_MEMBER(run_s, "seconds of proving and timing, of all workers"),
         KILN_MEMBER(model_s, "seconds of fitting the model of all work"),

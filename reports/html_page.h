@@ -113,6 +113,7 @@ void kiln_page_origin_note(kiln_page *p);
 /* The texts of files beside this one, which the build embeds: lines, NULL at the end. */
 extern const char *const kiln_reports_page_css[];
 extern const char *const kiln_reports_nights_css[];
+extern const char *const kiln_reports_study_css[];
 extern const char *const kiln_reports_page_js[];
 void kiln_page_embed(kiln_page *p, const char *const *line);
 /* The hash of page.js, for the policy that lets no other script run. */

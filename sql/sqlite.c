@@ -309,33 +309,29 @@ static kiln_status has_column(void *db, const char *table, const char *column,
     return st;
 }
 
-/* A temporary table stands before the file's of that name. */
-static kiln_status shadow(void *db, const char *table, const char *columns,
-                          kiln_err *err) {
+/* What is temporary stands before the file's table of that name. */
+static kiln_status create_temp(void *db, const char *what, const char *table,
+                               const char *columns, kiln_err *err) {
     kiln_arena scratch = {0};
     const kiln_status st =
         run(db,
             kiln_format(&scratch,
                         "PRAGMA temp_store = MEMORY;"
-                        "CREATE TEMP TABLE %s AS SELECT %s FROM main.%s",
-                        table, columns, table),
+                        "CREATE TEMP %s %s AS SELECT %s FROM main.%s",
+                        what, table, columns, table),
             err);
     kiln_arena_fini(&scratch);
     return st;
 }
 
+static kiln_status shadow(void *db, const char *table, const char *columns,
+                          kiln_err *err) {
+    return create_temp(db, "TABLE", table, columns, err);
+}
+
 static kiln_status view(void *db, const char *table, const char *columns,
                         kiln_err *err) {
-    kiln_arena scratch = {0};
-    const kiln_status st =
-        run(db,
-            kiln_format(&scratch,
-                        "PRAGMA temp_store = MEMORY;"
-                        "CREATE TEMP VIEW %s AS SELECT %s FROM main.%s",
-                        table, columns, table),
-            err);
-    kiln_arena_fini(&scratch);
-    return st;
+    return create_temp(db, "VIEW", table, columns, err);
 }
 
 static kiln_status add_faults(lite *s, kiln_arena *a, const char *text,

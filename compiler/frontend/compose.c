@@ -18,6 +18,8 @@ static kiln_value *made(kiln_compose *c, kiln_status st, kiln_value *y, kiln_val
 kiln_value *kiln_compose_op(kiln_compose *c, const kiln_op_def *op,
                             kiln_value *const *in, int n_in, const kiln_attr_arg *args,
                             size_t n_args) {
+    KILN_ASSERT(op != NULL && n_in >= 1 && in[0] != NULL,
+                "a node of %d inputs gives none back", n_in);
     kiln_value *y = NULL;
     if (c->status != KILN_OK)
         return in[0];
@@ -32,6 +34,7 @@ kiln_value *kiln_compose_1(kiln_compose *c, const kiln_op_def *op, kiln_value *x
 
 kiln_value *kiln_compose_2(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
                            kiln_value *y) {
+    KILN_ASSERT(x != NULL && y != NULL, "'%s' of one value", op->name);
     kiln_value *const in[] = {x, y};
     return kiln_compose_op(c, op, in, 2, NULL, 0);
 }
@@ -43,12 +46,14 @@ kiln_value *kiln_compose_scalar(kiln_compose *c, const kiln_op_def *op, kiln_val
 
 kiln_value *kiln_compose_where(kiln_compose *c, kiln_value *cond, kiln_value *x,
                                kiln_value *y) {
+    KILN_ASSERT(cond != NULL && x != NULL && y != NULL, "a choice of nothing");
     kiln_value *const in[] = {cond, x, y};
     return kiln_compose_op(c, &kiln_op_where, in, 3, NULL, 0);
 }
 
 kiln_value *kiln_compose_reduce(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
                                 const int64_t *axes, size_t n_axes, bool keepdims) {
+    KILN_ASSERT(n_axes == 0 || axes != NULL, "'%s' of %zu axes", op->name, n_axes);
     const kiln_attr_arg args[] = {kiln_arg_ints("axes", axes, n_axes),
                                   kiln_arg_bool("keepdims", keepdims)};
     return kiln_compose_op(c, op, &x, 1, args, 2);
@@ -80,6 +85,8 @@ kiln_value *kiln_compose_reshape(kiln_compose *c, kiln_value *x, int rank,
 
 kiln_value *kiln_compose_expand(kiln_compose *c, kiln_value *x, int rank,
                                 const int64_t *dim) {
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "'%s' is stretched to rank %d",
+                x->name, rank);
     const kiln_attr_arg shape = kiln_arg_ints("shape", dim, (size_t)rank);
     if (x->type.rank == rank &&
         (rank == 0 || memcmp(x->type.dim, dim, (size_t)rank * sizeof *dim) == 0))
@@ -98,8 +105,15 @@ kiln_value *kiln_compose_transpose(kiln_compose *c, kiln_value *x,
 
 static const int64_t swap_heads[] = {0, 2, 1, 3};
 
+/* After a failure a value may be any. */
+static bool has_rank(const kiln_compose *c, const kiln_value *x, int rank) {
+    return c->status != KILN_OK || x->type.rank == rank;
+}
+
 kiln_value *kiln_compose_split_heads(kiln_compose *c, kiln_value *x, int64_t heads) {
     const int64_t *d = x->type.dim;
+    KILN_ASSERT(heads > 0 && has_rank(c, x, 3), "%lld heads of rank %d",
+                (long long)heads, x->type.rank);
     const int64_t split[] = {d[0], d[1], heads, d[2] / heads};
     x = kiln_compose_reshape(c, x, 4, split);
     return kiln_compose_transpose(c, x, swap_heads);
@@ -107,6 +121,7 @@ kiln_value *kiln_compose_split_heads(kiln_compose *c, kiln_value *x, int64_t hea
 
 kiln_value *kiln_compose_join_heads(kiln_compose *c, kiln_value *x) {
     const int64_t *d = x->type.dim;
+    KILN_ASSERT(has_rank(c, x, 4), "heads of rank %d", x->type.rank);
     const int64_t joined[] = {d[0], d[2], d[1] * d[3]};
     x = kiln_compose_transpose(c, x, swap_heads);
     return kiln_compose_reshape(c, x, 3, joined);
@@ -114,6 +129,8 @@ kiln_value *kiln_compose_join_heads(kiln_compose *c, kiln_value *x) {
 
 kiln_value *kiln_compose_repeat_heads(kiln_compose *c, kiln_value *x, int64_t group) {
     const int64_t *d = x->type.dim;
+    KILN_ASSERT(group > 0 && has_rank(c, x, 4), "heads of rank %d for %lld each",
+                x->type.rank, (long long)group);
     const int64_t narrow[] = {d[0], d[1], 1, d[2], d[3]};
     const int64_t wide[] = {d[0], d[1], group, d[2], d[3]};
     const int64_t flat[] = {d[0], d[1] * group, d[2], d[3]};
@@ -128,6 +145,8 @@ kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t
                                int64_t step, int64_t size) {
     int64_t starts[KILN_MAX_RANK] = {0}, steps[KILN_MAX_RANK], sizes[KILN_MAX_RANK];
     const size_t rank = (size_t)x->type.rank;
+    KILN_ASSERT(c->status != KILN_OK || (axis >= 0 && axis < x->type.rank),
+                "a slice along axis %d of rank %d", axis, x->type.rank);
     if (c->status != KILN_OK || (start == 0 && step == 1 && size == x->type.dim[axis]))
         return x;
     for (size_t i = 0; i < rank; i++) {
@@ -146,6 +165,7 @@ kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t
 kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads,
                              double value) {
     bool is_none = true;
+    KILN_ASSERT(pads != NULL || x->type.rank == 0, "margins of '%s'", x->name);
     if (c->status != KILN_OK)
         return x;
     for (int i = 0; i < 2 * x->type.rank; i++)
@@ -194,6 +214,7 @@ kiln_value *kiln_compose_ints(kiln_compose *c, int rank, const int64_t *dim,
     if (!new_const(c, KILN_I64, rank, dim, &w))
         return kiln_import_scalar(c->cx, KILN_I64, 0);
     const int64_t count = kiln_type_elems(&w.type);
+    KILN_ASSERT(count == 0 || v != NULL, "%lld numbers from nowhere", (long long)count);
     for (int64_t i = 0; i < count; i++)
         w.i[i] = v[i];
     return add_const(c, &w);
@@ -205,6 +226,8 @@ kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
     if (!new_const(c, dtype, rank, dim, &w))
         return kiln_import_scalar(c->cx, dtype, 0);
     const int64_t count = kiln_type_elems(&w.type);
+    KILN_ASSERT(w.f != NULL && (count == 0 || v != NULL), "%lld numbers of %s",
+                (long long)count, kiln_dtype_name(dtype));
     for (int64_t i = 0; i < count; i++)
         w.f[i] = v[i];
     return add_const(c, &w);

@@ -38,7 +38,11 @@ typedef struct cone {
 } cone;
 
 static void add_value(cone *c, const kiln_value *v) {
-    if (v == NULL || v->data != NULL || v->known != NULL || c->is_seen[v->id])
+    if (v == NULL || v->data != NULL || v->known != NULL)
+        return;
+    KILN_ASSERT((size_t)v->id < c->graph->values.n,
+                "'%s' is of another graph than '%s'", v->name, c->graph->name);
+    if (c->is_seen[v->id])
         return;
     c->is_seen[v->id] = true;
     kiln_vec_push(&c->cx->scratch, &c->todo, v);
@@ -53,6 +57,8 @@ static kiln_status check_input(cone *c, const kiln_value *input, const char *wha
     const char *const name = kiln_import_show(c->cx, kiln_str_from(input->name));
     switch (origin_of(c->cx, c->graph, input, &around, &value)) {
     case KILN_IMPORT_CAPTURED:
+        KILN_ASSERT(around != NULL && value != NULL, "'%s' is captured from nowhere",
+                    name);
         return check_cone(c->cx, around, value, what);
     case KILN_IMPORT_FORMAL:
         return kiln_fail(c->cx->err, KILN_ERR_UNSUPPORTED,
@@ -130,6 +136,7 @@ static kiln_status evaluate(kiln_import_cx *cx, kiln_graph *g, const kiln_value 
 
 kiln_status kiln_import_const(kiln_import_cx *cx, kiln_value *v, const char *what,
                               kiln_tensor *out) {
+    KILN_ASSERT(v != NULL && what != NULL, "the constant of no operand");
     if (kiln_value_is_const(v)) {
         *out = (kiln_tensor){v->type, (void *)(uintptr_t)v->data};
         return KILN_OK;

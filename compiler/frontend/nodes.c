@@ -21,6 +21,8 @@ static const int64_t const_flops = (int64_t)1 << 31;
 
 void kiln_import_begin(kiln_import_cx *cx, const kiln_import_format *format,
                        kiln_arena *a, kiln_err *err) {
+    KILN_ASSERT(err != NULL && format->node_name != NULL && format->out_name != NULL,
+                "a format that names no nodes");
     *cx = (kiln_import_cx){
         .format = format,
         .arena = a,
@@ -39,6 +41,7 @@ const char *kiln_import_show(kiln_import_cx *cx, kiln_str name) {
 }
 
 kiln_status kiln_import_spend(kiln_import_cx *cx, int64_t bytes) {
+    KILN_ASSERT(bytes >= 0, "%lld bytes are spent", (long long)bytes);
     if (bytes > cx->bytes_left)
         return kiln_fail(cx->err, KILN_ERR_LIMIT,
                          "the constants that import computes may have 512 MiB in "
@@ -127,6 +130,9 @@ kiln_status kiln_import_emit(kiln_import_cx *cx, const void *site,
                              const kiln_op_def *op, kiln_value *const *in, int n_in,
                              const kiln_attr_arg *args, size_t n_args, int n_out,
                              kiln_value **outs) {
+    KILN_ASSERT(cx->graph != NULL && op != NULL && n_in >= 0 && n_out >= 0 &&
+                    outs != NULL,
+                "a node of %d inputs and %d outputs in no graph", n_in, n_out);
     if (cx->format->may_read != NULL)
         KILN_TRY(cx->format->may_read(cx, in, n_in));
     const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
@@ -179,6 +185,7 @@ kiln_status kiln_import_reshape(kiln_import_cx *cx, const void *site, kiln_value
 
 kiln_status kiln_import_cast(kiln_import_cx *cx, const void *site, kiln_value *x,
                              kiln_dtype dtype, kiln_value **out) {
+    KILN_ASSERT(x != NULL, "nothing is cast to %s", kiln_dtype_name(dtype));
     if (x->type.dtype == dtype) {
         *out = x;
         return KILN_OK;
@@ -192,6 +199,7 @@ kiln_status kiln_import_cast(kiln_import_cx *cx, const void *site, kiln_value *x
 kiln_status kiln_import_transpose(kiln_import_cx *cx, const void *site, kiln_value *x,
                                   const int64_t *perm, kiln_value **out) {
     bool is_same = true;
+    KILN_ASSERT(perm != NULL || x->type.rank == 0, "'%s' is turned no way", x->name);
     for (int i = 0; i < x->type.rank; i++)
         is_same = is_same && perm[i] == i;
     if (is_same) {

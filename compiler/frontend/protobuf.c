@@ -380,6 +380,7 @@ kiln_status kiln_pb_read(kiln_arena *a, const kiln_pb_message *m, kiln_str bytes
                          void *out, kiln_err *err) {
     if (bytes.p == NULL) /* an empty view: pointer arithmetic needs an object */
         bytes = KILN_STR_LIT("");
+    KILN_ASSERT(m->size > 0 && out != NULL, "'%s' is read into nothing", m->name);
     reader r = {.arena = a, .start = bytes.p, .err = err};
     r.budget = budget_base + budget_per_byte * (uint64_t)bytes.n;
     memset(out, 0, m->size);

@@ -14,6 +14,8 @@ void kiln_spatial_init(kiln_spatial *s, const kiln_value *x, const int64_t *kern
 
 void kiln_spatial_same_pads(kiln_spatial *s) {
     for (int i = 0; i < s->n; i++) {
+        KILN_ASSERT(s->strides[i] > 0 && s->dilations[i] > 0,
+                    "axis %d in steps of %lld", i, (long long)s->strides[i]);
         const int64_t out = (s->in[i] + s->strides[i] - 1) / s->strides[i];
         const int64_t extent = (s->kernel[i] - 1) * s->dilations[i] + 1;
         const int64_t need = (out - 1) * s->strides[i] + extent - s->in[i];
@@ -26,6 +28,7 @@ void kiln_spatial_same_pads(kiln_spatial *s) {
 
 void kiln_spatial_args(const kiln_spatial *s, kiln_attr_arg *args) {
     const size_t n = (size_t)s->n;
+    KILN_ASSERT(s->n >= 1 && s->n <= KILN_MAX_SPATIAL, "a window of %d axes", s->n);
     args[0] = kiln_arg_ints("strides", s->strides, n);
     args[1] = kiln_arg_ints("pads", s->pads, 2 * n);
     args[2] = kiln_arg_ints("dilations", s->dilations, n);
@@ -34,6 +37,7 @@ void kiln_spatial_args(const kiln_spatial *s, kiln_attr_arg *args) {
 kiln_value *kiln_compose_conv(kiln_compose *c, kiln_value *const in[3], kiln_spatial *s,
                               int64_t groups) {
     kiln_attr_arg args[KILN_SPATIAL_ARGS + 1];
+    KILN_ASSERT(in[0] != NULL && in[1] != NULL, "a convolution without weights");
     if (s->is_same)
         kiln_spatial_same_pads(s);
     kiln_spatial_args(s, args);
@@ -47,6 +51,8 @@ kiln_value *kiln_compose_pool(kiln_compose *c, const kiln_op_def *op, kiln_value
     enum { OWN = KILN_SPATIAL_ARGS + 2, MAX_MORE = 2 };
     kiln_attr_arg args[OWN + MAX_MORE];
     KILN_ASSERT(n_more <= MAX_MORE, "%zu arguments of '%s' alone", n_more, op->name);
+    KILN_ASSERT(c->status != KILN_OK || x->type.rank == s->n + 2,
+                "a window of %d axes over rank %d", s->n, x->type.rank);
     if (s->is_same)
         kiln_spatial_same_pads(s);
     args[0] = kiln_arg_ints("kernel", s->kernel, (size_t)s->n);

@@ -105,6 +105,23 @@ static bool is_operation(const kiln_expr *e) {
            e->kind == KILN_EXPR_CALL;
 }
 
+/* Functions that are one instruction, or one that keeps its port for long. */
+static void sort_operation(const kiln_expr *e, kiln_nest_stmt *s) {
+    static const bool is_instruction[KILN_N_INTRINS] = {
+        [KILN_INTRIN_abs] = true,    [KILN_INTRIN_add_rn] = true,
+        [KILN_INTRIN_ceil] = true,   [KILN_INTRIN_copysign] = true,
+        [KILN_INTRIN_dot4] = true,   [KILN_INTRIN_floor] = true,
+        [KILN_INTRIN_fma] = true,    [KILN_INTRIN_isnan] = true,
+        [KILN_INTRIN_mul_rn] = true, [KILN_INTRIN_prefetch] = true,
+        [KILN_INTRIN_round] = true,  [KILN_INTRIN_sub_rn] = true,
+        [KILN_INTRIN_trunc] = true};
+    const bool is_call = e->kind == KILN_EXPR_CALL;
+    const bool is_root = is_call && (e->u.intrin == KILN_INTRIN_sqrt ||
+                                     e->u.intrin == KILN_INTRIN_rsqrt);
+    s->n_divs += is_root || e->kind == KILN_EXPR_DIV;
+    s->n_calls += is_call && !is_root && !is_instruction[e->u.intrin];
+}
+
 static void walk_value(walk *w, const kiln_expr *e, kiln_nest_stmt *s,
                        const place *at) {
     if (e->kind == KILN_EXPR_LOAD) {
@@ -112,6 +129,8 @@ static void walk_value(walk *w, const kiln_expr *e, kiln_nest_stmt *s,
         return; /* indexes that load are counted with their buffer */
     }
     s->ops += is_operation(e) ? 1 : 0;
+    if (is_operation(e))
+        sort_operation(e, s);
     s->n_selects += e->kind == KILN_EXPR_SELECT;
     for (int i = 0; i < e->n_arg; i++)
         walk_value(w, e->arg[i], s, at);
@@ -128,6 +147,7 @@ static void add_stmt(walk *w, const kiln_stmt *s, const place *at) {
         add_access(w, s->u.store.buffer, s->u.store.index, true, at);
     walk_value(w, made.has_store ? s->u.store.value : s->u.eval, &made, at);
     made.n = (int)k->accesses.n - made.first;
+    made.computes = made.has_store && made.ops > 0;
     made.ops = made.ops > 1 ? made.ops : 1;
     for (int l = at->loop; l >= 0; l = k->loops.v[l].parent)
         k->loops.v[l].work += made.ops * made.runs / k->loops.v[l].topdown;

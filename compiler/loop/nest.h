@@ -17,12 +17,15 @@ typedef struct kiln_nest_loop {
 
 /* A store; or an evaluated intrinsic, which has no store. */
 typedef struct kiln_nest_stmt {
-    int loop;      /* innermost around it; -1: none */
-    double runs;   /* product of the loops around it */
-    double ops;    /* operations on numbers of one run, at least 1 */
-    double share;  /* of the runs that guards let through, about */
-    int n_selects; /* guards inside its value */
-    int first, n;  /* its accesses; the store, if there is one, comes first */
+    int loop;            /* innermost around it; -1: none */
+    double runs;         /* product of the loops around it */
+    double ops;          /* operations on numbers of one run, at least 1 */
+    double share;        /* of the runs that guards let through, about */
+    int n_selects;       /* guards inside its value */
+    int n_calls, n_divs; /* of the operations: functions of several instructions;
+                            divisions and roots */
+    bool computes;       /* there is one at all, and it stores what it computes */
+    int first, n;        /* its accesses; the store, if there is one, comes first */
     bool has_store;
 } kiln_nest_stmt;
 

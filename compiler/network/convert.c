@@ -62,7 +62,7 @@ static bool suits(const kiln_net_slot *s, const kiln_type *wanted) {
 static int find_slot(const kiln_net *n, const kiln_value *v, const kiln_type *wanted) {
     for (size_t i = 0; i < n->slot.n; i++)
         if (is_same(n->slot.v[i].value, v) && n->slot.v[i].place != KILN_NET_OUTPUT &&
-            suits(&n->slot.v[i], wanted))
+            !n->slot.v[i].is_alone && suits(&n->slot.v[i], wanted))
             return (int)i;
     return -1;
 }

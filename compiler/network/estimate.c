@@ -13,10 +13,11 @@
 #include "compiler/tensor/compute.h"
 
 enum {
-    CALL_CYCLES = 400, /* a step of the plan, loops that start */
-    FAR_LESS = 16,     /* times: an input of so many elements less is no matter */
+    FAR_LESS = 16, /* times: an input of so many elements less is no matter */
 };
-static const double ns_per_cycle = 0.25; /* 4 GHz */
+/* 4 GHz: no profile says how fast a cycle is. Estimates are compared with one another,
+ * and with what was measured on a scale of their own (estimate.h). */
+static const double ns_per_cycle = 0.25;
 /* Multiply-adds of templates that keep no tile of sums in registers. */
 static const double untiled = 4;
 /* Of Winograd's algorithm, transforms beside its products. */
@@ -25,9 +26,10 @@ static const double transforms = 1.6;
 static const double far_channels = 1.04;
 /* Columns as vectors, and where windows step over some of them. */
 static const double columns_as_lanes = 1.5, strided_columns = 4;
-/* Cycles of an element that is read or written by itself, and where both layouts have
- * blocks (kernels of the generic template on Zen 5: 24 x 80 x 80, 16 x 80 x 80). */
-static const double scattered = 0.6, between_blocks = 1.3;
+/* Of an element that is moved by itself, in times a load and a store, and where both
+ * layouts have blocks (kernels of the generic template on Zen 5, where these take 1.5
+ * cycles: 24 x 80 x 80, 16 x 80 x 80). Some move in vectors. */
+static const double scattered = 0.4, between_blocks = 0.87;
 
 typedef struct subject {
     const kiln_profile *p;
@@ -62,13 +64,17 @@ static double lanes_of(const kiln_profile *p, const kiln_type *t) {
 static double at_most(double x, double y) { return x < y ? x : y; }
 static double at_least(double x, double y) { return x > y ? x : y; }
 
+static double move_cycles(const kiln_profile *p) {
+    return 1.0 / p->core.load_ports + 1.0 / p->core.store_ports;
+}
+
 /* ---- memory ---------------------------------------------------------------------- */
 
 /* Bytes a cycle of so many that are gone through. */
 static double rate_of(const kiln_profile *p, double bytes) {
-    return bytes <= (double)kiln_cache_l2(p) / 2     ? p->core.l2_rate
-           : bytes <= (double)kiln_cache_last(p) / 4 ? kiln_rate_behind_l2(p)
-                                                     : p->core.memory_rate;
+    return bytes <= (double)kiln_cache_l2(p) / 2      ? p->core.l2_rate
+           : bytes <= (double)kiln_cache_reach(p) / 4 ? kiln_rate_behind_l2(p)
+                                                      : p->core.memory_rate;
 }
 
 static double memory_cycles(const subject *s) {
@@ -158,7 +164,7 @@ static double access_cycles(const subject *s) {
             (kiln_layout_is_plain(&t.layout) &&
              kiln_type_elems(&t) * FAR_LESS < kiln_type_elems(&y)))
             continue;
-        cycles += scattered * (double)kiln_type_elems(&t);
+        cycles += scattered * move_cycles(s->p) * (double)kiln_type_elems(&t);
     }
     return cycles;
 }
@@ -176,15 +182,19 @@ static double arithmetic_cycles(const subject *s) {
 
 double kiln_work_estimate(const kiln_profile *p, const kiln_op_work *w,
                           const kiln_choice *c, const kiln_layout *layout) {
+    KILN_ASSERT(c->tmpl != NULL && layout != NULL && w->graph->outputs.n > 0,
+                "what '%s' costs as nobody chose it", w->name);
     const subject s = {p, w, c, layout};
     return ns_per_cycle *
-           (CALL_CYCLES + at_least(arithmetic_cycles(&s), memory_cycles(&s)));
+           (kiln_call_cycles(p) + at_least(arithmetic_cycles(&s), memory_cycles(&s)));
 }
 
 /* ---- conversions ----------------------------------------------------------------- */
 
 double kiln_conversion_estimate(const kiln_profile *p, const kiln_type *from,
                                 const kiln_type *to) {
+    KILN_ASSERT(kiln_type_same_shape(from, to) && from->dtype == to->dtype,
+                "a conversion to another type");
     if (kiln_type_same_places(from, to))
         return 0;
     const double bytes = (double)kiln_type_bytes(from) + (double)kiln_type_bytes(to);
@@ -193,11 +203,12 @@ double kiln_conversion_estimate(const kiln_profile *p, const kiln_type *from,
     const double each = from->layout.n_blocks > 0 && to->layout.n_blocks > 0
                             ? between_blocks
                             : scattered;
-    return ns_per_cycle *
-           (CALL_CYCLES + at_least(each * elems, bytes / rate_of(p, bytes)));
+    return ns_per_cycle * (kiln_call_cycles(p) + at_least(each * move_cycles(p) * elems,
+                                                          bytes / rate_of(p, bytes)));
 }
 
 double kiln_copy_estimate(const kiln_profile *p, int64_t bytes) {
+    KILN_ASSERT(bytes >= 0, "%lld bytes are moved", (long long)bytes);
     const double moved = 2 * (double)bytes;
-    return ns_per_cycle * (CALL_CYCLES + moved / rate_of(p, moved));
+    return ns_per_cycle * (kiln_call_cycles(p) + moved / rate_of(p, moved));
 }

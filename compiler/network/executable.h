@@ -142,6 +142,7 @@ typedef struct kiln_net_slot {
     int means_out;
     const int *means_in; /* by the node's inputs; -1: none */
     bool is_given; /* the output of a branch: what it is a view of is the if's output */
+    bool is_alone; /* read by its conversion only: its maker's choice is_alone */
     int line;      /* of the text that it was read from; 0: none */
 } kiln_net_slot;
 
@@ -158,6 +159,9 @@ typedef struct kiln_net_choice {
     const kiln_layout *layout;
     int n_layouts;
     bool is_searched; /* its layouts may be others than the greedy rule's: texts say */
+    /* What it makes is brought back to row-major before anybody reads it, so that no two
+     * calls share blocks. */
+    bool is_alone;
 } kiln_net_choice;
 
 typedef struct kiln_net_step {
@@ -269,6 +273,8 @@ typedef struct kiln_net_chooser {
     const char *name; /* --layouts=NAME */
     const char *doc;
     kiln_status (*choose)(struct kiln_net *n, kiln_err *err);
+    bool
+        is_for_study; /* a step of an experiment (kiln study): no package is built so */
 } kiln_net_chooser;
 
 #define KILN_NET_CHOOSER(name) extern const kiln_net_chooser kiln_net_chooser_##name;

@@ -134,7 +134,10 @@ kiln_status kiln_net_read_chosen(kiln_net_reader *r, kiln_net_step *s) {
     s->choice = c;
     if (st != KILN_OK)
         return kiln_lex_note(&r->lex, at, st);
-    return kiln_lex_peek(&r->lex, 0) == '(' ? searched(r, s, c) : KILN_OK;
+    if (kiln_lex_peek(&r->lex, 0) == '(')
+        KILN_TRY(searched(r, s, c));
+    c->is_alone = kiln_lex_word(&r->lex, "alone");
+    return KILN_OK;
 }
 
 /* The value of that name; NULL: there is none. */

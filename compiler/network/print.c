@@ -237,6 +237,8 @@ static void put_step(printer *p, const kiln_net_step *s) {
         put_choice(p, s->choice->origin, s->choice->n_tried, s->choice->text);
     if (s->choice != NULL && s->kind == KILN_NET_CALL && s->choice->is_searched)
         put_layouts(p, s);
+    if (s->choice != NULL && s->kind == KILN_NET_CALL && s->choice->is_alone)
+        put(p, " alone");
 }
 
 /* ---- all ------------------------------------------------------------------------- */

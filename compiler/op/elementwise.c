@@ -53,6 +53,8 @@ static kiln_status join_layouts(const kiln_node *n, kiln_type *out, kiln_err *er
 
 kiln_status kiln_infer_broadcast(const kiln_node *n, kiln_dtype dtype, kiln_type *out,
                                  kiln_err *err) {
+    KILN_ASSERT(n->n_in >= 1 && n->in[0] != NULL, "'%s' stretches nothing",
+                n->op->name);
     KILN_TRY(check_place(n, err));
     kiln_type t = kiln_type_make(dtype, n->in[0]->type.rank, n->in[0]->type.dim);
     for (int i = 1; i < n->n_in; i++)
@@ -116,6 +118,8 @@ void kiln_bcast_init(kiln_bcast *b, const kiln_type *out, const kiln_wide *in,
     int64_t stride[KILN_BCAST_MAX_IN][KILN_MAX_RANK] = {{0}};
     for (int k = 0; k < n_in; k++) {
         const kiln_type *t = &in[k].type;
+        KILN_ASSERT(t->rank <= out->rank, "input %d has rank %d, the result %d", k,
+                    t->rank, out->rank);
         int64_t own[KILN_MAX_RANK];
         kiln_strides(t->rank, t->dim, own);
         for (int i = 0; i < t->rank; i++)
@@ -154,6 +158,8 @@ void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at) {
 kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_op_def *op = n->op;
     const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
+    KILN_ASSERT(x->f != NULL ? op->f1 != NULL : op->i1 != NULL,
+                "'%s' is not defined for %s", op->name, kiln_dtype_name(x->type.dtype));
     const int64_t *pick = cx->pick;
     const int64_t n_elems = pick != NULL ? cx->n_pick : kiln_type_elems(&x->type);
     for (int64_t k = 0; k < n_elems; k++) {
@@ -188,6 +194,10 @@ static void binary_row(const kiln_node *n, const kiln_eval_cx *cx, int64_t d,
 
 kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx) {
     const kiln_type *out = &cx->out[0].type;
+    KILN_ASSERT(n->n_in == 2 &&
+                    (cx->in[0].f != NULL ? n->op->f2 != NULL : n->op->i2 != NULL),
+                "'%s' is not defined for two inputs of %s", n->op->name,
+                kiln_dtype_name(cx->in[0].type.dtype));
     kiln_bcast b;
     int64_t at[KILN_BCAST_MAX_IN] = {0};
     kiln_bcast_init(&b, out, cx->in, 2);

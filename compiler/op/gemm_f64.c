@@ -137,12 +137,16 @@ static void zero(const kiln_gemm_f64 *g) {
 }
 
 void kiln_gemm_f64_run(const kiln_gemm_f64 *g, kiln_arena *scratch) {
+    KILN_ASSERT(g->m >= 0 && g->n >= 0 && g->k >= 0, "a product of %lld x %lld x %lld",
+                (long long)g->m, (long long)g->k, (long long)g->n);
     if (g->m == 0 || g->n == 0)
         return;
     if (g->k == 0) {
         zero(g);
         return;
     }
+    KILN_ASSERT(g->a != NULL && g->c != NULL && g->pack_b != NULL,
+                "a product without operands");
     const kiln_arena_mark mark = kiln_arena_save(scratch);
     const int64_t kc_max = min_i64(g->k, KC);
     const int64_t mc_max = min_i64(round_up(g->m, MR), KILN_GEMM_MC);
@@ -198,6 +202,8 @@ static void add_block(const kiln_dot_f32 *lane, int64_t begin, int64_t end,
 
 void kiln_dots_f32(int64_t k, const kiln_dot_f32 *dot, int64_t n, int64_t a_step,
                    int64_t b_step, double *sum, double *magnitude) {
+    KILN_ASSERT(k >= 0 && n >= 0, "%lld sums of %lld terms", (long long)n,
+                (long long)k);
     for (int64_t j = 0; j < n; j += KILN_DOT_LANES) {
         kiln_dot_f32 lane[KILN_DOT_LANES];
         double s[KILN_DOT_LANES] = {0}, m[KILN_DOT_LANES] = {0};

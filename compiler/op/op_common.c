@@ -21,7 +21,14 @@ const char *kiln_in_name(const kiln_node *n, int in) {
     return in >= 0 && (size_t)in < KILN_COUNT(numbered) ? numbered[in] : "of the list";
 }
 
+/* Who checks an input's type knows that it is there. */
+static void must_have(const kiln_node *n, int in) {
+    KILN_ASSERT(in >= 0 && kiln_has_in(n, in), "'%s' has no input %d to check",
+                n->op->name, in);
+}
+
 kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err *err) {
+    must_have(n, in);
     const kiln_dtype dtype = n->in[in]->type.dtype;
     if (kiln_dtype_is_in(dtype, set))
         return KILN_OK;
@@ -35,6 +42,9 @@ kiln_status kiln_check_dtype(const kiln_node *n, int in, unsigned set, kiln_err 
 }
 
 kiln_status kiln_check_rank(const kiln_node *n, int in, int rank, kiln_err *err) {
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "'%s' asks for rank %d",
+                n->op->name, rank);
+    must_have(n, in);
     const kiln_type *t = &n->in[in]->type;
     if (t->rank == rank)
         return KILN_OK;
@@ -48,6 +58,8 @@ kiln_status kiln_check_rank(const kiln_node *n, int in, int rank, kiln_err *err)
 
 kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b,
                                   kiln_err *err) {
+    must_have(n, in_a);
+    must_have(n, in_b);
     const kiln_dtype a = n->in[in_a]->type.dtype, b = n->in[in_b]->type.dtype;
     if (a == b)
         return KILN_OK;
@@ -58,6 +70,9 @@ kiln_status kiln_check_same_dtype(const kiln_node *n, int in_a, int in_b,
 }
 
 kiln_status kiln_check_axis(const kiln_node *n, int attr, int *axis, kiln_err *err) {
+    KILN_ASSERT(attr >= 0 && (size_t)attr < n->op->n_attr,
+                "'%s' has no attribute %d for an axis", n->op->name, attr);
+    must_have(n, 0);
     const int rank = n->in[0]->type.rank;
     if (rank == 0)
         return kiln_fail(err, KILN_ERR_SHAPE,
@@ -153,6 +168,8 @@ void kiln_copy_strided(kiln_wide *dst, const kiln_wide *src, int64_t offset,
         kiln_copy_elem(dst, 0, src, offset);
         return;
     }
+    KILN_ASSERT((dst->f != NULL) == (src->f != NULL),
+                "numbers of one kind are copied to the other");
     const int64_t row = dim[rank - 1], row_step = step[rank - 1];
     int64_t coord[KILN_MAX_RANK] = {0}, d = 0;
     do {

@@ -5,6 +5,8 @@
 #include "compiler/op/conv_winograd.h"
 
 kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx) {
+    KILN_ASSERT(n->op->x1 != NULL && n->n_in == 1, "'%s' is not of one input",
+                n->op->name);
     const kiln_expr *index[KILN_MAX_RANK];
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, index));
@@ -12,6 +14,8 @@ kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 kiln_status kiln_compute_binary(const kiln_node *n, kiln_compute_cx *cx) {
+    KILN_ASSERT(n->op->x2 != NULL && n->n_in == 2, "'%s' is not of two inputs",
+                n->op->name);
     const kiln_expr *index[KILN_MAX_RANK], *x[2];
     const kiln_type *t = &cx->out[0].type;
     kiln_te *y = kiln_compute_begin(cx, "", t, index);
@@ -23,6 +27,8 @@ kiln_status kiln_compute_binary(const kiln_node *n, kiln_compute_cx *cx) {
 }
 
 kiln_status kiln_compute_copy(kiln_compute_cx *cx, int k, int i) {
+    KILN_ASSERT(k >= 0 && k < cx->node->n_out && kiln_has_in(cx->node, i),
+                "'%s' copies input %d to output %d", cx->node->name, i, k);
     const kiln_expr *index[KILN_MAX_RANK];
     const kiln_type *x = &cx->in[i].type;
     /* Who converts a layout to itself wants zeros in tail lanes. */
@@ -38,6 +44,7 @@ kiln_status kiln_compute_copy(kiln_compute_cx *cx, int k, int i) {
 }
 
 const kiln_expr *kiln_compute_safe_divisor(kiln_arena *a, const kiln_expr *y) {
+    KILN_ASSERT(!kiln_dtype_is_float(y->dtype), "floats are divided by anything");
     const kiln_expr *bad = kiln_x_binary(a, KILN_EXPR_EQ, y, kiln_x_like(a, y, 0));
     if (kiln_dtype_is_in(y->dtype, KILN_DT_SIGNED))
         bad = kiln_x_binary(a, KILN_EXPR_OR, bad,
@@ -70,6 +77,8 @@ static int64_t reach(const kiln_window *w, int axis) {
 
 const kiln_expr *kiln_compute_within(kiln_arena *a, const kiln_expr *e, int64_t begin,
                                      int64_t end) {
+    KILN_ASSERT(begin <= end, "a range from %lld to %lld", (long long)begin,
+                (long long)end);
     const kiln_expr *lo = kiln_x_binary(a, KILN_EXPR_LE, kiln_x_index(a, begin), e);
     const kiln_expr *hi = kiln_x_binary(a, KILN_EXPR_LT, e, kiln_x_index(a, end));
     return kiln_x_binary(a, KILN_EXPR_AND, lo, hi);
@@ -78,6 +87,8 @@ const kiln_expr *kiln_compute_within(kiln_arena *a, const kiln_expr *e, int64_t 
 kiln_status kiln_compute_pad(kiln_compute_cx *cx, const kiln_te_value *x,
                              const kiln_window *w, const kiln_expr *fill,
                              kiln_te_value *out) {
+    KILN_ASSERT(x->type.rank == w->n + 2, "a window of %d axes over rank %d", w->n,
+                x->type.rank);
     kiln_arena *a = cx->arena;
     kiln_type t = x->type;
     bool pads = false;
@@ -108,6 +119,7 @@ void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const
                        const kiln_expr **at, const kiln_axis **axis) {
     static const char *const name[KILN_MAX_SPATIAL] = {"k0", "k1", "k2",
                                                        "k3", "k4", "k5"};
+    KILN_ASSERT(w->n >= 1 && w->n <= KILN_MAX_SPATIAL, "a window of %d axes", w->n);
     kiln_arena *a = te->arena;
     at[0] = index[0];
     at[1] = index[1];
@@ -120,8 +132,22 @@ void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const
     }
 }
 
+int64_t kiln_compute_common_extent(const kiln_type *x, int axis, const kiln_type *w,
+                                   int w_axis) {
+    const int64_t n = w->dim[w_axis];
+    if (!kiln_compute_has_zero_tails(x) || !kiln_compute_has_zero_tails(w) ||
+        n != x->dim[axis])
+        return n;
+    const int64_t bx = kiln_type_blocked(x, axis), bw = kiln_type_blocked(w, w_axis);
+    const int64_t px = (n + bx - 1) / bx * bx, pw = (n + bw - 1) / bw * bw;
+    return px < pw ? px : pw;
+}
+
 const kiln_expr *kiln_compute_index(kiln_compute_cx *cx, int in,
                                     const kiln_expr *const *index, int64_t dim) {
+    KILN_ASSERT(kiln_has_in(cx->node, in) && dim >= 0,
+                "'%s' takes input %d as an index of %lld elements", cx->node->name, in,
+                (long long)dim);
     kiln_arena *a = cx->arena;
     const kiln_expr *v = kiln_x_cast(a, KILN_I64, kiln_compute_read(cx, in, index));
     const kiln_expr *zero = kiln_x_index(a, 0);

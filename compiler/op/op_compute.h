@@ -56,8 +56,8 @@ typedef struct kiln_softmax_stages {
 } kiln_softmax_stages;
 kiln_status kiln_compute_softmax_stages(const kiln_node *n, kiln_compute_cx *cx,
                                         kiln_softmax_stages *s);
-/* Where the extreme element is (i64); with want_last counted from the end, the last of
- * equals. */
+/* Where the extreme element is (i32, or i64 where that is too narrow); with want_last
+ * counted from the end, the last of equals. */
 kiln_status kiln_compute_best(kiln_compute_cx *cx, int axis, bool want_max,
                               bool want_last, kiln_te_value *out);
 /* argmax and argmin. */
@@ -68,6 +68,11 @@ kiln_status kiln_compute_arg(const kiln_node *n, kiln_compute_cx *cx, bool want_
  * at[1 + w->n], the first two as in `index`. */
 void kiln_compute_taps(kiln_te *te, const kiln_window *w, const kiln_expr *const *index,
                        const kiln_expr **at, const kiln_axis **axis);
+/* How far a sum runs over an axis of x that is one of w: over w's elements, and on over
+ * the tail lanes that both have where they hold zeros, so that whole blocks need no
+ * guard. */
+int64_t kiln_compute_common_extent(const kiln_type *x, int axis, const kiln_type *w,
+                                   int w_axis);
 /* begin <= e < end */
 const kiln_expr *kiln_compute_within(kiln_arena *a, const kiln_expr *e, int64_t begin,
                                      int64_t end);

@@ -68,6 +68,8 @@ static const kiln_expr *decode_e8m0(const wide *w, const kiln_expr *code) {
 
 const kiln_expr *kiln_low_decode(kiln_arena *a, kiln_dtype from,
                                  const kiln_expr *code) {
+    KILN_ASSERT(kiln_dtype_is_in(from, KILN_DT_LOW_FLOAT), "%s is no float of few bits",
+                kiln_dtype_name(from));
     const wide w = wide_of(a, false);
     const kiln_low_format format = kiln_dtype_low_format(from);
     const kiln_low_float *f = kiln_low_float_of(format);
@@ -190,6 +192,8 @@ static const kiln_expr *real_of(kiln_arena *a, const kiln_expr *x) {
 
 const kiln_expr *kiln_low_encode(kiln_arena *a, kiln_dtype to, const kiln_expr *x,
                                  bool saturate, kiln_low_round round) {
+    KILN_ASSERT(kiln_dtype_is_in(to, KILN_DT_LOW_FLOAT), "%s is no float of few bits",
+                kiln_dtype_name(to));
     const kiln_low_format format = kiln_dtype_low_format(to);
     if (!kiln_dtype_is_float(x->dtype))
         x = real_of(a, x);
@@ -204,6 +208,7 @@ const kiln_expr *kiln_low_encode(kiln_arena *a, kiln_dtype to, const kiln_expr *
 
 const kiln_expr *kiln_low_wrap(kiln_arena *a, kiln_dtype to, const kiln_expr *x) {
     const int bits = kiln_dtype_bits(to);
+    KILN_ASSERT(bits >= 1 && bits < 8, "%s is not of few bits", kiln_dtype_name(to));
     if (kiln_dtype_is_float(x->dtype) || x->dtype == KILN_BOOL)
         x = kiln_x_cast(a, KILN_I32, x);
     const kiln_expr *mask = kiln_x_int(a, x->dtype, (1 << bits) - 1);

@@ -15,6 +15,7 @@ void kiln_cost_move(const kiln_node *n, kiln_cost *c) {
 
 kiln_status kiln_move_type(const kiln_node *n, kiln_dtype dtype, int rank,
                            const int64_t *dim, kiln_type *out, kiln_err *err) {
+    KILN_ASSERT(rank >= 0, "'%s' has rank %d", n->name, rank);
     if (rank > KILN_MAX_RANK)
         return kiln_fail(err, KILN_ERR_LIMIT, "the result must have rank <= %d, has %d",
                          KILN_MAX_RANK, rank);
@@ -27,6 +28,8 @@ kiln_status kiln_move_type(const kiln_node *n, kiln_dtype dtype, int rank,
 }
 
 kiln_status kiln_check_per_axis(const kiln_node *n, int attr, kiln_err *err) {
+    KILN_ASSERT(attr >= 0 && (size_t)attr < n->op->n_attr, "'%s' has no attribute %d",
+                n->op->name, attr);
     const int rank = n->in[0]->type.rank;
     if (n->attr[attr].n == (size_t)rank)
         return KILN_OK;
@@ -36,6 +39,8 @@ kiln_status kiln_check_per_axis(const kiln_node *n, int attr, kiln_err *err) {
 }
 
 kiln_status kiln_check_dims(const kiln_node *n, int attr, kiln_err *err) {
+    KILN_ASSERT(attr >= 0 && (size_t)attr < n->op->n_attr, "'%s' has no attribute %d",
+                n->op->name, attr);
     const kiln_attr *a = &n->attr[attr];
     const char *name = n->op->attr[attr].name;
     if (a->n > KILN_MAX_RANK)
@@ -62,6 +67,7 @@ kiln_status kiln_index_resolve(const kiln_node *n, int in, int64_t v, int64_t di
 
 kiln_status kiln_check_index(const kiln_node *n, int in, const int64_t *limit,
                              int64_t period, kiln_err *err) {
+    KILN_ASSERT(period > 0, "indexes with %lld limits", (long long)period);
     KILN_TRY(kiln_check_dtype(n, in, KILN_DT_INDEX, err));
     const kiln_value *v = n->in[in];
     if (v->data == NULL)
@@ -87,6 +93,7 @@ kiln_status kiln_check_index(const kiln_node *n, int in, const int64_t *limit,
 
 kiln_status kiln_check_elements(const kiln_node *n, int in, int axis, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type, *index = &n->in[in]->type;
+    KILN_ASSERT(axis >= 0 && axis < x->rank, "axis %d of rank %d", axis, x->rank);
     KILN_TRY(kiln_check_rank(n, in, x->rank, err));
     for (int i = 0; i < x->rank; i++)
         if (i != axis && index->dim[i] > x->dim[i])
@@ -100,6 +107,9 @@ kiln_status kiln_check_elements(const kiln_node *n, int in, int axis, kiln_err *
 
 kiln_status kiln_check_coords(const kiln_node *n, int in, int first, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type, *index = &n->in[in]->type;
+    KILN_ASSERT(index->rank >= 1 && first >= 0 && first <= x->rank,
+                "coordinates of rank %d behind axis %d of %d", index->rank, first,
+                x->rank);
     const int64_t depth = index->dim[index->rank - 1];
     if (depth < 1 || depth > x->rank - first)
         return kiln_fail(
@@ -145,6 +155,8 @@ void kiln_copy_run(kiln_wide *dst, int64_t d, const kiln_wide *src, int64_t s,
     KILN_ASSERT(count >= 0, "a run of %lld elements is copied", (long long)count);
     if (count <= 0)
         return;
+    KILN_ASSERT((dst->f != NULL) == (src->f != NULL),
+                "numbers of one kind are copied to the other");
     if (dst->f != NULL)
         memcpy(dst->f + d, src->f + s, (size_t)count * sizeof *dst->f);
     else

@@ -65,6 +65,8 @@ int64_t kiln_window_extent(const kiln_window *w, int axis) {
 }
 
 kiln_status kiln_window_slide(kiln_window *w, bool ceil_mode, kiln_err *err) {
+    KILN_ASSERT(w->n >= 1 && w->n <= KILN_MAX_SPATIAL, "a window of %d axes slides",
+                w->n);
     for (int i = 0; i < w->n; i++) {
         const int64_t padded = w->in[i] + w->pad_begin[i] + w->pad_end[i];
         const int64_t room = padded - kiln_window_extent(w, i);
@@ -116,6 +118,8 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi) {
 
 void kiln_window_range(const kiln_window *w, int axis, int64_t tap, int64_t *lo,
                        int64_t *hi) {
+    KILN_ASSERT(axis >= 0 && axis < w->n && tap >= 0 && tap < w->kernel[axis],
+                "tap %lld of axis %d", (long long)tap, axis);
     const int64_t stride = w->stride[axis];
     const int64_t first = kiln_window_pos(w, axis, 0, tap);
     const int64_t room = w->in[axis] - 1 - first; /* out * stride <= room */

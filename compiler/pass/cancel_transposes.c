@@ -191,12 +191,11 @@ static bool swaps_last(const kiln_node *t) {
  * element of b is read that seldom, to turn b takes longer than the product, which
  * reads b as it lies; with more rows, b with columns next to each other pays. */
 static kiln_status as_flag_of_batch(kiln_sweep *s, kiln_node *n, kiln_value **same) {
-    enum { MAX_ROWS = 8 };
     const kiln_type *a = &n->in[0]->type;
     const kiln_node *t = n->in[1]->def;
     if (t == NULL || t->op != &kiln_op_transpose || !swaps_last(t) ||
         kiln_sweep_uses(s, n->in[1]) != 1 || n->in[1]->count != NULL ||
-        (a->rank > 1 && a->dim[a->rank - 2] > MAX_ROWS))
+        (a->rank > 1 && a->dim[a->rank - 2] > KILN_FEW_ROWS))
         return KILN_OK;
     kiln_value *const in[] = {n->in[0], t->in[0]};
     const kiln_attr_arg arg =

@@ -3,33 +3,21 @@
  *   gelu        x (1 + erf(x / sqrt 2)) / 2
  *   gelu, tanh  x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, or with the logistic
  *               function of twice that
- *   swish       x sigmoid(k x), also called SiLU and quick GELU
- *   hard_swish  x clip(x + 3, 0, 6) / 6, x clip(x / 6 + 1/2, 0, 1), or by hard_sigmoid
+ *   swish       x sigmoid(k x), also called SiLU and quick GELU, or x / (1 + exp(-k x))
+ *   hard_swish  x clip(x + 3, 0, 6) / 6, x clip(x / 6 + 1/2, 0, 1), or by hard_sigmoid;
+ *               clip also as the min of a max
+ *   mish        x tanh(softplus(x)), or with ln(1 + exp(x))
  *
  * Sums and products of them are written in any order and with constants anywhere. So what
- * is written is multiplied out, as a polynomial in x whose terms may have one factor F, a
- * call of one of these functions, and F's argument as a polynomial in x; the table says
- * which polynomials are which operator.
+ * is written is multiplied out (activation_form.h); the table says which forms are which
+ * operator.
  *
  * Rounds anew: within an operator less is rounded than between several. */
-#include "compiler/pass/pass_internal.h"
+#include "compiler/pass/activation_form.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { CUBIC = 4, MOST_VISITS = 64, MOST_CANDIDATES = 16, MOST_DEPTH = 8 };
-
-/* c[i][j] F^i x^j */
-typedef struct form {
-    double c[2][CUBIC];
-} form;
-
-typedef struct reading {
-    const kiln_value *x;
-    const kiln_node *f; /* the call; NULL: none so far */
-    form arg;
-    int visits; /* that are left */
-} reading;
+enum { MOST_CANDIDATES = 16, MOST_DEPTH = 8 };
 
 /* ---- operators --------------------------------------------------------------------- */
 
@@ -38,8 +26,8 @@ typedef struct reading {
 #define CUBE 0.044715
 
 typedef struct activation {
-    const kiln_op_def *f;
-    double arg[CUBIC];
+    kiln_form_function f;
+    double arg[KILN_FORM_POWERS];
     double factor, factor_f; /* of x, of F x */
     double low, high;        /* of clip: its limits; of hard_sigmoid: alpha, beta */
     const kiln_op_def *op;
@@ -47,8 +35,8 @@ typedef struct activation {
 } activation;
 
 static const activation activations[] = {
-    {&kiln_op_erf, {0, SQRT_HALF}, 0.5, 0.5, 0, 0, &kiln_op_gelu, "none"},
-    {&kiln_op_tanh,
+    {KILN_FORM_ERF, {0, SQRT_HALF}, 0.5, 0.5, 0, 0, &kiln_op_gelu, "none"},
+    {KILN_FORM_TANH,
      {0, SQRT_2_OVER_PI, 0, SQRT_2_OVER_PI *CUBE},
      0.5,
      0.5,
@@ -56,7 +44,7 @@ static const activation activations[] = {
      0,
      &kiln_op_gelu,
      "tanh"},
-    {&kiln_op_sigmoid,
+    {KILN_FORM_LOGISTIC,
      {0, 2 * SQRT_2_OVER_PI, 0, 2 * SQRT_2_OVER_PI *CUBE},
      0,
      1,
@@ -64,127 +52,12 @@ static const activation activations[] = {
      0,
      &kiln_op_gelu,
      "tanh"},
-    {&kiln_op_clip, {3, 1}, 0, 1.0 / 6, 0, 6, &kiln_op_hard_swish, NULL},
-    {&kiln_op_clip, {0.5, 1.0 / 6}, 0, 1, 0, 1, &kiln_op_hard_swish, NULL},
-    {&kiln_op_hard_sigmoid, {0, 1}, 0, 1, 1.0 / 6, 0.5, &kiln_op_hard_swish, NULL},
+    {KILN_FORM_CLIP, {3, 1}, 0, 1.0 / 6, 0, 6, &kiln_op_hard_swish, NULL},
+    {KILN_FORM_CLIP, {0.5, 1.0 / 6}, 0, 1, 0, 1, &kiln_op_hard_swish, NULL},
+    {KILN_FORM_HARD_SIGMOID, {0, 1}, 0, 1, 1.0 / 6, 0.5, &kiln_op_hard_swish, NULL},
+    {KILN_FORM_TANH_SOFTPLUS, {0, 1}, 0, 1, 0, 0, &kiln_op_mish, NULL},
 };
 enum { N_ACTIVATIONS = sizeof activations / sizeof activations[0] };
-
-static bool is_function(const kiln_op_def *op) {
-    for (int i = 0; i < N_ACTIVATIONS; i++)
-        if (activations[i].f == op)
-            return true;
-    return false;
-}
-
-static bool is_arithmetic(const kiln_op_def *op) {
-    return op == &kiln_op_add || op == &kiln_op_sub || op == &kiln_op_mul ||
-           op == &kiln_op_div || op == &kiln_op_neg || op == &kiln_op_pow;
-}
-
-/* ---- multiplying out --------------------------------------------------------------- */
-
-static bool read_form(reading *r, const kiln_value *v, form *out);
-
-/* Constants that are one number, however many elements they have. */
-static bool read_constant(const kiln_value *v, double *out) {
-    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout) ||
-        kiln_type_elems(&v->type) != 1 || !kiln_dtype_is_float(v->type.dtype))
-        return false;
-    const kiln_type t = kiln_type_scalar(v->type.dtype);
-    kiln_widen(&t, v->data, &(kiln_wide){.type = t, .f = out});
-    return isfinite(*out);
-}
-
-static bool is_constant(const form *f) {
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < CUBIC; j++)
-            if (f->c[i][j] != 0 && i + j > 0)
-                return false;
-    return true;
-}
-
-static form sum(const form *a, const form *b, double sign) {
-    form out = *a;
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < CUBIC; j++)
-            out.c[i][j] += sign * b->c[i][j];
-    return out;
-}
-
-/* False: a term is of too high a power. */
-static bool product(const form *a, const form *b, form *out) {
-    form p = {0};
-    for (int i = 0; i < 4 * CUBIC * CUBIC; i++) {
-        const int fa = i & 1, fb = i >> 1 & 1, xa = i / 4 % CUBIC, xb = i / 4 / CUBIC;
-        const double c = a->c[fa][xa] * b->c[fb][xb];
-        if (c == 0)
-            continue;
-        if (fa + fb > 1 || xa + xb >= CUBIC)
-            return false;
-        p.c[fa + fb][xa + xb] += c;
-    }
-    *out = p;
-    return true;
-}
-
-static bool read_power(const form *a, const form *exponent, form *out) {
-    const double n = exponent->c[0][0];
-    if (!is_constant(exponent) || (n != 2 && n != 3))
-        return false;
-    return product(a, a, out) && (n == 2 || product(a, out, out));
-}
-
-static bool read_arithmetic(reading *r, const kiln_node *n, form *out) {
-    form a, b = {0};
-    if (!read_form(r, n->in[0], &a) || (n->n_in > 1 && !read_form(r, n->in[1], &b)))
-        return false;
-    if (n->op == &kiln_op_mul)
-        return product(&a, &b, out);
-    if (n->op == &kiln_op_pow)
-        return read_power(&a, &b, out);
-    if (n->op == &kiln_op_div) {
-        if (!is_constant(&b) || b.c[0][0] == 0)
-            return false;
-        return product(&a, &(form){.c = {{1 / b.c[0][0]}}}, out);
-    }
-    *out = n->op == &kiln_op_neg ? sum(&b, &a, -1)
-                                 : sum(&a, &b, n->op == &kiln_op_sub ? -1 : 1);
-    return true;
-}
-
-/* One call for all of it. */
-static bool read_call(reading *r, const kiln_node *n, form *out) {
-    *out = (form){.c = {{0}, {1}}};
-    if (r->f == n)
-        return true;
-    if (r->f != NULL)
-        return false;
-    r->f = n;
-    if (!read_form(r, n->in[0], &r->arg))
-        return false;
-    for (int j = 0; j < CUBIC; j++)
-        if (r->arg.c[1][j] != 0)
-            return false;
-    return true;
-}
-
-static bool read_form(reading *r, const kiln_value *v, form *out) {
-    *out = (form){0};
-    if (r->visits-- <= 0)
-        return false;
-    if (v == r->x) {
-        out->c[0][1] = 1;
-        return true;
-    }
-    if (read_constant(v, &out->c[0][0]))
-        return true;
-    const kiln_node *n = v->def;
-    if (n == NULL || n->n_out != 1 || v->count != NULL)
-        return false;
-    return is_arithmetic(n->op) ? read_arithmetic(r, n, out)
-                                : is_function(n->op) && read_call(r, n, out);
-}
 
 /* ---- which operator ---------------------------------------------------------------- */
 
@@ -195,51 +68,58 @@ static bool is_near(double got, double want, kiln_dtype dtype) {
 }
 
 static bool has_terms(const double *got, const double *want, kiln_dtype dtype) {
-    for (int j = 0; j < CUBIC; j++)
+    for (int j = 0; j < KILN_FORM_POWERS; j++)
         if (!is_near(got[j], want[j], dtype))
             return false;
     return true;
 }
 
-static bool has_attrs(const kiln_node *f, const activation *a, kiln_dtype dtype) {
-    if (f->op == &kiln_op_clip)
-        return kiln_node_attr(f, "min")->f == a->low &&
-               kiln_node_attr(f, "max")->f == a->high;
-    return f->op != &kiln_op_hard_sigmoid ||
-           (is_near(kiln_node_attr(f, "alpha")->f, a->low, dtype) &&
-            is_near(kiln_node_attr(f, "beta")->f, a->high, dtype));
+static bool has_limits(const kiln_form_reading *r, const activation *a,
+                       kiln_dtype dtype) {
+    if (a->f == KILN_FORM_CLIP)
+        return r->low == a->low && r->high == a->high;
+    return a->f != KILN_FORM_HARD_SIGMOID ||
+           (is_near(r->low, a->low, dtype) && is_near(r->high, a->high, dtype));
 }
 
-static const activation *activation_of(const reading *r, const form *root,
-                                       kiln_dtype dtype) {
+static const activation *activation_of(const kiln_form_reading *r,
+                                       const kiln_form *root, kiln_dtype dtype) {
+    double arg[KILN_FORM_POWERS];
+    kiln_form_argument(r, root, arg);
     for (int i = 0; i < N_ACTIVATIONS; i++) {
         const activation *a = &activations[i];
-        const double alone[CUBIC] = {0, a->factor}, times[CUBIC] = {0, a->factor_f};
-        if (a->f == r->f->op && has_attrs(r->f, a, dtype) &&
-            has_terms(r->arg.c[0], a->arg, dtype) &&
-            has_terms(root->c[0], alone, dtype) && has_terms(root->c[1], times, dtype))
+        const double alone[KILN_FORM_POWERS] = {0, a->factor};
+        const double times[KILN_FORM_POWERS] = {0, a->factor_f};
+        if (a->f == root->f && has_limits(r, a, dtype) &&
+            has_terms(arg, a->arg, dtype) && has_terms(root->c[0], alone, dtype) &&
+            has_terms(root->c[1], times, dtype))
             return a;
     }
     return NULL;
 }
 
 /* x sigmoid(k x) for any k. */
-static bool is_swish(const reading *r, const form *root, kiln_dtype dtype) {
-    const double nothing[CUBIC] = {0}, x[CUBIC] = {0, 1};
-    const double linear[CUBIC] = {0, r->arg.c[0][1]};
-    return r->f->op == &kiln_op_sigmoid && linear[1] != 0 &&
-           has_terms(r->arg.c[0], linear, dtype) &&
+static bool is_swish(const kiln_form_reading *r, const kiln_form *root,
+                     kiln_dtype dtype, double *k) {
+    const double nothing[KILN_FORM_POWERS] = {0}, x[KILN_FORM_POWERS] = {0, 1};
+    double arg[KILN_FORM_POWERS];
+    kiln_form_argument(r, root, arg);
+    const double linear[KILN_FORM_POWERS] = {0, arg[1]};
+    *k = arg[1];
+    return root->f == KILN_FORM_LOGISTIC && *k != 0 && has_terms(arg, linear, dtype) &&
            has_terms(root->c[0], nothing, dtype) && has_terms(root->c[1], x, dtype);
 }
 
 /* ---- rewriting --------------------------------------------------------------------- */
 
-static kiln_status replace(kiln_sweep *s, const kiln_node *n, const reading *r,
-                           const form *root, kiln_value **same) {
+static kiln_status replace(kiln_sweep *s, const kiln_node *n,
+                           const kiln_form_reading *r, const kiln_form *root,
+                           kiln_value **same) {
     const kiln_dtype dtype = n->out[0]->type.dtype;
     kiln_value *x = (kiln_value *)(uintptr_t)r->x;
-    if (is_swish(r, root, dtype)) {
-        const kiln_attr_arg alpha = kiln_arg_float("alpha", r->arg.c[0][1]);
+    double k = 0;
+    if (is_swish(r, root, dtype, &k)) {
+        const kiln_attr_arg alpha = kiln_arg_float("alpha", k);
         return kiln_sweep_add(s, &kiln_op_swish, n, &x, 1, &alpha, 1, same);
     }
     const activation *a = activation_of(r, root, dtype);
@@ -262,9 +142,9 @@ static void collect(candidates *c, const kiln_value *v, int depth) {
     const kiln_node *n = v->def;
     if (n == NULL || n->n_out != 1 || depth == 0)
         return;
-    const bool calls = is_function(n->op);
+    const bool calls = kiln_form_is_function(n->op);
     c->has_function = c->has_function || calls;
-    for (int i = 0; (calls || is_arithmetic(n->op)) && i < n->n_in; i++) {
+    for (int i = 0; (calls || kiln_form_is_arithmetic(n->op)) && i < n->n_in; i++) {
         const kiln_value *in = n->in[i];
         bool is_known = in == NULL || kiln_value_is_const(in);
         for (int k = 0; k < c->n && !is_known; k++)
@@ -276,7 +156,6 @@ static void collect(candidates *c, const kiln_value *v, int depth) {
     }
 }
 
-/* A function that others read, too, would be computed twice. */
 static kiln_status merge(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     candidates c = {.n = 0};
     const bool is_last =
@@ -285,11 +164,10 @@ static kiln_status merge(kiln_sweep *s, kiln_node *n, kiln_value **same) {
         return KILN_OK;
     collect(&c, n->out[0], MOST_DEPTH);
     for (int i = 0; c.has_function && i < c.n && *same == NULL; i++) {
-        reading r = {.x = c.v[i], .visits = MOST_VISITS};
-        form root;
+        kiln_form_reading r = {.sweep = s, .x = c.v[i]};
+        kiln_form root;
         if (kiln_type_eq(&r.x->type, &n->out[0]->type) &&
-            read_form(&r, n->out[0], &root) && r.f != NULL &&
-            kiln_sweep_uses(s, r.f->out[0]) == 1)
+            kiln_form_read(&r, n->out[0], &root) && r.call != NULL)
             KILN_TRY(replace(s, n, &r, &root, same));
     }
     return KILN_OK;

@@ -56,6 +56,9 @@ void kiln_sweep_end(kiln_sweep *s);
 typedef kiln_status kiln_sweep_rule(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_sweep_by(kiln_graph *g, kiln_pass_cx *cx, kiln_sweep_rule *rule);
 
+/* Is v a constant that is one finite number of a float dtype, whatever its rank? */
+bool kiln_pass_number(const kiln_value *v, double *out);
+
 /* ---- folding (fold.c) ---- */
 
 /* Are all inputs constants (or read for their types only)? */

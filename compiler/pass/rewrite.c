@@ -2,6 +2,8 @@
  * graph. */
 #include "compiler/pass/pass_internal.h"
 
+#include <math.h>
+
 /* Entries for values made since the last call. */
 static void make_room(kiln_sweep *s) {
     while (s->to.n < s->g->values.n) {
@@ -187,4 +189,13 @@ kiln_status kiln_sweep_by(kiln_graph *g, kiln_pass_cx *cx, kiln_sweep_rule *rule
     }
     kiln_sweep_end(&s);
     return st;
+}
+
+bool kiln_pass_number(const kiln_value *v, double *out) {
+    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout) ||
+        kiln_type_elems(&v->type) != 1 || !kiln_dtype_is_float(v->type.dtype))
+        return false;
+    const kiln_type t = kiln_type_scalar(v->type.dtype);
+    kiln_widen(&t, v->data, &(kiln_wide){.type = t, .f = out});
+    return isfinite(*out);
 }

@@ -8,6 +8,10 @@
 
 #include "compiler/pass/pass_internal.h"
 
+/* With so many rows at most, what a product reads the other operand for is over when it
+ * has come from memory: it is best read as it lies. */
+enum { KILN_FEW_ROWS = 8 };
+
 typedef kiln_status (*kiln_simplify_rule)(kiln_sweep *s, kiln_node *n,
                                           kiln_value **same);
 

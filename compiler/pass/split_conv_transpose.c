@@ -8,12 +8,18 @@
  * together by concats.
  *
  * Only where that multiplies about as often: one pixel that becomes an image would be
- * multiplied with its padding. Not exact: other sums of the same products. */
+ * multiplied with its padding. Where the stride is the kernel nothing need be woven: such
+ * a convolution has a template of its own (conv_subpixel) that writes every phase to its
+ * place. Not exact: other sums of the same products. */
 #include "compiler/pass/pass_internal.h"
 
 #include <string.h>
 
-enum { MAX_PHASES = 16, MAX_SPATIAL = 3 };
+enum {
+    MAX_PHASES = 16,
+    MAX_SPATIAL = 3,
+    MAX_TAPS = 8 /* half of the vector registers that every machine has */
+};
 
 /* One phase along one axis. */
 typedef struct phase {
@@ -65,6 +71,18 @@ static bool has_shape(splitting *p, const kiln_node *n) {
             return false;
     }
     return true;
+}
+
+/* Taps that lie side by side, several of them but no more along a row than accumulators
+ * of a tile, and several channels: what conv_subpixel takes. */
+static bool is_product(const splitting *p) {
+    const kiln_type *y = &p->node->out[0]->type;
+    for (int i = 0; i < p->n; i++)
+        if (p->kernel[i] != p->stride[i] || p->pad[i] != 0 ||
+            entry(p->node, "pads", p->n + i, 0) != 0 ||
+            y->dim[2 + i] != p->stride[i] * p->in[i])
+            return false;
+    return p->n_phases > 1 && y->dim[1] > 1 && p->stride[p->n - 1] <= MAX_TAPS;
 }
 
 /* Paddings that exist, and no more than half as many products again. */
@@ -173,7 +191,8 @@ static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
     kiln_sweep_begin(&s, g, cx);
     for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;) {
         splitting p;
-        if (n->op == &kiln_op_conv_transpose && has_shape(&p, n) && is_worth_it(&p))
+        if (n->op == &kiln_op_conv_transpose && has_shape(&p, n) && !is_product(&p) &&
+            is_worth_it(&p))
             st = split(&s, n, &p);
         else
             kiln_sweep_keep(&s, n);
@@ -184,7 +203,8 @@ static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
 
 const kiln_pass kiln_pass_split_conv_transpose = {
     .name = "split_conv_transpose",
-    .doc = "transposed convolutions become convolutions, one for each phase",
+    .doc = "transposed convolutions become convolutions, one for each phase, where the "
+           "stride is not the kernel",
     .needs = KILN_TYPED | KILN_CONSTS_FOLDED | KILN_INFERENCE_ONLY,
     .keeps = KILN_TYPED | KILN_SHAPES_FOLDED | KILN_CONSTS_FOLDED | KILN_INFERENCE_ONLY,
     .run = run,

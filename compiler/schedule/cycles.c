@@ -47,16 +47,21 @@ static double traffic_of(const kiln_cycles_nest *n, const kiln_cycles_stream *s,
     return runs * (s->bytes[d - 1] < each ? s->bytes[d - 1] : each);
 }
 
-/* Into a cache of so many bytes, at first and again. */
-static double traffic(const kiln_cycles_nest *n, int64_t bytes, bool is_first) {
+/* Into a cache of so many bytes, at first or again; and out of it. */
+typedef enum direction { AT_FIRST, IN, IN_AND_OUT } direction;
+
+static double traffic(const kiln_cycles_nest *n, int64_t bytes, direction way) {
     const double cache = kept * (double)bytes;
     double sum = 0;
     for (int i = 0; i < n->n_streams; i++) {
         const kiln_cycles_stream *s = &n->stream[i];
         double b = traffic_of(n, s, cache);
-        if (is_first || s->is_cold) /* whatever was before, it is not in this one */
+        if (s->again > 0 && s->again <= cache)
+            continue;
+        /* Whatever was before, it is not in this one. */
+        if (way == AT_FIRST || s->is_cold)
             b = b > s->bytes[0] ? b : s->bytes[0];
-        sum += s->is_written && !is_first ? 2 * b : b;
+        sum += s->is_written && way == IN_AND_OUT ? 2 * b : b;
     }
     return n->share * sum;
 }
@@ -86,10 +91,14 @@ static kiln_cycles together(kiln_cycles c) {
     return c;
 }
 
-/* Into one of so many cores that all want it. */
-static double rate_of(int one, int all, int threads) {
-    const double share = all > 0 ? (double)all / threads : one;
-    return share < one ? share : one;
+/* Of what no cache of so many bytes holds, for one of so many cores that all want it: as
+ * fast as one core can wait for what it reads, or as all are served. */
+static double behind(const kiln_cycles_nest *n, int64_t bytes, int one, int all,
+                     int threads) {
+    const double in = traffic(n, bytes, IN) / one;
+    if (all == 0)
+        return in;
+    return fmax(in, traffic(n, bytes, IN_AND_OUT) * threads / all);
 }
 
 kiln_cycles kiln_cycles_of_nest(const kiln_profile *p, const kiln_cycles_nest *nest,
@@ -108,13 +117,12 @@ kiln_cycles kiln_cycles_of_nest(const kiln_profile *p, const kiln_cycles_nest *n
     }
     kiln_cycles r = {.core =
                          part * (runs * body_cycles(c, nest) + entries * nest->entry)};
-    r.l2 = part * traffic(nest, kiln_cache_l1(p), true) / c->l2_rate;
-    const double behind_l2 = part * traffic(nest, kiln_cache_l2(p), false);
-    const double far = part * traffic(nest, kiln_cache_last(p), false);
-    const double memory_rate = rate_of(c->memory_rate, c->memory_rate_all, used);
-    if (p->l3_bytes > 0 && c->l3_rate > 0)
-        r.l3 = behind_l2 / rate_of(c->l3_rate, c->l3_rate_all, used);
-    r.memory = (r.l3 > 0 ? far : behind_l2) / memory_rate;
+    r.l2 = part * traffic(nest, kiln_cache_l1(p), AT_FIRST) / c->l2_rate;
+    const bool has_l3 = p->l3_bytes > 0 && c->l3_rate > 0;
+    const int64_t last = has_l3 ? kiln_cache_reach(p) : kiln_cache_l2(p);
+    if (has_l3)
+        r.l3 = part * behind(nest, kiln_cache_l2(p), c->l3_rate, c->l3_rate_all, used);
+    r.memory = part * behind(nest, last, c->memory_rate, c->memory_rate_all, used);
     return together(r);
 }
 
@@ -166,30 +174,73 @@ static double loads_of(const reader *r, const path *x, const kiln_nest_access *a
     return ceil(elems * elem_bytes(a) / r->p->vector_bytes);
 }
 
-static void add_stream(const reader *r, const path *x, const kiln_nest_access *a,
-                       kiln_cycles_nest *out) {
+/* Loops around both, from the outermost on. */
+static int common_loops(const path *x, const path *y) {
+    int n = 0;
+    while (n < x->n && n < y->n && x->loop[n] == y->loop[n])
+        n++;
+    return n;
+}
+
+/* Bytes of memory that a statement touches in one run of its loops from a depth on. */
+static double touched_by(const kiln_nest *nest, const kiln_nest_stmt *s, int depth) {
+    double sum = 0;
+    for (int i = s->first; i < s->first + s->n; i++) {
+        const kiln_nest_access *a = &nest->accesses.v[i];
+        if (a->buffer->scope != KILN_SCOPE_REGISTER)
+            sum += a->touched[depth] * elem_bytes(a);
+    }
+    return sum;
+}
+
+static bool accesses(const kiln_nest *nest, const kiln_nest_stmt *s,
+                     const kiln_buffer *b) {
+    for (int i = s->first; i < s->first + s->n; i++)
+        if (nest->accesses.v[i].buffer == b)
+            return true;
+    return false;
+}
+
+/* See kiln_cycles_stream.again; 0: no statement before s accesses the buffer. */
+static double bytes_since(const kiln_nest *nest, const kiln_nest_stmt *s,
+                          const kiln_buffer *b) {
+    const path x = path_of(nest, s);
+    for (const kiln_nest_stmt *t = s; t-- > nest->stmts.v;) {
+        if (!accesses(nest, t, b))
+            continue;
+        const path y = path_of(nest, t);
+        const int depth = common_loops(&x, &y);
+        return touched_by(nest, s, depth) + touched_by(nest, t, depth);
+    }
+    return 0;
+}
+
+static void add_stream(const reader *r, const kiln_nest_stmt *stmt, const path *x,
+                       const kiln_nest_access *a, kiln_cycles_nest *out) {
     if (out->n_streams == KILN_CYCLES_STREAMS)
         return; /* the first ones are the statement's own operands */
     kiln_cycles_stream *s = &out->stream[out->n_streams++];
-    *s = (kiln_cycles_stream){.is_written = a->is_store};
+    *s = (kiln_cycles_stream){.is_written = a->is_store,
+                              .again = bytes_since(r->nest, stmt, a->buffer)};
     if (r->is_cold != NULL && a->buffer->arg >= 0)
         s->is_cold = r->is_cold[a->buffer->arg];
     for (int d = 0; d <= x->body; d++)
         s->bytes[d] = a->touched[d] * elem_bytes(a);
 }
 
-static void add_access(const reader *r, const path *x, const kiln_nest_access *a,
-                       kiln_cycles_nest *out) {
+static void add_access(const reader *r, const kiln_nest_stmt *s, const path *x,
+                       const kiln_nest_access *a, kiln_cycles_nest *out) {
     const double n = loads_of(r, x, a);
     if (a->buffer->scope == KILN_SCOPE_REGISTER) {
         out->chains += a->is_store ? n : 0;
         return;
     }
     *(a->is_store ? &out->stores : &out->loads) += n;
-    add_stream(r, x, a, out);
+    add_stream(r, s, x, a, out);
 }
 
-/* Vector operations of one run of the body; a sum of products is one of two. */
+/* Vector operations of one run of the body; a sum of products is one of two, a function
+ * as many as its polynomials have, a division holds a port as long as some (access.c). */
 static double muladds_of(const reader *r, const path *x, const kiln_nest_stmt *s) {
     double runs = 1, lanes = 1;
     for (int i = x->body; i < x->n; i++)
@@ -200,8 +251,29 @@ static double muladds_of(const reader *r, const path *x, const kiln_nest_stmt *s
         const double extent = (double)x->loop[x->vector]->extent;
         lanes = extent / ceil(extent * bytes / r->p->vector_bytes);
     }
-    const double ops = r->p->has_fma && s->ops > 1 ? s->ops / 2 : s->ops;
+    static const double of_call = 15, of_division = 6;
+    if (!s->computes)
+        return 0;
+    const double plain = s->ops - s->n_calls - s->n_divs;
+    const double ops = (r->p->has_fma && plain > 1 ? plain / 2 : plain) +
+                       of_call * s->n_calls + of_division * s->n_divs;
     return ops * runs / lanes;
+}
+
+/* Does a sum in registers go on from one turn of the innermost loop to the next? That
+ * is so where the loop brings new terms for the same sum. */
+static bool is_carried(const kiln_nest *nest, const path *x, const kiln_nest_stmt *s) {
+    const kiln_nest_access *all = nest->accesses.v, *store = &all[s->first];
+    bool is_sum = false, brings = false;
+    if (x->body == 0 || !s->has_store || kiln_nest_step(store, x->body - 1) != 0)
+        return false;
+    for (int i = s->first + 1; i < s->first + s->n; i++) {
+        const bool is_same = all[i].buffer == store->buffer;
+        is_sum = is_sum || is_same;
+        brings = brings || (!is_same && all[i].buffer->scope != KILN_SCOPE_REGISTER &&
+                            kiln_nest_step(&all[i], x->body - 1) != 0);
+    }
+    return is_sum && brings;
 }
 
 static kiln_cycles of_stmt(const reader *r, const kiln_nest_stmt *s) {
@@ -221,25 +293,41 @@ static kiln_cycles of_stmt(const reader *r, const kiln_nest_stmt *s) {
         if (is_sum && all[i].buffer->scope != KILN_SCOPE_REGISTER)
             n.loads += loads_of(r, &x, &all[i]);
         else if (!is_sum)
-            add_access(r, &x, &all[i], &n);
+            add_access(r, s, &x, &all[i], &n);
     }
+    if (!is_carried(r->nest, &x, s))
+        n.chains = 0;
     return kiln_cycles_of_nest(r->p, &n, r->threads);
 }
 
+static void add_to(kiln_cycles *sum, kiln_cycles c) {
+    sum->core += c.core;
+    sum->l2 += c.l2;
+    sum->l3 += c.l3;
+    sum->memory += c.memory;
+    sum->all += c.all;
+}
+
+/* What statements of one nest take overlaps; nests come one after another. */
 kiln_cycles kiln_cycles_of_program(kiln_arena *scratch, const kiln_profile *p,
                                    const kiln_program *program, const bool *is_cold,
                                    int threads) {
     kiln_nest nest;
-    kiln_cycles sum = {0};
+    kiln_cycles sum = {0}, part = {0};
+    int before = -1;
     kiln_nest_of(scratch, program, &nest);
     const reader r = {p, &nest, is_cold, threads};
     for (size_t i = 0; i < nest.stmts.n; i++) {
-        const kiln_cycles c = of_stmt(&r, &nest.stmts.v[i]);
-        sum.core += c.core;
-        sum.l2 += c.l2;
-        sum.l3 += c.l3;
-        sum.memory += c.memory;
-        sum.all += c.all;
+        const kiln_nest_stmt *s = &nest.stmts.v[i];
+        const path x = path_of(&nest, s);
+        const int outer = x.n > 0 ? (int)(x.loop[0] - nest.loops.v) : -1;
+        if (outer != before) {
+            add_to(&sum, together(part));
+            part = (kiln_cycles){0};
+        }
+        before = outer;
+        add_to(&part, of_stmt(&r, s));
     }
+    add_to(&sum, together(part));
     return sum;
 }

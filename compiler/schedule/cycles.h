@@ -15,7 +15,12 @@
  * the runs before and behind it in the loop around touch as well (LRU with one reuse
  * distance for a loop: what one iteration of that loop touches). What lies in no cache
  * at first comes from memory once, what was computed before is in the nearest cache
- * that holds it. The parts overlap but for a share of the smaller ones.
+ * that holds it. What is written back is waited for by nobody: it counts where all cores
+ * share a rate. The parts overlap but for a share of the smaller ones.
+ *
+ * Of a program, sums wait for themselves only from one turn of a loop to the next: what
+ * is added up in one body overlaps with the bodies behind it. A function counts as
+ * multiply-adds.
  *
  * shapes  none: bytes and iterations are doubles
  * units   cycles of one core
@@ -37,6 +42,10 @@ typedef struct kiln_cycles_stream {
     double bytes[KILN_CYCLES_LOOPS + 1];
     bool is_cold;    /* in no cache at first: weights */
     bool is_written; /* what leaves a cache goes both ways */
+    /* Bytes that were touched since a statement before this one touched it, in the same
+     * run of the loops around both; 0: none did. What a cache holds of that long is in
+     * it. */
+    double again;
 } kiln_cycles_stream;
 
 typedef struct kiln_cycles_nest {

@@ -27,7 +27,8 @@ static const field fields[] = {FIELD(fma_ports, 1, 16),
                                FIELD(memory_rate_all, 0, MOST_RATE),
                                FIELD(line_bytes, 0, 4096),
                                FIELD(l1_way_kib, 0, MOST_KIB),
-                               FIELD(fork_cycles, 0, 1 << 24)};
+                               FIELD(fork_cycles, 0, 1 << 24),
+                               FIELD(branch_cycles, 0, 1 << 10)};
 enum { N_FIELDS = sizeof fields / sizeof fields[0], N_ALWAYS = 7 };
 
 void kiln_core_put(kiln_json_writer *w, const kiln_core *m) {

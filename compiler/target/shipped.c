@@ -24,7 +24,7 @@ static const kiln_profile shipped[] = {
      .has_bf16 = BF16,                                                                 \
      .has_f16 = F16,                                                                   \
      .numerics = KILN_NUMERICS_FAST,                                                   \
-     .core = {__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+     .core = {__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 #include "compiler/target/profiles.def"
 #undef KILN_PROFILE
 };

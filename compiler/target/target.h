@@ -39,6 +39,7 @@ typedef struct kiln_core {
     int l1_way_kib;  /* bytes of the L1 cache for each of its ways: what lies a multiple
                        of it apart competes for these */
     int fork_cycles; /* until another core begins, and all know that it is done */
+    int branch_cycles; /* lost by a branch that was foreseen wrongly */
 } kiln_core;
 
 typedef struct kiln_profile {
@@ -89,6 +90,11 @@ bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code: says what it
  * lacks. */
 kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
+/* The same for one elsewhere, which says of itself what kiln_profile_machine_json
+ * writes; and where it has fewer CPUs than threads. KILN_ERR_PARSE: it says what makes
+ * no sense. */
+kiln_status kiln_profile_fits_machine(const kiln_profile *p, int threads,
+                                      kiln_str machine, kiln_err *err);
 
 /* ---- for rules ---------------------------------------------------------------------
  * What to count on: where a profile does not say, the least that is common. */
@@ -96,6 +102,9 @@ kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
 int64_t kiln_cache_l1(const kiln_profile *p); /* bytes near one core: at least 1 */
 int64_t kiln_cache_l2(const kiln_profile *p);
 int64_t kiln_cache_last(const kiln_profile *p); /* in front of memory */
+/* Of that one so much as one core reaches: systems name all of a package's, or of the
+ * host's around a virtual machine. */
+int64_t kiln_cache_reach(const kiln_profile *p);
 /* As JSON by itself: what a document leaves out is 0 where that means "not known", else
  * as it was in *out. */
 void kiln_core_put(kiln_json_writer *w, const kiln_core *m);
@@ -113,6 +122,12 @@ int64_t kiln_fetch_bytes(const kiln_profile *p);
 int kiln_rate_behind_l2(const kiln_profile *p);
 /* So many sums at once keep multiply-adds from waiting for one another. */
 int kiln_sums_to_hide_latency(const kiln_profile *p);
+/* The same where each adds a vector that comes from the L2 cache, and does nothing else:
+ * the cache is slower than the ports. */
+int kiln_sums_of_loads(const kiln_profile *p);
+int kiln_branch_cycles(const kiln_profile *p); /* 20 */
+/* Of one more call, or part of a parallel loop, beside its work. */
+double kiln_call_cycles(const kiln_profile *p);
 
 /* ---- architectures -----------------------------------------------------------------
  * One row of archs.def and one folder each. Whoever wants to know what holds of one

@@ -336,7 +336,8 @@ static const kiln_expr *guarded_reduction(kiln_arena *a, const kiln_expr *body,
  * convolutions slide over what lies behind the end of a spatial axis, and where a
  * matrix product may stretch both factors along an axis of 1. */
 static bool has_zero_tails(const kiln_te *te, const kiln_type *t) {
-    const bool is_conv = strcmp(te->tag, "conv") == 0;
+    const bool is_conv =
+        strcmp(te->tag, "conv") == 0 || strcmp(te->tag, "conv_transpose") == 0;
     if (!is_conv && strcmp(te->tag, "matmul") != 0)
         return false;
     for (int axis = 0; axis < t->rank; axis++)

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "compiler/loop/nest.h"
+#include "compiler/tuner/roles.h"
 
 enum { N_THRESHOLDS = 14, CONTEXT_LOOPS = 12 };
 
@@ -106,48 +106,9 @@ void kiln_feature_name(kiln_buf *out, size_t i) {
     }
 }
 
-/* ---- helpers --------------------------------------------------------------------- */
-
-static float log2_of(double x) { return x >= 1 ? log2f((float)x) : 0; }
-
-/* 0, 1 and -1 are told apart from large steps. */
-static float step_of(int64_t step) {
-    return step == 0 ? 0 : 1 + log2_of(fabs((double)step));
-}
-
 static const kiln_nest_stmt *hot_of(const kiln_nest *k) { return &k->stmts.v[k->hot]; }
 
 /* ---- relations ------------------------------------------------------------------- */
-
-typedef struct point {
-    double touched, accesses;
-} point;
-
-/* What one role touches and how often, by loop: of several accesses to a buffer the
- * largest, of several buffers the sum. `all` and `registers` are bytes. */
-static void touched_by_role(const kiln_nest *k, int role, double *by_buffer,
-                            point *out) {
-    const size_t n_loops = k->loops.n, n_buffers = k->buffers.n;
-    const bool in_bytes = role == KILN_ROLE_ALL || role == KILN_ROLE_REGISTERS;
-    for (size_t i = 0; i < n_loops * n_buffers; i++)
-        by_buffer[i] = 0;
-    for (size_t i = 0; i < n_loops; i++)
-        out[i] = (point){0};
-    for (size_t i = 0; i < k->accesses.n; i++) {
-        const kiln_nest_access *x = &k->accesses.v[i];
-        if ((x->roles >> role & 1) == 0)
-            continue;
-        const kiln_nest_stmt *s = &k->stmts.v[x->stmt];
-        const double size = in_bytes ? (double)kiln_dtype_bytes(x->buffer->dtype) : 1;
-        for (int l = s->loop; l >= 0; l = k->loops.v[l].parent) {
-            const double touched = x->touched[k->loops.v[l].depth] * size;
-            double *most = &by_buffer[(size_t)l * n_buffers + (size_t)x->buffer_id];
-            out[l].touched += touched > *most ? touched - *most : 0;
-            *most = touched > *most ? touched : *most;
-            out[l].accesses += s->runs / k->loops.v[l].topdown * size;
-        }
-    }
-}
 
 /* The first threshold that is above: 4, 16, 64, ... */
 static int threshold_above(float log2_value) {
@@ -163,17 +124,17 @@ static void take(float *curve, float by, float of) {
     }
 }
 
-static void relate(const kiln_nest *k, const point *p, float *out) {
+static void relate(const kiln_nest *k, const kiln_role_use *p, float *out) {
     for (int i = 0; i < N_RELATIONS * N_THRESHOLDS; i++)
         out[i] = -1;
     for (size_t l = 0; l < k->loops.n; l++) {
         if (p[l].touched <= 0)
             continue;
-        const float touched = log2_of(p[l].touched);
-        const float work = log2_of(k->loops.v[l].work);
+        const float touched = kiln_magnitude(p[l].touched);
+        const float work = kiln_magnitude(k->loops.v[l].work);
         take(out + WORK_IN_TOUCHED * (size_t)N_THRESHOLDS, touched, work);
         take(out + REUSE_IN_TOUCHED * (size_t)N_THRESHOLDS, touched,
-             log2_of(p[l].accesses / p[l].touched));
+             kiln_magnitude(p[l].accesses / p[l].touched));
         take(out + TOUCHED_IN_WORK * (size_t)N_THRESHOLDS, work, touched);
     }
 }
@@ -207,7 +168,8 @@ static float store_step(const kiln_nest *k, int role) {
         const kiln_nest_access *x = &k->accesses.v[i];
         const int l = k->stmts.v[x->stmt].loop;
         if ((x->roles >> role & 1) != 0 && l >= 0)
-            most = fmaxf(most, step_of(kiln_nest_step(x, k->loops.v[l].depth)));
+            most = fmaxf(most,
+                         kiln_step_magnitude(kiln_nest_step(x, k->loops.v[l].depth)));
     }
     return most;
 }
@@ -220,7 +182,7 @@ static float broadcast_step(const kiln_nest *k) {
     for (int l = hot_of(k)->loop; l >= 0; l = k->loops.v[l].parent) {
         const int64_t step = kiln_nest_step(x, k->loops.v[l].depth);
         if (step != 0)
-            return step_of(step);
+            return kiln_step_magnitude(step);
     }
     return 0;
 }
@@ -237,17 +199,19 @@ static void body_scalars(const kiln_nest *k, float *out) {
     const double vectors = in_body(k, k->vector, body) / lanes;
     const double broadcasts = in_body(k, k->broadcast, body);
     const double loads = vectors + broadcasts;
-    out[SCALAR_lanes] = log2_of(lanes);
-    out[SCALAR_body] = log2_of(copies);
+    out[SCALAR_lanes] = kiln_magnitude(lanes);
+    out[SCALAR_body] = kiln_magnitude(copies);
     out[SCALAR_accumulators] = (float)stored;
     out[SCALAR_vector_loads] = (float)vectors;
     out[SCALAR_broadcast_loads] = (float)broadcasts;
     out[SCALAR_work_per_load] = loads > 0 ? (float)(copies / loads) : -1;
-    out[SCALAR_steps] = around < 0 ? -1 : log2_of((double)k->loops.v[around].extent);
+    out[SCALAR_steps] =
+        around < 0 ? -1 : kiln_magnitude((double)k->loops.v[around].extent);
     out[SCALAR_vector_step] =
-        k->vector < 0 ? -1
-                      : step_of(kiln_nest_step(&k->accesses.v[k->vector],
-                                               k->loops.v[k->vector_loop].depth));
+        k->vector < 0
+            ? -1
+            : kiln_step_magnitude(kiln_nest_step(&k->accesses.v[k->vector],
+                                                 k->loops.v[k->vector_loop].depth));
     out[SCALAR_broadcast_step] = broadcast_step(k);
 }
 
@@ -256,32 +220,17 @@ static void loop_scalars(const kiln_nest *k, float *out) {
     double others = 0;
     for (size_t i = 0; i < k->stmts.n; i++)
         others += (int)i == k->hot ? 0 : k->stmts.v[i].runs * k->stmts.v[i].ops;
-    out[SCALAR_work] = log2_of(s->runs * s->ops * s->share);
+    out[SCALAR_work] = kiln_magnitude(s->runs * s->ops * s->share);
     out[SCALAR_useful_share] = (float)s->share;
-    out[SCALAR_other_work] = log2_of(others);
+    out[SCALAR_other_work] = kiln_magnitude(others);
     out[SCALAR_selects] = (float)s->n_selects;
     out[SCALAR_parallel] = out[SCALAR_parallel_work] = -1;
     for (int l = s->loop; l >= 0; l = k->loops.v[l].parent)
         if (k->loops.v[l].kind == KILN_LOOP_PARALLEL) {
             const double n = (double)k->loops.v[l].extent;
-            out[SCALAR_parallel] = log2_of(n);
-            out[SCALAR_parallel_work] = log2_of(k->loops.v[l].work / n);
+            out[SCALAR_parallel] = kiln_magnitude(n);
+            out[SCALAR_parallel_work] = kiln_magnitude(k->loops.v[l].work / n);
         }
-}
-
-/* Of all buffers that some access with the role touches, the bytes that it does. */
-static double bytes_of(const kiln_nest *k, int role) {
-    double sum = 0;
-    for (size_t b = 0; b < k->buffers.n; b++) {
-        double most = 0;
-        for (size_t i = 0; i < k->accesses.n; i++) {
-            const kiln_nest_access *x = &k->accesses.v[i];
-            if ((x->roles >> role & 1) != 0 && x->buffer_id == (int)b)
-                most = fmax(most, x->touched[0]);
-        }
-        sum += most * (double)kiln_dtype_bytes(k->buffers.v[b]->dtype);
-    }
-    return sum;
 }
 
 static void scalars(const kiln_nest *k, float *out) {
@@ -290,9 +239,9 @@ static void scalars(const kiln_nest *k, float *out) {
         n_parallel += k->loops.v[l].kind == KILN_LOOP_PARALLEL ? 1 : 0;
     out[SCALAR_n_parallel] = n_parallel;
     out[SCALAR_guards] = (float)k->n_guards;
-    out[SCALAR_registers] = log2_of(bytes_of(k, KILN_ROLE_REGISTERS));
-    out[SCALAR_copied] = log2_of(bytes_of(k, KILN_ROLE_COPIED));
-    out[SCALAR_memory] = log2_of(bytes_of(k, KILN_ROLE_ALL));
+    out[SCALAR_registers] = kiln_magnitude(kiln_role_bytes(k, KILN_ROLE_REGISTERS));
+    out[SCALAR_copied] = kiln_magnitude(kiln_role_bytes(k, KILN_ROLE_COPIED));
+    out[SCALAR_memory] = kiln_magnitude(kiln_role_bytes(k, KILN_ROLE_ALL));
     out[SCALAR_n_stmts] = (float)k->stmts.n;
     out[SCALAR_n_loops] = (float)k->loops.n;
     out[SCALAR_written_step] = store_step(k, KILN_ROLE_WRITTEN);
@@ -308,12 +257,12 @@ static void scalars(const kiln_nest *k, float *out) {
 static void context_row(const kiln_nest *k, int l, float *row) {
     const kiln_nest_loop *loop = &k->loops.v[l];
     const kiln_nest_stmt *s = hot_of(k);
-    const float head[CONTEXT_HEAD] = {log2_of((double)loop->extent),
+    const float head[CONTEXT_HEAD] = {kiln_magnitude((double)loop->extent),
                                       loop->kind == KILN_LOOP_PARALLEL ? 1 : 0,
                                       loop->kind == KILN_LOOP_VECTORIZED ? 1 : 0,
                                       loop->kind == KILN_LOOP_UNROLLED ? 1 : 0,
-                                      log2_of(loop->topdown),
-                                      log2_of(loop->work),
+                                      kiln_magnitude(loop->topdown),
+                                      kiln_magnitude(loop->work),
                                       (float)loop->depth};
     for (int i = 0; i < CONTEXT_HEAD; i++)
         row[i] = head[i];
@@ -327,9 +276,9 @@ static void context_row(const kiln_nest *k, int l, float *row) {
         }
         const kiln_nest_access *x = &k->accesses.v[access[i]];
         const double touched = x->touched[loop->depth];
-        to[0] = log2_of(touched);
-        to[1] = log2_of(s->runs / loop->topdown / touched);
-        to[2] = step_of(kiln_nest_step(x, loop->depth));
+        to[0] = kiln_magnitude(touched);
+        to[1] = kiln_magnitude(s->runs / loop->topdown / touched);
+        to[2] = kiln_step_magnitude(kiln_nest_step(x, loop->depth));
     }
 }
 
@@ -347,11 +296,10 @@ void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *ou
     for (int i = 0; i < N_SCALARS; i++)
         out[i] = -1;
     scalars(&k, out);
-    double *by_buffer = kiln_array(scratch, double, k.loops.n *k.buffers.n);
-    point *points = kiln_array(scratch, point, k.loops.n);
+    kiln_role_use *uses = kiln_array(scratch, kiln_role_use, k.loops.n);
     for (int role = 0; role < KILN_N_ROLES; role++) {
-        touched_by_role(&k, role, by_buffer, points);
-        relate(&k, points, out + N_SCALARS + (size_t)role * N_RELATIONS * N_THRESHOLDS);
+        kiln_role_uses(scratch, &k, role, uses);
+        relate(&k, uses, out + N_SCALARS + (size_t)role * N_RELATIONS * N_THRESHOLDS);
     }
     context(&k, out + N_RELATION);
 }

@@ -33,6 +33,9 @@ typedef struct kiln_subject_step {
 typedef struct kiln_subject {
     const char *name;
     const char *file; /* of the model, for baselines; NULL: a package alone */
+    /* The file as it was imported, whose outputs are `want`, in this order; NULL where
+     * file is. */
+    const kiln_graph *imported;
     /* Inputs of the file that are none of the model's: borrowed. */
     const kiln_value_binding *fixed;
     size_t n_fixed;
@@ -40,7 +43,7 @@ typedef struct kiln_subject {
     kiln_remote *remote; /* the network, in a process of its own */
     kiln_cost cost;
     const kiln_subject_step *step;
-    int n_steps;
+    int n_steps, n_conversions; /* of layouts, among them; of a package: 0 */
     /* Bytes. */
     int64_t arena, lower_bound, params, workspace, scratch;
     int64_t packed; /* of the model: parameters that were packed when it was opened */
@@ -60,6 +63,14 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_profile *profile,
                                   const kiln_choose_options *choose, uint64_t seed,
                                   kiln_subject *out, kiln_err *err);
+
+/* A source that was read, by other options of the compiler, held against what is expected
+ * of it. All are borrowed until the arena is reset. */
+kiln_status kiln_subject_of_source(kiln_arena *a, const kiln_source *source,
+                                   const kiln_expectation *e,
+                                   const kiln_profile *profile,
+                                   const kiln_network_options *o, kiln_subject *out,
+                                   kiln_err *err);
 
 /* A package: its archive is verified and held in memory, opened in another process; right
  * outputs are its self-test's. KILN_ERR_UNSUPPORTED where it runs in an emulator only.

@@ -20,6 +20,42 @@ static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
     return step;
 }
 
+static kiln_status open_network(kiln_arena *a, const kiln_source *source,
+                                const kiln_expectation *e, const kiln_network *n,
+                                kiln_subject *out, kiln_err *err) {
+    kiln_subject s = {.name = source->name,
+                      .file = source->path,
+                      .imported = source->imported,
+                      .profile = n->profile,
+                      .cost = source->cost,
+                      .step = steps_of(a, n),
+                      .n_steps = n->n_steps,
+                      .n_conversions = n->n_conversions,
+                      .arena = n->arena_bytes,
+                      .lower_bound = n->lower_bound,
+                      .params = (int64_t)n->param_bytes,
+                      .workspace = n->workspace_bytes,
+                      .scratch = n->scratch_bytes,
+                      .in = e->in,
+                      .want = e->out,
+                      .n_want = e->n_out,
+                      .tolerance = kiln_tolerance_network};
+    KILN_TRY(kiln_remote_of_network(a, n, e->in, source->graph->inputs.n, NULL,
+                                    &s.remote, err));
+    *out = s;
+    return KILN_OK;
+}
+
+kiln_status kiln_subject_of_source(kiln_arena *a, const kiln_source *source,
+                                   const kiln_expectation *e,
+                                   const kiln_profile *profile,
+                                   const kiln_network_options *o, kiln_subject *out,
+                                   kiln_err *err) {
+    kiln_network *n = kiln_new(a, kiln_network);
+    KILN_TRY(kiln_network_compile(a, source->graph, profile, o, n, err));
+    return open_network(a, source, e, n, out, err);
+}
+
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,
                                   const kiln_profile *profile,
@@ -28,27 +64,12 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
     kiln_source source;
     kiln_network *n = kiln_new(a, kiln_network);
     kiln_expectation e;
+    kiln_subject s;
     KILN_TRY(kiln_source_read(a, model, o, &source, err));
     const kiln_network_options net = {.choose = choose};
     KILN_TRY(kiln_network_compile(a, source.graph, profile, &net, n, err));
-    kiln_subject s = {.name = source.name,
-                      .file = source.path,
-                      .profile = profile,
-                      .cost = source.cost,
-                      .step = steps_of(a, n),
-                      .n_steps = n->n_steps,
-                      .arena = n->arena_bytes,
-                      .lower_bound = n->lower_bound,
-                      .params = (int64_t)n->param_bytes,
-                      .workspace = n->workspace_bytes,
-                      .scratch = n->scratch_bytes,
-                      .tolerance = kiln_tolerance_network};
     KILN_TRY(kiln_expectation_of(a, &source, seed, &e, err));
-    KILN_TRY(kiln_remote_of_network(a, n, e.in, source.graph->inputs.n, NULL, &s.remote,
-                                    err));
-    s.in = e.in;
-    s.want = e.out;
-    s.n_want = e.n_out;
+    KILN_TRY(open_network(a, &source, &e, n, &s, err));
     if (o != NULL) {
         s.fixed = o->values;
         s.n_fixed = o->n_values;

@@ -145,13 +145,10 @@ static void make_workers(kiln_measure *m) {
 
 /* As long as a candidate may take, with all that it needs sent before. */
 static void make_lease(kiln_measure *m) {
-    kiln_machine machine;
     const int64_t ms = m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + KILN_RUN_GRACE_MS +
                        KILN_WIRE_SILENCE_MS + KILN_WIRE_SILENCE_MS / 2;
     m->lease_ms = ms < KILN_WIRE_MOST_LEASE_MS ? ms : KILN_WIRE_MOST_LEASE_MS;
-    kiln_machine_read(&m->arena, &machine);
-    m->owner = kiln_format(&m->arena, "process %ld on a machine with %s",
-                           (long)getpid(), machine.os);
+    m->owner = kiln_machine_process(&m->arena);
 }
 
 static kiln_status start_thread(kiln_measure *m, kiln_err *err) {

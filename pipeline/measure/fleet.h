@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "pipeline/measure/measure.h"
-#include "pipeline/measure/transport.h"
+#include "pipeline/measure/wire/transport.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -92,27 +92,6 @@ void kiln_worker_start(kiln_measure *m, kiln_worker *w) {
     *(w->is_runner ? &m->stats.runners_started : &m->stats.builders_started) += 1;
 }
 
-/* Can the runner's machine run what is to be measured? */
-static kiln_status check_machine(const kiln_measure *m, kiln_str text, kiln_err *err) {
-    kiln_arena scratch = {0};
-    const kiln_json *json = NULL;
-    kiln_profile machine;
-    char missing[128];
-    kiln_status st = kiln_json_parse(&scratch, text, "its machine", &json, err);
-    if (st == KILN_OK)
-        st = kiln_profile_read(&scratch, json, "its machine", &machine, err);
-    if (st == KILN_OK && !kiln_profile_runs_on(m->o.profile, &machine, missing))
-        st = kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                       "profile '%s' does not run on its machine: %s",
-                       m->o.profile->name, missing);
-    else if (st == KILN_OK && machine.cores < m->o.threads)
-        st = kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                       "kernels have %d threads, its machine %d CPUs", m->o.threads,
-                       machine.cores);
-    kiln_arena_fini(&scratch);
-    return st;
-}
-
 static void put_lease(kiln_measure *m, kiln_worker *w) {
     const kiln_wire_lease lease = {.owner = kiln_str_from(m->owner), .ms = m->lease_ms};
     kiln_wire_put(&w->out, KILN_WIRE_LEASE, &lease);
@@ -136,7 +115,8 @@ static kiln_status greet(kiln_measure *m, kiln_worker *w, const kiln_wire_hello 
         return kiln_fail(err, KILN_ERR_PARSE, "it is a '%.*s'",
                          KILN_STR_ARG(hello->role));
     if (w->is_runner) {
-        const kiln_status st = check_machine(m, hello->machine, err);
+        const kiln_status st =
+            kiln_profile_fits_machine(m->o.profile, m->o.threads, hello->machine, err);
         w->is_unfit = st == KILN_ERR_UNSUPPORTED;
         w->is_hopeless = st != KILN_OK;
         if (st != KILN_OK)
@@ -199,16 +179,8 @@ static void take_ready(kiln_measure *m, kiln_worker *w, const kiln_wire_ready *r
 /* Somebody else's. Who had it once waits for it a while; else it is not worth that. */
 static kiln_status take_lent(kiln_worker *w, const kiln_wire_lent *lent,
                              kiln_err *err) {
-    char owner[128];
-    kiln_arena scratch = {0};
-    (void)snprintf(owner, sizeof owner, "%s",
-                   kiln_str_printable(&scratch, lent->owner, sizeof owner - 1));
-    kiln_arena_fini(&scratch);
     w->is_hopeless = !w->has_been_up;
-    return kiln_fail(err, KILN_ERR_IO,
-                     "it is lent to %s for %" PRId64
-                     " s more, and longer if they go on",
-                     owner, lent->left_ms > 0 ? lent->left_ms / 1000 + 1 : 0);
+    return kiln_wire_refuse_lent(lent, err);
 }
 
 static kiln_status take_greeting(kiln_measure *m, kiln_worker *w, kiln_arena *a,

@@ -16,27 +16,14 @@ typedef struct writer {
     kiln_err *err;
 } writer;
 
-static unsigned char nibble(char digit) {
-    return (unsigned char)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-}
-
-static void name_of(const void *p, size_t bytes, kiln_wire_blob *out) {
-    char hex[KILN_SHA256_HEX];
-    kiln_sha256_of(p, bytes, hex);
-    *out = (kiln_wire_blob){.bytes = bytes};
-    for (size_t i = 0; i < sizeof out->sha256; i++)
-        out->sha256[i] =
-            (unsigned char)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
-}
-
 /* Kept for as long as the workload is; the same bytes once. */
 static kiln_status put(writer *w, const void *p, size_t bytes, kiln_wire_blob *out) {
-    kiln_wire_blob blob = {.bytes = 0};
+    kiln_wire_blob blob = {.bytes = bytes};
     if (bytes > KILN_WIRE_MAX_BLOB_BYTES)
         return kiln_fail(w->err, KILN_ERR_LIMIT,
                          "a value of %zu bytes is more than workers take", bytes);
     if (bytes > 0)
-        name_of(p, bytes, &blob);
+        kiln_sha256_digest(p, bytes, blob.sha256);
     *out = blob;
     if (bytes == 0 || kiln_fleet_blob_find(w->work, &blob) != NULL)
         return KILN_OK;

@@ -19,6 +19,7 @@ struct kiln_remote {
     uint64_t guest; /* of it: ours, until somebody begins another */
     kiln_remote_port *input, *output;
     int n_inputs, n_outputs;
+    uint32_t n_steps;
     double open_ms;
     int *threads;          /* by session */
     double *fma_per_cycle; /* by session; 0: not known yet */
@@ -85,6 +86,7 @@ static kiln_status read_ports(kiln_remote *r, kiln_str bytes, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_PARSE, "%s", text);
     r->n_inputs = (int)plan.header->n_inputs;
     r->n_outputs = (int)plan.header->n_outputs;
+    r->n_steps = plan.header->n_steps;
     r->input = ports_of(r->arena, &plan, 0, plan.header->n_inputs);
     r->output =
         ports_of(r->arena, &plan, plan.header->n_inputs, plan.header->n_outputs);
@@ -100,7 +102,9 @@ static kiln_status new_remote(kiln_arena *a, const kiln_profile *p,
         r->o = *o;
     const kiln_apart_options own = {
         .argv = r->o.argv, .grace_ms = grace_ms, .tick = on_tick, .user = r};
-    KILN_TRY(kiln_runs_here(p, err));
+    const kiln_far *far = r->o.apart != NULL ? kiln_apart_far(r->o.apart) : NULL;
+    KILN_TRY(far == NULL ? kiln_runs_here(p, err)
+                         : kiln_profile_fits_machine(p, 1, kiln_far_machine(far), err));
     r->apart = r->o.apart != NULL ? r->o.apart : kiln_apart_new(a, &own);
     *out = r;
     KILN_TRY(kiln_apart_begin(r->apart, err));
@@ -150,6 +154,9 @@ kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
     kiln_remote *r = NULL;
     kiln_str plan;
     kiln_wire_network n = {.folder = kiln_str_from(folder)};
+    if (o != NULL && o->apart != NULL && kiln_apart_far(o->apart) != NULL)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "a package's folder is on this machine alone");
     KILN_TRY(new_remote(a, p, o, &r, err));
     KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, "plan.bin"), 0, &plan, err));
     KILN_TRY(read_ports(r, plan, err));
@@ -273,6 +280,25 @@ static kiln_status count_fma(kiln_remote *r, int session, kiln_err *err) {
     return KILN_OK;
 }
 
+/* What it tells of time passed between question and answer, by the clock here: no runner
+ * can have taken longer, and steps are parts of runs. Clocks may differ a little. */
+static kiln_status check_times(kiln_remote *r, const kiln_remote_order *o,
+                               const kiln_wire_told *told, int64_t passed_ns,
+                               kiln_err *err) {
+    static const double most = 1.01, slack_ns = 1e6;
+    double steps_ns = 0;
+    for (uint32_t i = 0; i < told->n_steps; i++)
+        steps_ns += (double)told->step_ns[i];
+    if (told->n_steps != (o->has_steps ? r->n_steps : 0))
+        return kiln_apart_refuse(r->apart, "told of other steps than the network has",
+                                 err);
+    if (told->wall_ns < 0 || told->cpu_ns < 0 ||
+        (double)told->wall_ns > (double)passed_ns * most + slack_ns ||
+        steps_ns > (double)told->wall_ns * most + slack_ns)
+        return kiln_apart_refuse(r->apart, "told of more time than has passed", err);
+    return KILN_OK;
+}
+
 kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
                                   const kiln_remote_order *o, kiln_remote_turn *out,
                                   kiln_err *err) {
@@ -286,7 +312,9 @@ kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
     KILN_TRY(is_session(r, session, err));
     if (o->n_peaks > 0 && r->fma_per_cycle[session] == 0)
         KILN_TRY(count_fma(r, session, err));
+    const int64_t begin = kiln_now_ns();
     KILN_TRY(ask(r, &q, 0, &told, err));
+    KILN_TRY(check_times(r, o, &told, kiln_now_ns() - begin, err));
     const kiln_baseline_sample s = {
         .wall_ns = told.wall_ns, .cpu_ns = told.cpu_ns, .preempted = told.preempted};
     *out = (kiln_remote_turn){.step_ns = told.step_ns, .n_steps = told.n_steps};

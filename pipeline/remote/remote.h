@@ -19,8 +19,8 @@ typedef struct kiln_remote kiln_remote;
 typedef struct kiln_remote_options {
     const char *const *argv; /* ends in NULL; NULL: kiln-runner */
     int64_t limit_ms;        /* of each answer; 0: ten minutes */
-    /* Who runs it, borrowed, one network after the other: the one before is closed. NULL:
-     * a process of its own. */
+    /* Who runs it, borrowed, one network after the other: the one before is closed. It may
+     * be on a runner elsewhere (kiln_apart_options.far). NULL: a process of its own. */
     kiln_apart *apart;
     uint64_t data_limit_bytes; /* that its process may take; 0: all the machine's */
     bool has_no_peak;          /* no order will have n_peaks: opening it is cheaper */
@@ -28,12 +28,14 @@ typedef struct kiln_remote_options {
 
 /* An unpacked package for profile `p`. in: row-major, one for each of its inputs; read
  * here only. The process ends with the arena. KILN_ERR_LIB: it cannot be opened there;
- * KILN_ERR_UNSUPPORTED: this machine cannot run it. */
+ * KILN_ERR_UNSUPPORTED: this machine, or the runner's, cannot run it, or the
+ * runner is elsewhere, where there is no such folder. */
 kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
                                    const kiln_profile *p, const kiln_tensor *in,
                                    size_t n_in, const kiln_remote_options *o,
                                    kiln_remote **out, kiln_err *err);
-/* The same of a network that was compiled for one device, the host. */
+/* The same of a network that was compiled for one device, the host. It and `in` are
+ * borrowed until this returns. */
 kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *n,
                                    const kiln_tensor *in, size_t n_in,
                                    const kiln_remote_options *o, kiln_remote **out,

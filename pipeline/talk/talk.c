@@ -1,5 +1,5 @@
-/* A child process that answers line by line, under time limits. It may hang, crash, or
- * say anything. */
+/* A process of our own, or behind a socket, that answers under time limits. It may hang,
+ * crash, or say anything. */
 #include "pipeline/talk/talk.h"
 
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pipeline/measure/wire/transport.h"
+
 enum {
     MAX_LINE = 1 << 20,
     TAIL = 600, /* of what it complained of */
@@ -19,10 +21,11 @@ enum {
 };
 
 struct kiln_talk {
-    kiln_child child; /* pid 0: it has ended */
+    kiln_transport t;
+    bool is_open; /* else it has ended */
     kiln_talk_options o;
     int64_t interrupted_ns; /* when it was seen; 0: not yet */
-    const char *name;
+    const char *called;     /* "the process 'kiln-runner'", "the runner at ..." */
     char tail[TAIL + 1];
     size_t n_tail;
     char line[MAX_LINE];
@@ -33,34 +36,55 @@ struct kiln_talk {
 static void end_child(void *talk) { kiln_talk_end(talk); }
 
 void kiln_talk_end(kiln_talk *t) {
-    bool by_itself;
-    int status;
-    kiln_child_end(&t->child, &by_itself, &status);
+    kiln_transport_end how;
+    if (t->is_open)
+        t->t.def->end(&t->t, false, &how);
+    t->is_open = false;
+}
+
+bool kiln_talk_is_there(const kiln_talk *t) { return t->is_open; }
+
+static kiln_status open_it(kiln_arena *a, kiln_talk *t, kiln_talk **out,
+                           kiln_err *err) {
+    KILN_TRY(t->t.def->open(&t->t, err));
+    t->is_open = true;
+    kiln_arena_defer(a, end_child, t);
+    *out = t;
+    return KILN_OK;
 }
 
 kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv,
                            const kiln_talk_options *o, kiln_talk **out, kiln_err *err) {
     const kiln_cpus any = {.n = 0};
     kiln_talk *t = kiln_new(a, kiln_talk);
-    t->name = kiln_path_base(argv[0]);
+    t->called = kiln_format(a, "the process '%s'", kiln_path_base(argv[0]));
     t->o = *o;
-    KILN_TRY(kiln_child_start(argv, o->shared, &any, &t->child, err));
-    kiln_arena_defer(a, end_child, t);
-    *out = t;
-    return KILN_OK;
+    kiln_transport_child(&t->t, argv, &any, t->called);
+    t->t.shared = o->shared;
+    return open_it(a, t, out, err);
+}
+
+kiln_status kiln_talk_connect(kiln_arena *a, const char *address,
+                              const kiln_talk_options *o, kiln_talk **out,
+                              kiln_err *err) {
+    kiln_talk *t = kiln_new(a, kiln_talk);
+    t->called = kiln_format(a, "the runner at %s", address);
+    t->o = *o;
+    kiln_transport_socket(&t->t, kiln_str_dup(a, address), t->called);
+    return open_it(a, t, out, err);
 }
 
 /* ---- pipes ----------------------------------------------------------------------- */
 
 /* A write to somebody who died would raise SIGPIPE, and kiln has no handler of it. */
-static ssize_t write_quietly(int fd, const char *p, size_t n) {
+static ssize_t write_quietly(kiln_transport *to, const char *p, size_t n) {
     const struct timespec now = {.tv_sec = 0};
     sigset_t broken, old, before;
     sigemptyset(&broken);
     sigaddset(&broken, SIGPIPE);
     (void)sigpending(&before);
     (void)pthread_sigmask(SIG_BLOCK, &broken, &old);
-    const ssize_t done = write(fd, p, n);
+    const ssize_t done = to->def->send(to, p, n);
     const int error = errno;
     if (done < 0 && error == EPIPE && sigismember(&before, SIGPIPE) != 1)
         (void)sigtimedwait(&broken, NULL, &now);
@@ -70,10 +94,10 @@ static ssize_t write_quietly(int fd, const char *p, size_t n) {
 }
 
 /* Keeps the end of what comes. */
-static void read_complaints(kiln_talk *t) {
+static void read_complaints(kiln_talk *t, int log) {
     char piece[TAIL];
-    for (;;) {
-        const ssize_t got = read(t->child.err, piece, sizeof piece);
+    while (log >= 0) {
+        const ssize_t got = read(log, piece, sizeof piece);
         if (got <= 0)
             return;
         const size_t n = (size_t)got;
@@ -95,26 +119,29 @@ static const char *complaint(kiln_talk *t, kiln_arena *a) {
 }
 
 static kiln_status ended(kiln_talk *t, kiln_arena *a, kiln_err *err) {
-    bool by_itself;
-    int status;
-    kiln_child_wait(&t->child);
-    read_complaints(t);
-    kiln_child_end(&t->child, &by_itself, &status);
-    const int signal_number = status & 0x7f, code = (status >> 8) & 0xff;
-    if (!by_itself)
+    kiln_transport_end how;
+    const int log = t->t.log;
+    t->t.log = -1; /* there is more to be read when it is over */
+    t->t.def->end(&t->t, true, &how);
+    t->is_open = false;
+    read_complaints(t, log);
+    if (log >= 0)
+        close(log);
+    if (how.kind == KILN_TRANSPORT_GONE)
+        (void)snprintf(t->end, sizeof t->end, "is gone: %s", how.text);
+    else if (!how.by_itself)
         (void)snprintf(t->end, sizeof t->end, "closed its pipe and did not end");
-    else if (signal_number != 0)
-        (void)snprintf(t->end, sizeof t->end, "was ended by signal %d", signal_number);
+    else if (how.kind == KILN_TRANSPORT_SIGNAL)
+        (void)snprintf(t->end, sizeof t->end, "was ended by signal %d", how.code);
     else
-        (void)snprintf(t->end, sizeof t->end, "ended with code %d", code);
-    return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s%s", t->name, t->end,
-                     complaint(t, a));
+        (void)snprintf(t->end, sizeof t->end, "ended with code %d", how.code);
+    return kiln_fail(err, KILN_ERR_LIB, "%s %s%s", t->called, t->end, complaint(t, a));
 }
 
 static kiln_status give_up(kiln_talk *t, const char *why, kiln_err *err) {
     (void)snprintf(t->end, sizeof t->end, "%s", why);
     kiln_talk_end(t);
-    return kiln_fail(err, KILN_ERR_LIB, "the process '%s' %s", t->name, why);
+    return kiln_fail(err, KILN_ERR_LIB, "%s %s", t->called, why);
 }
 
 /* ---- one question ---------------------------------------------------------------- */
@@ -130,16 +157,15 @@ static bool is_too_late(kiln_talk *t) {
 /* Waits until it takes (`writes`) or gives something; reads complaints meanwhile. */
 static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,
                             kiln_err *err) {
-    char why[96];
     for (;;) {
-        struct pollfd fd[] = {{.fd = writes ? t->child.in : t->child.out,
-                               .events = writes ? POLLOUT : POLLIN},
-                              {.fd = t->child.err, .events = POLLIN}};
+        struct pollfd fd[] = {
+            {.fd = writes ? t->t.out : t->t.in, .events = writes ? POLLOUT : POLLIN},
+            {.fd = t->t.log, .events = POLLIN}};
         const int64_t left_ms = (deadline_ns - kiln_now_ns()) / 1000000 + 1;
         if (left_ms <= 0)
             break;
         (void)poll(fd, 2, left_ms < TICK_MS ? (int)left_ms : TICK_MS);
-        read_complaints(t);
+        read_complaints(t, t->t.log);
         if (fd[0].revents != 0)
             return KILN_OK;
         if (t->o.tick != NULL)
@@ -151,25 +177,26 @@ static kiln_status wait_for(kiln_talk *t, bool writes, int64_t deadline_ns,
             (void)nanosleep(&tick, NULL);
         }
     }
-    (void)snprintf(why, sizeof why, "did not answer in time and was ended");
-    return give_up(t, why, err);
+    return t->o.outlives_silence
+               ? kiln_fail(err, KILN_ERR_LIB, "%s did not answer in time", t->called)
+               : give_up(t, "did not answer in time and was ended", err);
 }
 
 static kiln_status is_there(const kiln_talk *t, kiln_err *err) {
-    return t->child.pid != 0 ? KILN_OK
-                             : kiln_fail(err, KILN_ERR_LIB,
-                                         "the process '%s' %s before", t->name, t->end);
+    return t->is_open ? KILN_OK
+                      : kiln_fail(err, KILN_ERR_LIB, "%s %s before", t->called, t->end);
 }
 
 kiln_status kiln_talk_send(kiln_talk *t, kiln_arena *a, kiln_str bytes,
                            int64_t deadline_ns, kiln_err *err) {
     KILN_TRY(is_there(t, err));
     while (bytes.n > 0) {
-        const ssize_t n = write_quietly(t->child.in, bytes.p, bytes.n);
+        const ssize_t n = write_quietly(&t->t, bytes.p, bytes.n);
         if (n >= 0)
             bytes = (kiln_str){bytes.p + n, bytes.n - (size_t)n};
-        else if (errno == EPIPE)
-            return ended(t, a, err);
+        else if (errno != EAGAIN && errno != EINTR)
+            /* Elsewhere its last words may be on their way: reading will tell. */
+            return t->t.def->is_far ? KILN_OK : ended(t, a, err);
         else
             KILN_TRY(wait_for(t, true, deadline_ns, err));
     }
@@ -181,11 +208,11 @@ kiln_status kiln_talk_read(kiln_talk *t, kiln_arena *a, void *to, size_t room,
     KILN_TRY(is_there(t, err));
     for (;;) {
         KILN_TRY(wait_for(t, false, deadline_ns, err));
-        const ssize_t n = read(t->child.out, to, room);
-        if (n == 0)
-            return ended(t, a, err);
-        if (n < 0)
+        const ssize_t n = read(t->t.in, to, room);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
             continue;
+        if (n <= 0)
+            return ended(t, a, err);
         *got = (size_t)n;
         return KILN_OK;
     }

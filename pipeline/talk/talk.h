@@ -1,5 +1,5 @@
-/* pipeline/talk: one long-lived process that answers what it is asked. It may hang,
- * crash, or say anything; every wait has an end. */
+/* pipeline/talk: one long-lived process that answers what it is asked: our own, or one
+ * behind a socket. It may hang, crash, or say anything; every wait has an end. */
 #ifndef KILN_PIPELINE_TALK_H
 #define KILN_PIPELINE_TALK_H
 
@@ -12,6 +12,8 @@ typedef struct kiln_talk_options {
     /* Once somebody interrupts (kiln_interrupted), an answer may take so long; 0: the
      * process is killed at once. */
     int64_t grace_ms;
+    /* Who gives no answer in time is not ended: that call fails, no later one. */
+    bool outlives_silence;
     /* Called several times a second while an answer is awaited; may be NULL. */
     void (*tick)(void *user);
     void *user;
@@ -20,6 +22,12 @@ typedef struct kiln_talk_options {
 /* argv[0] is a path. It ends when the arena is reset. */
 kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv,
                            const kiln_talk_options *o, kiln_talk **out, kiln_err *err);
+/* The same with a worker that listens, at an address as pipeline/measure/wire/address.h
+ * has them; it notices the end of the connection. Does not wait: that nobody is there
+ * may show when something is read. KILN_ERR_IO: nobody listens. */
+kiln_status kiln_talk_connect(kiln_arena *a, const char *address,
+                              const kiln_talk_options *o, kiln_talk **out,
+                              kiln_err *err);
 /* Sends a line and waits for the line of the answer, which lives in `a`, without its
  * end. Failures say how the process ended, what it complained of last, or that nothing
  * came in time; then it was killed, and every later call fails too. */
@@ -33,7 +41,8 @@ kiln_status kiln_talk_read(kiln_talk *t, kiln_arena *a, void *to, size_t room,
                            int64_t deadline_ns, size_t *got, kiln_err *err);
 /* What it said makes no sense: kills it, fails with `why`. */
 kiln_status kiln_talk_refuse(kiln_talk *t, const char *why, kiln_err *err);
-/* Kills the process; later calls fail. */
+bool kiln_talk_is_there(const kiln_talk *t);
+/* Kills the process, closes the connection; later calls fail. */
 void kiln_talk_end(kiln_talk *t);
 
 #endif

@@ -202,6 +202,31 @@ static kiln_status read_line(kiln_arena *a, kiln_str text, bool is_first,
     return read_work(a, line, work, err);
 }
 
+/* ---- encoded --------------------------------------------------------------------- */
+
+static void add_candidates(kiln_arena *a, kiln_corpus_work *w) {
+    int n = 0;
+    while (kiln_cost_model_at(n) != NULL)
+        n++;
+    w->candidates = kiln_array(a, kiln_candidates *, n);
+    for (int i = 0; i < n; i++) {
+        int same = 0; /* the first that encodes as this one does */
+        while (kiln_cost_model_at(same)->encode != kiln_cost_model_at(i)->encode)
+            same++;
+        w->candidates[i] =
+            same < i ? w->candidates[same]
+                     : kiln_candidates_new(a, &w->task, kiln_cost_model_at(i));
+    }
+}
+
+kiln_candidates *kiln_corpus_candidates(const kiln_corpus_work *w,
+                                        const kiln_cost_model_kind *kind) {
+    for (int i = 0; kiln_cost_model_at(i) != NULL; i++)
+        if (kiln_cost_model_at(i) == kind)
+            return w->candidates[i];
+    return NULL;
+}
+
 kiln_status kiln_corpus_read(kiln_arena *a, kiln_str text, const char *name,
                              kiln_corpus *out, kiln_err *err) {
     kiln_str line;
@@ -222,8 +247,7 @@ kiln_status kiln_corpus_read(kiln_arena *a, kiln_str text, const char *name,
     }
     /* Tasks do not move any more. */
     for (size_t i = 0; i < out->work.n; i++)
-        out->work.v[i].candidates =
-            kiln_candidates_new(a, &out->work.v[i].task, &kiln_cost_model_xgboost);
+        add_candidates(a, &out->work.v[i]);
     return out->work.n > 0
                ? KILN_OK
                : kiln_fail(err, KILN_ERR_PARSE, "corpus '%s' has no work in it", name);

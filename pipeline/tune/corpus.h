@@ -45,9 +45,13 @@ typedef struct kiln_corpus_work {
     const uint64_t *recorded; /* indexes, ascending */
     size_t n_recorded;
     kiln_trial best, rule; /* rule: the template's own, LOST where not recorded */
-    /* Encoded for xgboost, once for all replays. */
-    kiln_candidates *candidates;
+    /* Encoded once for all replays, by kind of cost model in the order of the table;
+     * kinds that encode alike have the same. */
+    kiln_candidates **candidates;
 } kiln_corpus_work;
+/* As that kind of the table encodes them; NULL: one that is not there. */
+kiln_candidates *kiln_corpus_candidates(const kiln_corpus_work *w,
+                                        const kiln_cost_model_kind *kind);
 typedef struct kiln_corpus {
     KILN_VEC(kiln_corpus_work) work;
 } kiln_corpus;
@@ -83,9 +87,11 @@ kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind
                                const kiln_search_options *o, int most, kiln_replay *out,
                                kiln_err *err);
 
-/* At most n_most of its recorded trials, evenly drawn, with the rule's; the lesson's
- * encodings are in `a`. `workload` is the caller's number for it. */
-void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w, uint32_t workload,
+/* At most n_most of its recorded trials, evenly drawn, with the rule's, as `kind`, one
+ * of the table, encodes them; the lesson's encodings are in `a`. `workload` is the
+ * caller's number for it. */
+void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w,
+                        const kiln_cost_model_kind *kind, uint32_t workload,
                         size_t n_most, kiln_lesson *out);
 /* What a build without trials of this work would take: the recorded configuration that
  * the model likes best. */
@@ -113,14 +119,24 @@ typedef struct kiln_study_work {
     double predicted_ns;     /* by a model of the other works */
     double accuracy;         /* of that model here: pairs in order */
 } kiln_study_work;
+/* A kind of model on trials that it was not fitted to. */
+typedef struct kiln_study_model {
+    const char *name;
+    /* Of a fifth of each work, by a model of the other four fifths: pairs in order, and
+     * the part of the best fifth that it finds; means over works. */
+    double accuracy, recall;
+    kiln_held_out others; /* of works that it has not seen */
+} kiln_study_model;
 typedef struct kiln_study {
     KILN_VEC(kiln_study_row) row;
+    KILN_VEC(kiln_study_model) model;
     KILN_VEC(kiln_study_row) transfer; /* of C7 to C9, taught by C1 to C6 or not */
     KILN_VEC(kiln_study_work) work;
     kiln_held_out held_out; /* of lessons of all works: what a build would go by */
     double gain;            /* the rule's time over what is predicted; geometric mean */
 } kiln_study;
-/* only NULL: all rows, transfer and what needs no trials; else that row alone. */
+/* only NULL: all rows, models, transfer and what needs no trials; else that row alone.
+ */
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err);
 void kiln_study_text(kiln_buf *out, const kiln_study *s);

@@ -16,23 +16,34 @@ kiln_status kiln_corpus_transfer(kiln_arena *a, const kiln_corpus *c, int n_seed
                                  const char *only, kiln_study *out, kiln_err *err);
 kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
                                        kiln_study *out, kiln_err *err);
+/* Adds accuracy and recall of a kind: means over the works that have something to hold
+ * out. */
+kiln_status kiln_corpus_own_works(const kiln_corpus *c,
+                                  const kiln_cost_model_kind *kind,
+                                  kiln_study_model *out, kiln_err *err);
+/* How good kinds of models are on trials that they were not fitted to (only NULL: all
+ * that learn). */
+kiln_status kiln_corpus_models(kiln_arena *a, const kiln_corpus *c, const char *only,
+                               kiln_study *out, kiln_err *err);
 
 /* ---- teaching: works of a corpus for another one --------------------------------- */
 
 enum { KILN_CORPUS_LESSON = 128 }; /* trials of each, at most */
 
 typedef struct kiln_corpus_lessons {
-    const kiln_lesson *lesson; /* of each work */
-    size_t n_teaching;         /* the first so many works teach */
+    const kiln_cost_model_kind *kind; /* that they are encoded for, and that teaches */
+    const kiln_lesson *lesson;        /* of each work */
+    size_t n_teaching;                /* the first so many works teach */
 } kiln_corpus_lessons;
 void kiln_corpus_lessons_of(kiln_arena *a, const kiln_corpus *c,
-                            kiln_corpus_lessons *out);
+                            const kiln_cost_model_kind *kind, kiln_corpus_lessons *out);
 
 typedef enum kiln_teaching {
     KILN_NOT_TAUGHT,
     KILN_TAUGHT_EQUALLY,
     KILN_TAUGHT_BY_NEAR,    /* lessons count by kiln_nearness */
-    KILN_TAUGHT_BY_ENSEMBLE /* the same, by a bootstrap ensemble */
+    KILN_TAUGHT_BY_ENSEMBLE /* the same, by a bootstrap ensemble, which encodes as
+                               xgboost does */
 } kiln_teaching;
 /* Of all works that teach but those with the pupil's anchor; the caller's to release,
  * and empty where this fails. */

@@ -174,24 +174,31 @@ typedef struct runner {
     double ns[TURNS];
 } runner;
 
-static kiln_status open_runner(trying *t, const kiln_net_chooser *chooser,
-                               const kiln_tensor *in, runner *r, kiln_err *err) {
+static kiln_status compile(trying *t, const kiln_net_chooser *chooser, runner *r,
+                           kiln_err *err) {
     kiln_tune_advice advice = advice_of(t, t->arena);
     const kiln_oracle oracle = kiln_tune_oracle(&advice);
     const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options o = {.choose = &choose, .chooser = chooser};
-    size_t bytes = 0;
     KILN_TRY(kiln_network_compile(t->arena, t->g, t->o->profile, &o, &r->network, err));
     const kiln_net_forecast *f = r->network.net->forecast;
     if (f != NULL) {
         t->out->greedy_ns = f->greedy_ns;
         t->out->search_ns = f->chosen_ns;
         t->out->n_changed = f->n_changed;
-        if (f->n_changed == 0)
-            return KILN_OK;
     }
-    KILN_TRY(kiln_remote_of_network(t->arena, &r->network, in, t->g->inputs.n, NULL,
-                                    &r->remote, err));
+    return KILN_OK;
+}
+
+static kiln_status open_runner(trying *t, kiln_arena *a, kiln_far *far, runner *r,
+                               kiln_err *err) {
+    const kiln_remote_options o = {.apart = kiln_tune_apart(a, far)};
+    size_t bytes = 0;
+    kiln_tensor *in = kiln_array(a, kiln_tensor, t->g->inputs.n);
+    for (size_t i = 0; i < t->g->inputs.n; i++)
+        in[i] = kiln_ref_random(a, &t->g->inputs.v[i]->type, i + 1);
+    KILN_TRY(kiln_remote_of_network(a, &r->network, in, t->g->inputs.n, &o, &r->remote,
+                                    err));
     return kiln_remote_session(r->remote, t->o->threads > 0 ? t->o->threads : 1,
                                &r->session, &bytes, err);
 }
@@ -205,25 +212,35 @@ static kiln_status run_once(runner *r, int turn, kiln_err *err) {
     return KILN_OK;
 }
 
-/* What the search takes first: where it is greedy's, there is nothing to run. */
-static kiln_status run_both(trying *t, kiln_err *err) {
-    runner searched = {.session = 0}, greedy = {.session = 0};
-    kiln_tensor *in = kiln_array(t->arena, kiln_tensor, t->g->inputs.n);
-    for (size_t i = 0; i < t->g->inputs.n; i++)
-        in[i] = kiln_ref_random(t->arena, &t->g->inputs.v[i]->type, i + 1);
-    KILN_TRY(open_runner(t, &kiln_net_chooser_search, in, &searched, err));
-    if (t->out->n_changed == 0 || is_over(t) || t->o->runner_addresses != NULL)
-        return KILN_OK;
-    KILN_TRY(open_runner(t, &kiln_net_chooser_greedy, in, &greedy, err));
+typedef struct pair {
+    trying *t;
+    runner searched, greedy;
+} pair;
+
+static kiln_status run_there(void *user, kiln_arena *a, kiln_far *far, kiln_err *err) {
+    pair *p = user;
+    trying *t = p->t;
+    KILN_TRY(open_runner(t, a, far, &p->searched, err));
+    KILN_TRY(open_runner(t, a, far, &p->greedy, err));
     for (int turn = -TURNS_AHEAD; turn < TURNS; turn++) {
         if (is_over(t))
             return KILN_OK;
-        KILN_TRY(run_once(turn % 2 == 0 ? &searched : &greedy, turn, err));
-        KILN_TRY(run_once(turn % 2 == 0 ? &greedy : &searched, turn, err));
+        KILN_TRY(run_once(turn % 2 == 0 ? &p->searched : &p->greedy, turn, err));
+        KILN_TRY(run_once(turn % 2 == 0 ? &p->greedy : &p->searched, turn, err));
     }
-    t->out->ran_greedy_ns = kiln_median(greedy.ns, TURNS);
-    t->out->ran_search_ns = kiln_median(searched.ns, TURNS);
+    t->out->ran_greedy_ns = kiln_median(p->greedy.ns, TURNS);
+    t->out->ran_search_ns = kiln_median(p->searched.ns, TURNS);
     return KILN_OK;
+}
+
+/* What the search takes first: where it is greedy's, there is nothing to run. */
+static kiln_status run_both(trying *t, kiln_err *err) {
+    pair p = {.t = t};
+    KILN_TRY(compile(t, &kiln_net_chooser_search, &p.searched, err));
+    if (t->out->n_changed == 0 || is_over(t))
+        return KILN_OK;
+    KILN_TRY(compile(t, &kiln_net_chooser_greedy, &p.greedy, err));
+    return kiln_tune_there(t->o, run_there, &p, err);
 }
 
 /* ---- all ------------------------------------------------------------------------- */

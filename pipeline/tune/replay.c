@@ -77,11 +77,10 @@ kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind
     kiln_search *s = NULL;
     kiln_search_options options = *o;
     kiln_replay r = {.n_slow = 0};
-    const bool is_shared =
-        o->model == NULL || o->model->encode == kiln_cost_model_xgboost.encode;
     options.only = w->recorded;
     options.n_only = w->n_recorded;
-    options.candidates = is_shared ? w->candidates : NULL;
+    options.candidates = kiln_corpus_candidates(
+        w, o->model != NULL ? o->model : &kiln_cost_model_xgboost);
     options.without_guess = true;
     options.n_chains = o->n_chains > 0 ? o->n_chains : N_CHAINS;
     options.n_steps = o->n_steps > 0 ? o->n_steps : N_STEPS;
@@ -97,30 +96,32 @@ kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind
 
 /* ---- models ---------------------------------------------------------------------- */
 
-static void add(kiln_arena *a, const kiln_corpus_work *w, const kiln_trial *t,
+static void add(kiln_arena *a, kiln_candidates *c, const kiln_trial *t,
                 kiln_encoding_list *list, double *cost, size_t *n) {
-    const kiln_encoding *e = kiln_candidates_encoding(w->candidates, t->index);
+    const kiln_encoding *e = kiln_candidates_encoding(c, t->index);
     if (e == NULL)
         return;
     kiln_encoding_list_add(a, list, e->bytes);
     cost[(*n)++] = t->cost_ns;
 }
 
-void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w, uint32_t workload,
+void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w,
+                        const kiln_cost_model_kind *kind, uint32_t workload,
                         size_t n_most, kiln_lesson *out) {
+    kiln_candidates *c = kiln_corpus_candidates(w, kind);
     kiln_encoding_list *list = kiln_new(a, kiln_encoding_list);
     const size_t n = w->n_recorded < n_most ? w->n_recorded : n_most;
     double *cost = kiln_array(a, double, n + 1);
     const bool has_rule = w->rule.outcome == KILN_OUTCOME_MEASURED;
     size_t n_cost = 0;
     if (has_rule)
-        add(a, w, &w->rule, list, cost, &n_cost);
+        add(a, c, &w->rule, list, cost, &n_cost);
     *out = (kiln_lesson){
         .workload = workload, .cost_ns = cost, .rule = n_cost > 0 ? 0 : -1};
     for (size_t i = 0; i < n; i++) {
         const uint64_t index = w->recorded[i * w->n_recorded / n];
         if (n_cost == 0 || !has_rule || index != w->rule.index)
-            add(a, w, &w->trial[index], list, cost, &n_cost);
+            add(a, c, &w->trial[index], list, cost, &n_cost);
     }
     out->encoding = kiln_encoding_list_view(list);
 }
@@ -130,7 +131,7 @@ kiln_status kiln_corpus_predict(const kiln_corpus_work *w, const kiln_cost_model
     kiln_arena a = {0};
     kiln_lesson all;
     kiln_status st = KILN_OK;
-    kiln_corpus_lesson(&a, w, 0, w->n_recorded, &all);
+    kiln_corpus_lesson(&a, w, m->kind, 0, w->n_recorded, &all);
     float *score = kiln_array(&a, float, all.encoding.n + 1);
     size_t top = 0;
     st = kiln_cost_model_predict(m, &all.encoding, NULL, score, err);

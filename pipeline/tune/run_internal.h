@@ -99,6 +99,12 @@ typedef struct kiln_tuning {
     KILN_VEC(kiln_tune_event) event;
 } kiln_tuning;
 
+/* The search's first proposals, and how many: what a build takes that knows no records
+ * but the ready ones, which is the row's start; then a ready one that today's rule may
+ * outdo; then hints. */
+enum { KILN_TUNE_FIRST = 10 };
+size_t kiln_tune_first(kiln_tuning *r, kiln_tuned_work *t,
+                       uint64_t first[KILN_TUNE_FIRST]);
 /* The best of all ways to do the work of this lead; 0: none works. */
 double kiln_tune_best_ns(const kiln_tuning *r, const kiln_tuned_work *lead);
 /* What the works may have together; n_left. */

@@ -1,6 +1,6 @@
 /* The best few of every work, measured between the network's own steps: what is fastest
  * alone, with caches all to itself, is not always so there. Each network runs in a
- * process of its own (pipeline/remote). */
+ * process of its own (pipeline/remote), where the candidates ran. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ typedef struct settle {
     variant v[N_RANKS];
     const kiln_tensor *in;
     int64_t begin_ns;
-    int rounds; /* that were measured */
+    int rounds;         /* that were measured */
+    const char *runner; /* by whom, in records */
 } settle;
 
 static bool is_out_of_time(const settle *s) {
@@ -128,7 +129,7 @@ static kiln_status ask_in_time(void *user, kiln_arena *scratch, const kiln_op_wo
     return h->oracle.ask(h->oracle.user, scratch, w, p, out, err);
 }
 
-static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
+static kiln_status compile_variant(settle *s, int rank, kiln_err *err) {
     variant *v = &s->v[rank];
     kiln_tune_advice advice = {.db = s->o->db,
                                .threads = s->o->threads,
@@ -139,12 +140,7 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
     const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options o = {.choose = &choose,
                                     .chooser = &kiln_net_chooser_greedy};
-    const int threads = s->o->threads > 0 ? s->o->threads : 1;
-    size_t bytes;
     KILN_TRY(kiln_network_compile(s->arena, s->g, s->o->profile, &o, &v->network, err));
-    KILN_TRY(kiln_remote_of_network(s->arena, &v->network, s->in, s->g->inputs.n, NULL,
-                                    &v->remote, err));
-    KILN_TRY(kiln_remote_session(v->remote, threads, &v->session, &bytes, err));
     v->work_of = kiln_array(s->arena, int, v->network.step.n);
     for (size_t i = 0; i < v->network.step.n; i++) {
         const int kernel = v->network.step.v[i].kernel;
@@ -156,6 +152,17 @@ static kiln_status open_variant(settle *s, int rank, kiln_err *err) {
         v->work_of[i] = (int)at - 1;
     }
     return KILN_OK;
+}
+
+static kiln_status open_variant(settle *s, kiln_arena *a, kiln_far *far, int rank,
+                                kiln_err *err) {
+    variant *v = &s->v[rank];
+    const kiln_remote_options o = {.apart = kiln_tune_apart(a, far)};
+    const int threads = s->o->threads > 0 ? s->o->threads : 1;
+    size_t bytes;
+    KILN_TRY(kiln_remote_of_network(a, &v->network, s->in, s->g->inputs.n, &o,
+                                    &v->remote, err));
+    return kiln_remote_session(v->remote, threads, &v->session, &bytes, err);
 }
 
 static kiln_status run_once(settle *s, int rank, int round, kiln_err *err) {
@@ -178,15 +185,16 @@ static kiln_status run_once(settle *s, int rank, int round, kiln_err *err) {
 
 /* One that fails is out, and the rest goes on; but not without what builds would take
  * now. */
-static kiln_status take_round(settle *s, int round, kiln_err *err) {
+static kiln_status take_round(settle *s, const kiln_far *far, int round,
+                              kiln_err *err) {
     for (int rank = 0; rank < N_RANKS; rank++) {
         variant *v = &s->v[rank];
         kiln_err why = {.len = 0};
         const kiln_status st = v->has_failed ? KILN_OK : run_once(s, rank, round, &why);
         if (st == KILN_OK)
             continue;
-        if (rank == 0) {
-            *err = why;
+        if (rank == 0 || (far != NULL && kiln_far_is_lost(far))) {
+            kiln_fail_text(err, st, "%s", why.text);
             kiln_note(err, "running the network that was tuned");
             return st;
         }
@@ -197,10 +205,26 @@ static kiln_status take_round(settle *s, int round, kiln_err *err) {
     return KILN_OK;
 }
 
-/* Where time ends early, a few rounds are enough; fewer are none: s->rounds is 0. */
-static kiln_status measure(settle *s, kiln_err *err) {
+/* What another runner told does not count. */
+static void begin_again(settle *s, const kiln_far *far) {
+    s->rounds = 0;
+    s->runner = far != NULL ? kiln_str_dup(s->arena, kiln_far_address(far)) : "local";
     for (int rank = 0; rank < N_RANKS; rank++) {
-        const kiln_status st = open_variant(s, rank, err);
+        s->v[rank].has_failed = false;
+        memset(s->v[rank].total_ns, 0, sizeof s->v[rank].total_ns);
+    }
+    for (size_t i = 0; i < s->works.list.n; i++) {
+        memset(s->work[i].sample_ns, 0, sizeof s->work[i].sample_ns);
+        s->work[i].steps = 0;
+    }
+}
+
+/* Where time ends early, a few rounds are enough; fewer are none: s->rounds is 0. */
+static kiln_status measure_at(void *user, kiln_arena *a, kiln_far *far, kiln_err *err) {
+    settle *s = user;
+    begin_again(s, far);
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        const kiln_status st = open_variant(s, a, far, rank, err);
         if (st != KILN_OK && is_over(s))
             return KILN_OK;
         KILN_TRY(st);
@@ -209,7 +233,7 @@ static kiln_status measure(settle *s, kiln_err *err) {
     for (int round = -RUNS_AHEAD; round < ROUNDS && !is_over(s); round++) {
         kiln_progress_step("comparing in the network", "rounds", round + RUNS_AHEAD,
                            ROUNDS + RUNS_AHEAD, NULL);
-        const kiln_status st = take_round(s, round, err);
+        const kiln_status st = take_round(s, far, round, err);
         if (st != KILN_OK && is_over(s)) /* it was ended, too */
             break;
         KILN_TRY(st);
@@ -217,6 +241,17 @@ static kiln_status measure(settle *s, kiln_err *err) {
     }
     s->rounds = done >= LEAST_ROUNDS ? done : 0;
     return KILN_OK;
+}
+
+/* All are compiled before a runner is lent: that takes longer than a lease may. */
+static kiln_status measure(settle *s, kiln_err *err) {
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        const kiln_status st = compile_variant(s, rank, err);
+        if (st != KILN_OK && is_over(s))
+            return KILN_OK;
+        KILN_TRY(st);
+    }
+    return kiln_tune_there(s->o, measure_at, s, err);
 }
 
 /* ---- records --------------------------------------------------------------------- */
@@ -252,7 +287,7 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
                              .kiln = KILN_VERSION,
                              .time_ms = kiln_db_now_ms(),
                              .is_repeat = true,
-                             .runner = "local"};
+                             .runner = s->runner};
     return kiln_db_record(s->o->db, w->id, &t, NULL, err);
 }
 

@@ -27,6 +27,8 @@ static const way ways[] = {
      KILN_NOT_TAUGHT},
     {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, KILN_ACQUIRE_MEAN,
      KILN_NOT_TAUGHT},
+    {"treegru", &kiln_search_annealing, &kiln_cost_model_treegru, KILN_ACQUIRE_MEAN,
+     KILN_NOT_TAUGHT},
     {"bootstrap, mean", &kiln_search_annealing, &kiln_cost_model_bootstrap,
      KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
     {"bootstrap, bound", &kiln_search_annealing, &kiln_cost_model_bootstrap,
@@ -39,6 +41,8 @@ static const way ways[] = {
      KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_NEAR},
     {"xgboost, by an ensemble", &kiln_search_annealing, &kiln_cost_model_xgboost,
      KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_ENSEMBLE},
+    {"treegru, taught", &kiln_search_annealing, &kiln_cost_model_treegru,
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
@@ -114,10 +118,14 @@ static kiln_status replay_work(const kiln_corpus *c, size_t pupil, const way *w,
     return st;
 }
 
-/* Of the works from `from` on, up to `to`. */
+/* Of the works from `from` on, up to `to`, taught by the first n_teaching. */
 static kiln_status compare_way(kiln_arena *a, const kiln_corpus *c, const way *w,
-                               const kiln_corpus_lessons *l, size_t from, size_t to,
-                               int n_seeds, kiln_study_row *row, kiln_err *err) {
+                               size_t n_teaching, size_t from, size_t to, int n_seeds,
+                               kiln_study_row *row, kiln_err *err) {
+    kiln_corpus_lessons l = {.kind = w->model};
+    if (w->teaching != KILN_NOT_TAUGHT)
+        kiln_corpus_lessons_of(a, c, w->model, &l);
+    l.n_teaching = n_teaching;
     const size_t most = (to - from) * (size_t)n_seeds;
     kiln_replay *r = kiln_array(a, kiln_replay, most);
     double *best_ns = kiln_array(a, double, most);
@@ -126,7 +134,7 @@ static kiln_status compare_way(kiln_arena *a, const kiln_corpus *c, const way *w
     for (size_t i = from; i < to; i++) {
         kiln_progress_step(w->name, "works", (double)(i - from), (double)(to - from),
                            c->work.v[i].name);
-        KILN_TRY(replay_work(c, i, w, l, n_seeds, r + n, err));
+        KILN_TRY(replay_work(c, i, w, &l, n_seeds, r + n, err));
         for (int k = 0; k < n_seeds; k++)
             best_ns[n++] = c->work.v[i].best.cost_ns;
     }
@@ -141,17 +149,16 @@ static bool is_wanted(const char *only, int i) {
 /* The experiment of AutoTVM's figure 8: what C1 to C6 say of C7 to C9. */
 kiln_status kiln_corpus_transfer(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                  const char *only, kiln_study *out, kiln_err *err) {
-    kiln_corpus_lessons l;
-    kiln_corpus_lessons_of(a, c, &l);
     if (c->work.n <= TRANSFER_TO)
         return KILN_OK;
-    l.n_teaching = TRANSFER_FROM;
     for (int i = 0; i < N_WAYS; i++) {
         kiln_study_row row;
-        if (ways[i].model != &kiln_cost_model_xgboost || !is_wanted(only, i))
+        if ((ways[i].model != &kiln_cost_model_xgboost &&
+             ways[i].model != &kiln_cost_model_treegru) ||
+            !is_wanted(only, i))
             continue;
-        KILN_TRY(compare_way(a, c, &ways[i], &l, TRANSFER_FROM, TRANSFER_TO, n_seeds,
-                             &row, err));
+        KILN_TRY(compare_way(a, c, &ways[i], TRANSFER_FROM, TRANSFER_FROM, TRANSFER_TO,
+                             n_seeds, &row, err));
         kiln_vec_push(a, &out->transfer, row);
     }
     return KILN_OK;
@@ -165,7 +172,7 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
     kiln_lesson all;
     kiln_trial top = {.cost_ns = 0};
     size_t n_pairs = 0;
-    kiln_corpus_lesson(&a, w, 0, KILN_CORPUS_LESSON, &all);
+    kiln_corpus_lesson(&a, w, m->kind, 0, KILN_CORPUS_LESSON, &all);
     float *score = kiln_array(&a, float, all.encoding.n + 1);
     kiln_status st = kiln_cost_model_predict(m, &all.encoding, NULL, score, err);
     if (st == KILN_OK)
@@ -188,7 +195,7 @@ kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
     int n = 0;
     if (c->work.n < 2)
         return KILN_OK;
-    kiln_corpus_lessons_of(a, c, &l);
+    kiln_corpus_lessons_of(a, c, &kiln_cost_model_xgboost, &l);
     for (size_t i = 0; i < c->work.n; i++) {
         kiln_cost_model teacher;
         kiln_study_work w;
@@ -211,20 +218,20 @@ kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err) {
     kiln_study s = {.gain = 1};
-    kiln_corpus_lessons l;
-    kiln_corpus_lessons_of(a, c, &l);
     for (int i = 0; i < N_WAYS; i++) {
         kiln_study_row row;
         if (!is_wanted(only, i) ||
             (c->work.n < 2 && ways[i].teaching != KILN_NOT_TAUGHT))
             continue;
-        KILN_TRY(compare_way(a, c, &ways[i], &l, 0, c->work.n, n_seeds, &row, err));
+        KILN_TRY(
+            compare_way(a, c, &ways[i], c->work.n, 0, c->work.n, n_seeds, &row, err));
         kiln_vec_push(a, &s.row, row);
     }
-    if (only == NULL)
+    if (only == NULL) {
+        KILN_TRY(kiln_corpus_models(a, c, NULL, &s, err));
         KILN_TRY(kiln_corpus_transfer(a, c, n_seeds, NULL, &s, err));
-    if (only == NULL)
         KILN_TRY(kiln_corpus_without_trials(a, c, &s, err));
+    }
     *out = s;
     return KILN_OK;
 }

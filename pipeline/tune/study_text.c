@@ -13,6 +13,16 @@ static void put_row(kiln_buf *out, const kiln_study_row *r) {
     kiln_buf_printf(out, " %4.0f%% %4.0f%%\n", 100 * r->slow, 100 * r->saved);
 }
 
+static void put_model(kiln_buf *out, bool is_first, const kiln_study_model *m) {
+    if (is_first)
+        kiln_buf_printf(out, "\n%-24s %16s %16s %16s %16s\n", "model, held out",
+                        "own work, pairs", "of its best", "others, pairs",
+                        "time, of rule's");
+    kiln_buf_printf(out, "%-24s %15.1f%% %15.1f%% %15.1f%% %16.3f\n", m->name,
+                    100 * m->accuracy, 100 * m->recall, 100 * m->others.accuracy,
+                    m->others.gain > 0 ? 1 / m->others.gain : 0);
+}
+
 void kiln_study_text(kiln_buf *out, const kiln_study *s) {
     kiln_buf_printf(out, "%-24s %20s %20s %10s %27s %5s %5s\n", "", "trials to, mean",
                     "trials to, median", "", "of the best after", "", "");
@@ -21,6 +31,8 @@ void kiln_study_text(kiln_buf *out, const kiln_study *s) {
                     "8", "16", "32", "slow", "saved");
     for (size_t i = 0; i < s->row.n; i++)
         put_row(out, &s->row.v[i]);
+    for (size_t i = 0; i < s->model.n; i++)
+        put_model(out, i == 0, &s->model.v[i]);
     if (s->transfer.n > 0)
         kiln_buf_puts(out, "\nof C7 to C9, taught by C1 to C6 alone:\n");
     for (size_t i = 0; i < s->transfer.n; i++)

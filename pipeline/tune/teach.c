@@ -4,12 +4,13 @@
 #include "pipeline/tune/corpus_internal.h"
 
 void kiln_corpus_lessons_of(kiln_arena *a, const kiln_corpus *c,
+                            const kiln_cost_model_kind *kind,
                             kiln_corpus_lessons *out) {
     kiln_lesson *lesson = kiln_array(a, kiln_lesson, c->work.n);
     for (size_t i = 0; i < c->work.n; i++)
-        kiln_corpus_lesson(a, &c->work.v[i], (uint32_t)i, KILN_CORPUS_LESSON,
+        kiln_corpus_lesson(a, &c->work.v[i], kind, (uint32_t)i, KILN_CORPUS_LESSON,
                            &lesson[i]);
-    *out = (kiln_corpus_lessons){lesson, c->work.n};
+    *out = (kiln_corpus_lessons){kind, lesson, c->work.n};
 }
 
 static double weight_of(const kiln_corpus *c, size_t pupil, size_t teacher) {
@@ -34,9 +35,8 @@ kiln_status kiln_corpus_teach(const kiln_corpus *c, const kiln_corpus_lessons *l
             others[n].weight = weight_of(c, pupil, i);
         n++;
     }
-    const kiln_cost_model_kind *kind = how == KILN_TAUGHT_BY_ENSEMBLE
-                                           ? &kiln_cost_model_bootstrap
-                                           : &kiln_cost_model_xgboost;
+    const kiln_cost_model_kind *kind =
+        how == KILN_TAUGHT_BY_ENSEMBLE ? &kiln_cost_model_bootstrap : l->kind;
     kiln_status st = kiln_cost_model_init(out, kind, &o, err);
     if (st == KILN_OK)
         st = kiln_lessons_fit(out, others, n, err);

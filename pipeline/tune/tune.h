@@ -87,6 +87,9 @@ typedef struct kiln_tune_options {
     /* Of one work: searched instead of what keeps the layouts, and all of it, whatever
      * is expected. For studies; NULL: none. */
     const kiln_space *part;
+    /* Of other tuners (hints.h): what a search begins with, behind what is known; NULL:
+     * none. */
+    const struct kiln_tune_hints *hints;
     bool no_transfer;      /* learn nothing from other works */
     const char *owner;     /* of claims; NULL: host and process */
     uint64_t shared_bytes; /* of workloads that workers keep at once; 0: 1 GiB */

@@ -2,6 +2,7 @@
 #ifndef KILN_PIPELINE_TUNE_INTERNAL_H
 #define KILN_PIPELINE_TUNE_INTERNAL_H
 
+#include "pipeline/talk/apart.h"
 #include "pipeline/tune/tune.h"
 
 /* Work that is tuned at all: a contraction, whose template chooses layouts. */
@@ -77,6 +78,18 @@ typedef struct kiln_tune_facts {
     double memory_gbs; /* of the machine; 0: not known */
 } kiln_tune_facts;
 kiln_tune_facts kiln_tune_facts_read(kiln_arena *scratch, const char *text);
+
+/* Runs networks: `far` is a runner elsewhere that was lent to us, NULL: here. What is in
+ * `a` goes when it returns. */
+typedef kiln_status kiln_tune_there_fn(void *user, kiln_arena *a, kiln_far *far,
+                                       kiln_err *err);
+/* Once, here, or at one of options.runner_addresses. Where that cannot be had, or is lost
+ * meanwhile, it begins again at the next; each is tried, and a single one twice. The
+ * error is that of the last. */
+kiln_status kiln_tune_there(const kiln_tune_options *o, kiln_tune_there_fn *run,
+                            void *user, kiln_err *err);
+/* For kiln_remote_options.apart: a guest of that runner. NULL: none is needed here. */
+kiln_apart *kiln_tune_apart(kiln_arena *a, kiln_far *far);
 
 /* "host.PID-START": of claims and records. */
 const char *kiln_tune_owner(kiln_arena *a);

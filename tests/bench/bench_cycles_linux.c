@@ -5,6 +5,9 @@
  * and by which factor its cycles are wrong.
  *
  *   bench_cycles                         the table
+ *   bench_cycles ops                     predicted over measured cycles of the lists of
+ *                                        operators that ship and of some of every kind,
+ *                                        as the rules schedule them
  *   bench_cycles rules                   what the rules say for the products, as JSON
  *   bench_cycles compare FILE [THREADS]  those of such a file beside today's rules,
  *                                        interleaved */
@@ -158,7 +161,7 @@ static bool load(kiln_arena *a, subject *s, const kiln_profile *p) {
     return s->fn != NULL;
 }
 
-static double predict(kiln_arena *a, const subject *s, const kiln_profile *p) {
+static kiln_cycles predict(kiln_arena *a, const subject *s, const kiln_profile *p) {
     const kiln_te_graph *te = &s->kernel.scheduled.te;
     bool is_cold[MAX_ARGS] = {false};
     kiln_program *program;
@@ -168,7 +171,7 @@ static double predict(kiln_arena *a, const subject *s, const kiln_profile *p) {
     need(kiln_lower(a, s->kernel.scheduled.schedule, te->arg, te->n_args, te->n_inputs,
                     "k", &program, &err),
          &err);
-    return kiln_cycles_of_program(a, p, program, is_cold, 1).all;
+    return kiln_cycles_of_program(a, p, program, is_cold, 1);
 }
 
 /* What one thread got of the processor, whoever else wanted it; of several the wall's
@@ -278,7 +281,7 @@ static void table(const kiln_profile *p, double ghz, kiln_ctx *ctx) {
             static const kiln_choose_options none = {.tmpl = NULL};
             s[got] = kiln_new(&a, subject);
             if (make(&a, table_works[w], p, got > 0 ? &rng : NULL, &none, s[got])) {
-                s[got]->predicted = predict(&a, s[got], p);
+                s[got]->predicted = predict(&a, s[got], p).all;
                 got++;
             }
         }
@@ -301,6 +304,99 @@ static void table(const kiln_profile *p, double ghz, kiln_ctx *ctx) {
     printf("%d points: Spearman %.3f; Kendall in a work: median %.2f; cycles wrong by "
            "a factor of %.2f in the median\n",
            n, rho, kiln_median(tau, N), exp(kiln_median(factor, (size_t)n)));
+}
+
+/* ---- operators ------------------------------------------------------------------- */
+
+/* What the lists have none of: few operations for what is read, functions, rows and
+ * columns that no vector divides. */
+static const char *const other_ops[] = {
+    "add add in=f32[64,56,56] in=f32[64,56,56]",
+    "add add_far in=f32[4096,4096] in=f32[4096,4096]",
+    "mul scale in=f32[64,3136] const=f32[64,1]",
+    "relu relu in=f32[64,3136]",
+    "sigmoid sigmoid in=f32[64,3136]",
+    "exp exp in=f32[64,3136]",
+    "tanh tanh in=f32[64,3136]",
+    "erf erf in=f32[64,3136]",
+    "gelu gelu in=f32[128,3072]",
+    "div div in=f32[64,3136] in=f32[64,3136]",
+    "sqrt sqrt in=f32[64,3136]",
+    "add add_tail in=f32[1000,17] in=f32[1000,17]",
+    "softmax softmax in=f32[128,1000] axis=-1",
+    "softmax softmax_tail in=f32[384,77] axis=-1",
+    "layer_norm layer_norm in=f32[128,768] const=f32[768] const=f32[768] axis=-1",
+    "reduce_sum sum_rows in=f32[512,1000] axes=1 keepdims=no",
+    "reduce_sum sum_columns in=f32[512,1000] axes=0 keepdims=no",
+    "reduce_mean mean in=f32[1,512,7,7] axes=2,3 keepdims=no",
+    "transpose turn in=f32[512,768] perm=1,0",
+    "max_pool pool in=f32[1,64,112,112] kernel=3,3 strides=2,2 pads=1,1,1,1",
+    "dw dw 56 128 128 3 1",
+    "mm mm_tail 77 65 33",
+    "mm mm_row 1 768 3072",
+    "mm mm_bert 128 768 3072",
+    "conv conv_tail 13 20 17 3 1"};
+
+typedef struct errors {
+    double log[256];
+    int n;
+} errors;
+
+/* Predicted over measured, and which part of the model decides. */
+static void compare_cycles(const char *line, const kiln_profile *p, double ghz,
+                           kiln_ctx *ctx, errors *all) {
+    static const kiln_choose_options none = {.tmpl = NULL};
+    kiln_arena a = {0};
+    subject *s = kiln_new(&a, subject);
+    if (make(&a, line, p, NULL, &none, s)) {
+        const kiln_cycles c = predict(&a, s, p);
+        time_all(&s, 1, ctx);
+        const double ratio = c.all / (s->ns * ghz);
+        const char *bound = c.core >= fmax(c.l2, fmax(c.l3, c.memory)) ? "core"
+                            : c.l2 >= fmax(c.l3, c.memory)             ? "l2"
+                            : c.l3 >= c.memory                         ? "l3"
+                                                                       : "memory";
+        printf("%-12s %-14s %12.0f %12.0f %8.2f  %s\n", s->work.name,
+               s->kernel.choice.tmpl->name, s->ns * ghz, c.all, ratio, bound);
+        if (all->n < (int)(sizeof all->log / sizeof all->log[0]))
+            all->log[all->n++] = log(ratio);
+    } else {
+        printf("%.60s: not made\n", line);
+    }
+    kiln_arena_fini(&a);
+}
+
+static void summarize(const char *title, errors *e) {
+    double off[256];
+    for (int i = 0; i < e->n; i++)
+        off[i] = fabs(e->log[i]);
+    kiln_sort_f64(off, (size_t)e->n);
+    if (e->n > 0)
+        printf("%s: %d operators; predicted over measured %.2f in the median, wrong by "
+               "a factor of %.2f in the median, %.2f in nine of ten\n\n",
+               title, e->n, exp(kiln_median(e->log, (size_t)e->n)),
+               exp(kiln_median(off, (size_t)e->n)),
+               exp(kiln_quantile(off, (size_t)e->n, 0.9)));
+}
+
+static void ops_table(const kiln_profile *p, double ghz, kiln_ctx *ctx) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    printf("%-12s %-14s %12s %12s %8s  %s\n", "operator", "template", "cycles",
+           "predicted", "ratio", "bound by");
+    for (int l = 0; kiln_op_list_at(l) != NULL; l++) {
+        kiln_op_lines lines;
+        errors e = {.n = 0};
+        need(kiln_op_lines_read(&a, kiln_op_list_at(l), &lines, &err), &err);
+        for (size_t i = 0; i < lines.list.n; i++)
+            compare_cycles(lines.list.v[i].text, p, ghz, ctx, &e);
+        summarize(kiln_op_list_at(l), &e);
+    }
+    errors e = {.n = 0};
+    for (size_t i = 0; i < sizeof other_ops / sizeof other_ops[0]; i++)
+        compare_cycles(other_ops[i], p, ghz, ctx, &e);
+    summarize("others", &e);
+    kiln_arena_fini(&a);
 }
 
 /* ---- rules ----------------------------------------------------------------------- */
@@ -406,7 +502,7 @@ int main(int argc, char **argv) {
         need(kiln_profile_detect(&a, &p, &err), &err);
         need(kiln_machine_measure(&a, &p, &m, &err), &err);
         p.core = m.core;
-        table(&p, m.clock_ghz, ctx);
+        (has_verb ? ops_table : table)(&p, m.clock_ghz, ctx);
     }
     kiln_arena_fini(&a);
     return 0;

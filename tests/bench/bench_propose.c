@@ -82,8 +82,8 @@ static void propose(const char *op, const kiln_tune_task *t, int n) {
     double took = 0, best_ns = (double)INFINITY;
     const double us = lowering_us(t);
     const kiln_search_options o = {.seed = 1, .n_fresh = number("KILN_FRESH", 0)};
-    kiln_assert_status_ok(
-        kiln_search_new(&a, &kiln_search_annealing, t, &o, &s, &err), &err);
+    kiln_assert_status_ok(kiln_search_new(&a, &kiln_search_annealing, t, &o, &s, &err),
+                          &err);
     while (at < n) {
         uint64_t index[TURN];
         size_t got, want = kiln_search_batch(s);
@@ -126,8 +126,8 @@ static void proposals(void **state) {
         kiln_op_work *w = kiln_new(a, kiln_op_work);
         kiln_tune_templates all = {.n = 0};
         kiln_assert_status_ok(kiln_op_work_make(a, &lines.list.v[i], w, &err), &err);
-        kiln_assert_status_ok(
-            kiln_tune_templates_of(a, w, &profile, NULL, &all, &err), &err);
+        kiln_assert_status_ok(kiln_tune_templates_of(a, w, &profile, NULL, &all, &err),
+                              &err);
         for (size_t k = 0; k < all.n; k++) {
             kiln_tune_task *t = kiln_new(a, kiln_tune_task);
             kiln_assert_status_ok(kiln_tune_space(a, w, &profile, all.v[k], t, &err),

@@ -93,7 +93,7 @@ static row rows[] = {
     {"split_extent", "matmul", BY_STEP, "step 'matmul + add + relu'"},
     {"reduction_start", "matmul", BY_STEP, "step 'matmul + add + relu'"},
     {"guard_dropped", "matmul", BY_PROGRAM, NULL},
-    {"partition_tail", "conv_bias", BY_STEP, "step 'conv + relu'"},
+    {"partition_tail", "conv_bias", BY_STEP, "step 'convert x'"},
     {"partition_branch", "matmul", BY_PROGRAM, NULL},
     {"vector_mask", "slice", BY_PROGRAM, NULL},
     {"unroll_last", "matmul", BY_STEP, "step 'matmul + add + relu'"},

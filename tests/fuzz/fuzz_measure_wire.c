@@ -31,6 +31,8 @@ typedef union message {
     kiln_wire_network network;
     kiln_wire_ask ask;
     kiln_wire_told told;
+    kiln_wire_packs packs;
+    kiln_wire_ended ended;
 } message;
 
 static void check_frame(kiln_arena *a, const kiln_wire_frame *f) {

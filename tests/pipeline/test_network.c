@@ -132,6 +132,14 @@ static row rows[] = {
      "{strides=[2,2], pads=[1,1,1,1]} %c = relu(%a) %d = conv_transpose(%c, %v) "
      "{strides=[1,3], pads=[1,1,1,1]} %e = tanh(%d) output %e }",
      21, 2, 2},
+    {"a_result_beside_what_it_is_made_of",
+     "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[16,16,3,3] "
+     "input %v : f32[32,16,3,3] input %u : f32[32,16,2,2] input %b : f32[16] "
+     "input %t : f32[16,32,3,3] %a = conv(%x, %w) {pads=[1,1,1,1]} %c = relu(%a) "
+     "%d = max_pool(%c) {kernel=[2,2], strides=[2,2]} %e = conv(%d, %v) "
+     "{pads=[1,1,1,1]} %f = relu(%e) %g = conv_transpose(%f, %u, %b) {strides=[2,2]} "
+     "%h = concat(%c, %g) {axis=1} %i = conv(%h, %t) {pads=[1,1,1,1]} output %i }",
+     7, 2, 1},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",

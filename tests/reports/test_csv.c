@@ -89,15 +89,14 @@ static void texts_come_back(void **state) {
 static void tuning_has_lines_of_its_own(void **state) {
     (void)state;
     table t;
-    read_csv(
-        csv_of(KILN_STR_LIT(
-            "{\"schema\": \"kiln-results-1\", \"jobs\": [{\"model\": \"m\", "
-            "\"tuning\": {\"new_trials\": 9, \"by_error\": [{\"name\": \"wrong\", "
-            "\"n\": 2}, {\"name\": \"lost\", \"n\": 1}]}}], \"ops\": [{\"set\": "
-            "\"mine\", \"tuning\": {\"card\": {\"searches\": 4, \"trials_to\": "
-            "[{\"share\": 0.95, \"trials\": 3.5}], \"after\": [{\"trials\": 8, "
-            "\"share\": 0.9}], \"accuracy\": 0.75}}}]}")),
-        &t);
+    read_csv(csv_of(KILN_STR_LIT(
+                 "{\"schema\": \"kiln-results-1\", \"jobs\": [{\"model\": \"m\", "
+                 "\"tuning\": {\"new_trials\": 9, \"by_error\": [{\"name\": \"wrong\", "
+                 "\"n\": 2}, {\"name\": \"lost\", \"n\": 1}]}}], \"ops\": [{\"set\": "
+                 "\"mine\", \"tuning\": {\"card\": {\"searches\": 4, \"trials_to\": "
+                 "[{\"share\": 0.95, \"trials\": 3.5}], \"after\": [{\"trials\": 8, "
+                 "\"share\": 0.9}], \"accuracy\": 0.75}}}]}")),
+             &t);
     assert_int_equal(t.n_lines, 4);
     assert_string_equal(cell(&t, 1, "kind"), "job");
     assert_string_equal(cell(&t, 1, "new_trials"), "");

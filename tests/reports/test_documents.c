@@ -1,6 +1,7 @@
 /* Every document that is a table: what is written is read back, member by member, and
  * its page of documentation has every member. */
 #include "reports/fields.h"
+#include "reports/study.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>
@@ -9,7 +10,8 @@
 
 static const kiln_record_document *const documents[] = {
     &kiln_results_document, &kiln_bench_document, &kiln_ops_document,
-    &kiln_tune_document,    &kiln_build_document, &kiln_gate_document};
+    &kiln_tune_document,    &kiln_build_document, &kiln_gate_document,
+    &kiln_study_document};
 enum { N_DOCUMENTS = sizeof documents / sizeof documents[0] };
 
 /* ---- every member ------------------------------------------------------------------

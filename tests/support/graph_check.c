@@ -19,13 +19,14 @@ const char *graph_outcome_name(graph_outcome o) {
 }
 
 const char *graph_way_text(kiln_arena *a, const graph_way *w) {
-    return kiln_format(a, "%s %s%s%s%s%s%s seed %" PRIu64, w->profile,
-                       w->is_strict ? "strict" : "fast",
-                       w->is_optimized ? "" : ", no passes",
-                       w->is_fused ? "" : ", no fusion",
-                       w->random_configs ? ", random configurations" : "",
-                       w->random_layouts ? ", random layouts" : "",
-                       w->is_searched ? ", searched" : "", w->seed);
+    return kiln_format(
+        a, "%s %s%s%s%s%s%s%s%s seed %" PRIu64, w->profile,
+        w->is_strict ? "strict" : "fast", w->is_optimized ? "" : ", no passes",
+        w->is_fused ? "" : ", no fusion",
+        w->random_configs ? ", random configurations" : "",
+        w->random_layouts ? ", random layouts" : "", w->is_searched ? ", searched" : "",
+        w->chooser != NULL ? ", by " : "", w->chooser != NULL ? w->chooser : "",
+        w->seed);
 }
 
 const char *graph_profile_at(int i) {
@@ -258,8 +259,11 @@ static kiln_status compile(check *c, kiln_network *n, kiln_err *err) {
     const kiln_network_options o = {
         .no_fusion = !c->way->is_fused,
         .choose = &choose,
-        .chooser = c->way->is_searched ? &kiln_net_chooser_search : NULL,
-        .check_text = c->way->is_searched,
+        .chooser = c->way->is_searched ? &kiln_net_chooser_search
+                   : c->way->chooser != NULL
+                       ? kiln_net_chooser_find(kiln_str_from(c->way->chooser))
+                       : NULL,
+        .check_text = c->way->is_searched || c->way->chooser != NULL,
         .relayout = c->way->random_layouts ? relayout : NULL,
         .user = layouts};
     const kiln_pass_options passes = {.verify = true};

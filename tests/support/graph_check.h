@@ -14,6 +14,7 @@ typedef struct graph_way {
     bool random_configs; /* any configuration of any template that fits */
     bool random_layouts; /* of values that no template lays out */
     bool is_searched;    /* with random configurations: at random costs, several each */
+    const char *chooser; /* who chooses, where nothing is searched; NULL: the usual */
     uint64_t seed;       /* of what is random */
 } graph_way;
 

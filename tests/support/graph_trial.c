@@ -31,6 +31,9 @@ int graph_all_ways(uint64_t seed, graph_way *way) {
                                    .random_configs = bits == 2 || bits == 3 || bits > 5,
                                    .random_layouts = bits >= 2 && bits < 6 && bits != 4,
                                    .is_searched = bits > 5,
+                                   .chooser = bits == 1   ? "each"
+                                              : bits == 5 ? "plain"
+                                                          : NULL,
                                    .seed = seed};
     return n;
 }
@@ -52,6 +55,9 @@ static int some_ways(uint64_t seed, graph_way *way) {
                              .random_configs = i == 1 && (bits & 32) != 0,
                              .random_layouts = i == 1 && (bits & 192) != 0,
                              .is_searched = i == 1 && (bits & 0x30000) == 0,
+                             .chooser = i == 0 || (bits & 0xc0000) != 0 ? NULL
+                                        : (bits & 0x100000) != 0        ? "plain"
+                                                                        : "each",
                              .seed = seed};
     }
     return 2;

@@ -94,33 +94,42 @@ void kiln_test_server_kill(kiln_test_server *s) {
     kiln_child_end(&s->child, &by_itself, &status);
 }
 
-void kiln_test_compile_kernel_as(kiln_arena *a, const char *source, const char *name,
-                                 const char *dir, const char *symbol,
-                                 const char *more) {
+void kiln_test_compile_bare(kiln_arena *a, const char *source, const char *to,
+                            const char *const *more) {
     const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
+    const char *argv[24] = {cc,
+                            "-O1",
+                            "-w",
+                            "-c",
+                            "-I.",
+                            "-ffreestanding",
+                            "-fno-stack-protector",
+                            "-fno-asynchronous-unwind-tables",
+                            "-fcf-protection=none",
+                            source,
+                            "-o",
+                            to};
     kiln_err err = {0};
-    const char *const argv[] = {cc,
-                                "-O1",
-                                "-w",
-                                "-c",
-                                "-I.",
-                                "-ffreestanding",
-                                "-fno-stack-protector",
-                                "-fno-asynchronous-unwind-tables",
-                                "-fcf-protection=none",
-                                kiln_format(a, "-DFAULT_%s", name),
-                                kiln_format(a, "-Dkiln_kernel=%s", symbol),
-                                source,
-                                "-o",
-                                kiln_format(a, "%s/%s.o", dir, name),
-                                more,
-                                NULL};
+    size_t n = 12;
+    for (; *more != NULL; more++) {
+        assert_true(n + 1 < sizeof argv / sizeof argv[0]);
+        argv[n++] = *more;
+    }
     kiln_process_result r;
     const kiln_process_options o = {.argv = argv,
                                     .time_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
     if (r.code != 0)
-        fail_msg("%s: %.*s", name, KILN_STR_ARG(r.err));
+        fail_msg("%s: %.*s", to, KILN_STR_ARG(r.err));
+}
+
+void kiln_test_compile_kernel_as(kiln_arena *a, const char *source, const char *name,
+                                 const char *dir, const char *symbol,
+                                 const char *more) {
+    const char *const arguments[] = {kiln_format(a, "-DFAULT_%s", name),
+                                     kiln_format(a, "-Dkiln_kernel=%s", symbol), more,
+                                     NULL};
+    kiln_test_compile_bare(a, source, kiln_format(a, "%s/%s.o", dir, name), arguments);
 }
 
 void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *name,

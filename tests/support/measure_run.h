@@ -8,6 +8,10 @@
 
 /* {path of the worker, NULL} */
 const char *const *kiln_test_worker(kiln_arena *a, const char *name);
+/* Compiles C to the object `to` as kernels are compiled, freestanding; more: further
+ * arguments of the compiler, ended by NULL. */
+void kiln_test_compile_bare(kiln_arena *a, const char *source, const char *to,
+                            const char *const *more);
 /* DIR/NAME.o: a kernel in C, freestanding, with FAULT_NAME defined. */
 void kiln_test_compile_kernel(kiln_arena *a, const char *source, const char *name,
                               const char *dir);

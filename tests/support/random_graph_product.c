@@ -116,11 +116,35 @@ static kiln_value *head(maker *m, kiln_value *x, int64_t heads, int64_t d) {
     return add_transpose(m, y, perm);
 }
 
+/* As the operator, of what heads are made of: rows ahead of heads, or behind them. */
+static bool attention_as_one(maker *m, kiln_value *x, int64_t heads, int64_t d) {
+    static const int64_t behind[] = {0, 2, 1, 3}, columns[] = {0, 1, 3, 2};
+    const int64_t *own = x->type.dim, dim[4] = {own[0], own[1], heads, d};
+    kiln_value *in[4] = {NULL};
+    const kiln_attr_arg args[] = {
+        kiln_arg_float("scale", 1 / sqrt((double)d)),
+        kiln_arg_ints("perm_q", behind, 4), kiln_arg_ints("perm_v", behind, 4),
+        kiln_arg_ints("perm_k", one_in(m, 2) ? behind : columns, 4),
+        kiln_arg_ints("perm_y", behind, one_in(m, 2) ? 4 : 0)};
+    for (int i = 0; i < 3; i++) {
+        const int64_t keys[4] = {dim[0], heads, d, dim[1]};
+        const bool is_columns = i == 1 && args[3].value.ints == columns;
+        in[i] = draw_operand(m, x->type.dtype, 4, is_columns ? keys : dim, 1);
+    }
+    const int64_t mask[2] = {dim[1], dim[1]};
+    const bool has_mask = one_in(m, 2);
+    if (has_mask)
+        in[3] = draw_operand(m, x->type.dtype, 2, mask, 1);
+    return add_op(m, &kiln_op_attention, in, has_mask ? 4 : 3, args, 5) != NULL;
+}
+
 bool random_graph_attention(maker *m) {
     static const int64_t perm[] = {0, 2, 1, 3};
     const int64_t heads = draw(m, 1, 4), d = draw(m, 1, 17);
     kiln_value *x = draw_value(m, KILN_DT_FLOAT, 3, 3);
     const int64_t n = x->type.dim[1], joined[3] = {x->type.dim[0], n, heads * d};
+    if (one_in(m, 3))
+        return attention_as_one(m, x, heads, d);
     kiln_value *q = head(m, x, heads, d), *k = head(m, x, heads, d);
     kiln_value *v = head(m, x, heads, d);
     if (q == NULL || k == NULL || v == NULL)

@@ -135,3 +135,30 @@ double kiln_sim_conv_ns(const kiln_sim_conv *c, uint64_t index) {
     const double noise = 1 + 0.03 * (double)(hash >> 11) * 0x1p-53;
     return cycles_of(c, &x) / ghz * noise;
 }
+
+/* ---- samples --------------------------------------------------------------------- */
+
+kiln_samples kiln_sim_conv_samples(kiln_arena *a, const kiln_sim_conv *c,
+                                   const kiln_cost_model_kind *kind, size_t n,
+                                   uint64_t seed, bool carries_over) {
+    kiln_rng rng;
+    kiln_sample_set *set = kiln_new(a, kiln_sample_set);
+    kiln_trial *t = kiln_array(a, kiln_trial, n);
+    kiln_rng_init(&rng, seed);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_config x = kiln_config_random(&c->task.space, &rng);
+        const uint64_t index = kiln_config_index(&c->task.space, &x);
+        t[i] = (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
+    }
+    kiln_sample_set_init(set, a, carries_over);
+    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task, kind), t, n);
+    return kiln_sample_set_view(set);
+}
+
+kiln_samples kiln_sim_shape_samples(kiln_arena *a, const kiln_sim_shape *shape,
+                                    const kiln_cost_model_kind *kind, size_t n,
+                                    uint64_t seed, bool carries_over) {
+    kiln_sim_conv *c = kiln_new(a, kiln_sim_conv);
+    kiln_sim_conv_make(a, shape, c);
+    return kiln_sim_conv_samples(a, c, kind, n, seed, carries_over);
+}

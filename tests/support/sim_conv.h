@@ -23,4 +23,14 @@ void kiln_sim_conv_make(kiln_arena *a, const kiln_sim_shape *shape, kiln_sim_con
  * two cache levels, loops around, padding; and three percent that look like noise. */
 double kiln_sim_conv_ns(const kiln_sim_conv *c, uint64_t index);
 
+/* n random configurations with what they take on it, as a model of that kind encodes
+ * them. */
+kiln_samples kiln_sim_conv_samples(kiln_arena *a, const kiln_sim_conv *c,
+                                   const kiln_cost_model_kind *kind, size_t n,
+                                   uint64_t seed, bool carries_over);
+/* The same of a shape's own workload. */
+kiln_samples kiln_sim_shape_samples(kiln_arena *a, const kiln_sim_shape *shape,
+                                    const kiln_cost_model_kind *kind, size_t n,
+                                    uint64_t seed, bool carries_over);
+
 #endif

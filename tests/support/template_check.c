@@ -147,6 +147,25 @@ bool template_check_run(kiln_arena *a, const template_check *t, const kiln_workl
     return true;
 }
 
+const char *template_guess_program(kiln_arena *a, const template_check *t,
+                                   const kiln_graph *g) {
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    kiln_scheduled x;
+    kiln_program *p;
+    kiln_buf text;
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(t->tmpl->space(&w, t->profile, &s, &err), &err);
+    const kiln_config c = t->tmpl->guess(&w, t->profile, &s);
+    assert_true(template_check_run(a, t, &w, &s, &c, &err));
+    kiln_assert_status_ok(program_of(a, t, &w, &s, &c, &x, &p, &err), &err);
+    kiln_buf_init(&text, a);
+    kiln_program_print(&text, p);
+    return text.p;
+}
+
 kiln_str template_assembly(kiln_arena *a, const template_check *t,
                            const kiln_workload *w, const kiln_space *s,
                            const kiln_config *c, kiln_err *err) {

@@ -57,6 +57,10 @@ typedef struct template_hot_loop {
 void template_check_hot_loop(const template_check *t, const kiln_graph *g,
                              const char *profile, const template_hot_loop *want);
 
+/* The program of the configuration that is guessed, printed; it is checked first. */
+const char *template_guess_program(kiln_arena *a, const template_check *t,
+                                   const kiln_graph *g);
+
 /* Chooses the option of the knob so named; the option must exist. */
 void template_set(const kiln_space *s, kiln_config *c, const char *knob, int64_t value);
 void template_set_word(const kiln_space *s, kiln_config *c, const char *knob,

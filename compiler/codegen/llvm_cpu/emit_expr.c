@@ -406,6 +406,18 @@ static LLVMValueRef emit_broadcast(kiln_cg *g, const kiln_expr *e) {
 }
 
 /* Lane by lane for several sources: instcombine makes shuffles of it. */
+/* Two vectors as one operation: extracted and inserted lane by lane, LLVM 19 makes one
+ * shuffle of several that follow each other, and two of none that the machine has. */
+static LLVMValueRef shuffle_of_two(kiln_cg *g, const kiln_expr *e) {
+    LLVMValueRef *lane = kiln_array(g->arena, LLVMValueRef, e->lanes);
+    const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], NULL);
+    const LLVMValueRef y = kiln_cg_expr(g, e->arg[1], NULL);
+    for (int k = 0; k < e->lanes; k++)
+        lane[k] = LLVMConstInt(g->i32, (unsigned)e->u.lane[k], false);
+    return LLVMBuildShuffleVector(g->b, x, y, LLVMConstVector(lane, (unsigned)e->lanes),
+                                  "");
+}
+
 static LLVMValueRef emit_shuffle(kiln_cg *g, const kiln_expr *e) {
     LLVMValueRef *lane = kiln_array(g->arena, LLVMValueRef, e->lanes);
     LLVMValueRef out = LLVMGetPoison(type_of(g, e));
@@ -489,7 +501,11 @@ static LLVMValueRef emit_let(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) 
 static LLVMValueRef emit_whole(kiln_cg *g, const kiln_expr *e) {
     if (e->kind == KILN_EXPR_RAMP)
         return emit_ramp(g, e);
-    return e->kind == KILN_EXPR_BROADCAST ? emit_broadcast(g, e) : emit_shuffle(g, e);
+    if (e->kind == KILN_EXPR_BROADCAST)
+        return emit_broadcast(g, e);
+    const bool is_pair = e->n_arg == 2 && e->lanes > 1 && e->arg[0]->lanes > 1 &&
+                         e->arg[0]->lanes == e->arg[1]->lanes;
+    return is_pair ? shuffle_of_two(g, e) : emit_shuffle(g, e);
 }
 
 LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {

@@ -39,6 +39,7 @@ const kiln_onnx_attr *kiln_onnx_find_attr(kiln_onnx_cx *cx, const kiln_onnx_node
     if (i == n->n_attribute)
         return NULL;
     KILN_ASSERT(n == cx->node, "an importer reads attributes of another node");
+    KILN_ASSERT(i < KILN_ONNX_MAX_ATTRS, "attribute %zu of a node", i);
     cx->attrs_read.bits[i / 64] |= UINT64_C(1) << (i % 64);
     return &n->attribute[i];
 }

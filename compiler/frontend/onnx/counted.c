@@ -100,7 +100,10 @@ static kiln_value *origin_of(kiln_onnx_cx *cx, kiln_value *count) {
 
 kiln_value *kiln_compose_counted(kiln_compose *c, kiln_value *v, int axis,
                                  kiln_value *count) {
+    KILN_ASSERT(count != NULL, "'%s' counts as nothing says", v->name);
     count = origin_of(kiln_onnx_of(c->cx), count);
+    KILN_ASSERT(c->status != KILN_OK || (axis >= 0 && axis < v->type.rank),
+                "'%s' of rank %d counts along axis %d", v->name, v->type.rank, axis);
     if (c->status != KILN_OK || (v->count == count && v->bounded_axis == axis))
         return v;
     /* Others may know the value as it is. */
@@ -143,12 +146,16 @@ kiln_value *kiln_compose_number(kiln_compose *c, int64_t v) {
 kiln_value *kiln_compose_length(kiln_compose *c, kiln_value *v, int axis) {
     if (v->count != NULL && v->bounded_axis == axis)
         return v->count;
+    KILN_ASSERT(c->status != KILN_OK || (axis >= 0 && axis < v->type.rank),
+                "the length of axis %d of rank %d", axis, v->type.rank);
     return kiln_compose_number(c, v->type.dim[axis]);
 }
 
 kiln_value *kiln_compose_mask(kiln_compose *c, int rank, int axis, int64_t dim,
                               kiln_value *count) {
     int64_t shape[KILN_MAX_RANK];
+    KILN_ASSERT(rank <= KILN_MAX_RANK && axis >= 0 && axis < rank && count != NULL,
+                "a mask along axis %d of rank %d", axis, rank);
     for (int i = 0; i < rank; i++)
         shape[i] = i == axis ? dim : 1;
     kiln_value *const at =
@@ -182,6 +189,10 @@ kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
 
 kiln_value *kiln_compose_partition(kiln_compose *c, kiln_value *mask,
                                    kiln_value **count) {
+    KILN_ASSERT(c->status != KILN_OK ||
+                    (mask->type.rank == 1 && mask->type.dtype == KILN_BOOL),
+                "an order by %s of rank %d", kiln_dtype_name(mask->type.dtype),
+                mask->type.rank);
     const int64_t n = mask->type.dim[0];
     kiln_value *const at = kiln_compose_iota(c, n);
     kiln_value *const one = kiln_compose_cast(c, mask, KILN_I64);

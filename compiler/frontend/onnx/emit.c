@@ -48,8 +48,13 @@ static kiln_import_origin origin_of(kiln_import_cx *common, const kiln_graph *g,
                                     const kiln_value *input, kiln_graph **around,
                                     const kiln_value **value) {
     const kiln_onnx_scope *s = kiln_onnx_owner(kiln_onnx_of(common)->scope);
-    while (s->g != g)
+    while (s->g != g) {
+        KILN_ASSERT(s->parent != NULL, "'%s' does not lie around what is built",
+                    g->name);
         s = kiln_onnx_owner(s->parent);
+    }
+    KILN_ASSERT(s->inner.n == s->outer.n, "%zu values are captured as %zu", s->outer.n,
+                s->inner.n);
     for (size_t i = 0; i < s->inner.n; i++)
         if (s->inner.v[i] == input) {
             *around = s->parent->g;
@@ -71,6 +76,7 @@ const kiln_import_format kiln_onnx_format = {
 
 kiln_onnx_cx *kiln_onnx_of(kiln_import_cx *common) {
     _Static_assert(offsetof(kiln_onnx_cx, common) == 0, "they begin together");
+    KILN_ASSERT(common->format == &kiln_onnx_format, "an import of another format");
     return (kiln_onnx_cx *)common;
 }
 

@@ -25,6 +25,7 @@ typedef struct search {
 } search;
 
 void kiln_onnx_add_count(kiln_onnx_cx *cx, const kiln_value *count, int64_t most) {
+    KILN_ASSERT(count != NULL && most >= 0, "a count of at most %lld", (long long)most);
     const kiln_onnx_count known = {count, most};
     for (size_t i = 0; i < cx->counts.n; i++)
         if (cx->counts.v[i].value == count)
@@ -263,6 +264,7 @@ static bool find(search *s, const kiln_value *v, int64_t i, extent *out) {
 
 bool kiln_onnx_find_extent(kiln_onnx_cx *cx, const kiln_value *v, int64_t i,
                            kiln_onnx_extent *out) {
+    KILN_ASSERT(v != NULL && i >= 0, "bounds of element %lld", (long long)i);
     search s = {.cx = cx};
     return find(&s, v, i, out);
 }
@@ -321,6 +323,7 @@ static bool is_alike(const kiln_value *x, const kiln_value *y, int depth) {
 bool kiln_onnx_is_same_count(kiln_onnx_cx *cx, const kiln_value *x,
                              const kiln_value *y) {
     extent a, b;
+    KILN_ASSERT(x != NULL && y != NULL, "a count is compared with none");
     if (x == y)
         return true;
     if (!kiln_onnx_find_extent(cx, x, 0, &a) || !kiln_onnx_find_extent(cx, y, 0, &b))

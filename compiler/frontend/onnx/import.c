@@ -43,6 +43,8 @@ const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
 }
 
 kiln_value *kiln_onnx_in(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
+    KILN_ASSERT(cx->n_given == 0 || cx->given != NULL,
+                "%d operands are given by nobody", cx->n_given);
     if (i >= 0 && i < cx->n_given && cx->given != NULL && cx->given[i] != NULL)
         return cx->given[i];
     if (i < 0 || (size_t)i >= n->n_input || n->input[i].n == 0)
@@ -54,6 +56,7 @@ kiln_value *kiln_onnx_in(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i) {
 
 kiln_status kiln_onnx_need(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i,
                            const char *name, kiln_value **out) {
+    KILN_ASSERT(i >= 0 && name != NULL, "input %d is needed", i);
     *out = kiln_onnx_in(cx, n, i);
     if (*out == NULL)
         return kiln_onnx_fail(cx, KILN_ERR_PARSE, "input %d ('%s') is missing", i,

@@ -9,6 +9,8 @@ static kiln_value *turn(kiln_compose *c, kiln_value *x, int from, int to) {
     int next = 0;
     if (c->status != KILN_OK || rank < 2)
         return x;
+    KILN_ASSERT(from >= 0 && from < rank && to >= 0 && to < rank,
+                "axis %d of rank %d becomes axis %d", from, rank, to);
     for (int i = 0; i < rank; i++) {
         next += next == from;
         perm[i] = i == to ? from : next++;
@@ -40,6 +42,7 @@ kiln_value *kiln_ms_add(kiln_compose *c, kiln_value *x, kiln_value *bias) {
 }
 
 kiln_value *kiln_ms_gelu(kiln_compose *c, kiln_value *x, const char *approximate) {
+    KILN_ASSERT(approximate != NULL, "a gelu of no kind");
     const kiln_attr_arg arg = kiln_arg_word("approximate", approximate);
     return kiln_compose_op(c, &kiln_op_gelu, &x, 1, &arg, 1);
 }
@@ -141,6 +144,7 @@ kiln_value *kiln_ms_single(kiln_compose *c, kiln_value *v) {
 
 kiln_status kiln_ms_check_single(kiln_compose *c, const char *name,
                                  const kiln_ms_quant *q) {
+    KILN_ASSERT(q->scale != NULL, "'%s' was read without its scale", name);
     if (q->scale->type.rank == 0 && (q->zero == NULL || q->zero->type.rank == 0))
         return c->status;
     return kiln_fail(c->cx->err, KILN_ERR_SHAPE,
@@ -183,6 +187,7 @@ kiln_status kiln_ms_read_quant(kiln_compose *c, int at, const char *name,
 }
 
 kiln_value *kiln_ms_dequantize(kiln_compose *c, const kiln_ms_quant *q, int axis) {
+    KILN_ASSERT(q->x != NULL && q->scale != NULL, "steps of no size");
     kiln_value *const in[] = {q->x, q->scale, q->zero};
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_dtype("dtype", KILN_F32)};
@@ -191,6 +196,7 @@ kiln_value *kiln_ms_dequantize(kiln_compose *c, const kiln_ms_quant *q, int axis
 
 kiln_value *kiln_ms_quantize(kiln_compose *c, kiln_value *y, const kiln_ms_quant *q,
                              kiln_dtype dtype) {
+    KILN_ASSERT(y != NULL && q->scale != NULL, "steps of no size");
     kiln_value *const in[] = {y, q->scale, q->zero};
     const kiln_attr_arg arg =
         kiln_arg_dtype("dtype", q->zero != NULL ? q->zero->type.dtype : dtype);
@@ -221,6 +227,7 @@ kiln_value *kiln_ms_round(kiln_compose *c, kiln_value *y, const kiln_ms_quant *q
 }
 
 kiln_value *kiln_ms_center(kiln_compose *c, const kiln_ms_quant *q) {
+    KILN_ASSERT(q->x != NULL, "the steps of nothing");
     kiln_compose_fail(c, check_steps(c, "a quantised tensor", q->x->type.dtype));
     kiln_compose_fail(c,
                       check_zero(c, "a quantised tensor", q->x->type.dtype, q->zero));

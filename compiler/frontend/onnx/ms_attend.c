@@ -112,6 +112,8 @@ kiln_status kiln_ms_attend(kiln_compose *c, const kiln_ms_attention *a,
                            kiln_value **out, kiln_value **scores) {
     static const int64_t swap[] = {0, 1, 3, 2};
     KILN_TRY(c->status);
+    KILN_ASSERT(a->q != NULL && a->k != NULL && a->v != NULL && a->past >= 0,
+                "attention to nothing, behind %lld keys", (long long)a->past);
     KILN_TRY(check_heads(c, a));
     const int64_t size = a->q->type.dim[3];
     double scale = kiln_onnx_attr_f(kiln_onnx_of(c->cx), c->site, "scale", 0);

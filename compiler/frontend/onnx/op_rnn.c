@@ -154,6 +154,8 @@ kiln_status kiln_onnx_emit_recurrent(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     kiln_value *out[MAX_OUT];
     chosen c;
     const char *direction = NULL;
+    KILN_ASSERT(in[0] != NULL && in[1] != NULL && in[2] != NULL,
+                "'%s' without its weights", op->name);
     KILN_TRY(check_hidden(cx, n, in[2]));
     KILN_TRY(read_activations(cx, n, &c));
     KILN_TRY(read_direction(cx, n, &direction));

@@ -154,6 +154,7 @@ static kiln_status visit(walk *w, size_t root) {
 
 kiln_status kiln_onnx_order(kiln_onnx_cx *cx, const kiln_onnx_node *node, size_t n,
                             const size_t **order) {
+    KILN_ASSERT(n == 0 || node != NULL, "an order of %zu nodes", n);
     walk w = {.d = {.cx = cx}, .node = node};
     w.state = kiln_array(&cx->common.scratch, unsigned char, n);
     w.order = kiln_array(&cx->common.scratch, size_t, n);

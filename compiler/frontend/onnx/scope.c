@@ -11,6 +11,7 @@ kiln_value kiln_onnx_absent = {.name = "absent"};
 
 kiln_onnx_scope *kiln_onnx_scope_new(kiln_onnx_cx *cx, kiln_onnx_scope *parent,
                                      kiln_graph *g) {
+    KILN_ASSERT(g != NULL, "names of no graph");
     kiln_onnx_scope *const s = kiln_new(&cx->common.scratch, kiln_onnx_scope);
     s->parent = parent;
     s->g = g;
@@ -27,6 +28,7 @@ kiln_onnx_scope *kiln_onnx_owner(kiln_onnx_scope *s) {
 }
 
 void kiln_onnx_set_scope(kiln_onnx_cx *cx, kiln_onnx_scope *s) {
+    KILN_ASSERT(s != NULL && s->g != NULL, "a scope without a graph");
     cx->scope = s;
     cx->common.graph = s->g;
 }
@@ -74,6 +76,7 @@ kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
 
 kiln_status kiln_onnx_read_once(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
                                 kiln_tensor *out) {
+    KILN_ASSERT(t != NULL, "the data of no tensor");
     const kiln_str key = {(const char *)&t, sizeof t};
     kiln_tensor *known = kiln_map_get(&cx->tensors_read, key);
     if (known == NULL) {
@@ -99,6 +102,8 @@ static kiln_status make_const(kiln_onnx_cx *cx, kiln_onnx_scope *s,
 
 /* An outer value inside a region: constants are shared, all else becomes an input. */
 static kiln_value *capture(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_value *outer) {
+    KILN_ASSERT(s->is_region && s->outer.n == s->inner.n,
+                "%zu values are captured as %zu", s->outer.n, s->inner.n);
     if (kiln_value_is_const(outer))
         return kiln_graph_add_const(s->g, outer->name, &outer->type, outer->data);
     for (size_t i = 0; i < s->outer.n; i++)
@@ -129,6 +134,7 @@ kiln_status kiln_onnx_lookup(kiln_onnx_cx *cx, kiln_onnx_scope *s, kiln_str name
         const kiln_onnx_tensor *const t = kiln_map_get(&s->tensors, name);
         if (t != NULL)
             return make_const(cx, s, t, out);
+        KILN_ASSERT(!s->sees_parent || s->parent != NULL, "a subgraph of nothing");
         if (s->sees_parent)
             KILN_TRY(kiln_onnx_lookup(cx, s->parent, name, &v));
         const kiln_onnx_list *const list = kiln_onnx_as_list(v);
@@ -196,6 +202,7 @@ static kiln_status inline_body(kiln_onnx_cx *cx, const char *prefix,
         kiln_map_set(&cx->common.scratch, &s->values, sub->input[i].name, actual[i]);
     KILN_TRY(enter(cx, s));
     KILN_TRY(import_body(cx, sub, outs));
+    KILN_ASSERT(cx->scope == s, "a subgraph's nodes left another scope behind");
     kiln_onnx_set_scope(cx, outer);
     return KILN_OK;
 }
@@ -203,7 +210,8 @@ static kiln_status inline_body(kiln_onnx_cx *cx, const char *prefix,
 /* Who repeats a body computes with tensors. */
 static kiln_status refuse_lists(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
                                 kiln_value *const *outs) {
-    for (size_t i = 0; i < sub->n_output; i++)
+    for (size_t i = 0; i < sub->n_output; i++) {
+        KILN_ASSERT(outs[i] != NULL, "output %zu of a subgraph was not looked up", i);
         if (kiln_onnx_as_list(outs[i]) != NULL)
             return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
                                   "output '%s' of subgraph '%s' is a sequence or an "
@@ -211,6 +219,7 @@ static kiln_status refuse_lists(kiln_onnx_cx *cx, const kiln_onnx_graph *sub,
                                   "whether the subgraph runs with --bind",
                                   kiln_onnx_show(cx, sub->output[i].name),
                                   kiln_onnx_show(cx, sub->name));
+    }
     return KILN_OK;
 }
 
@@ -251,6 +260,7 @@ kiln_status kiln_onnx_region(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                              size_t n_formal, kiln_graph **region,
                              kiln_value ***captured, size_t *n_captured) {
     (void)n; /* names inside a region are its own: no prefix */
+    KILN_ASSERT(n_formal == 0 || formal != NULL, "%zu inputs of no type", n_formal);
     kiln_onnx_scope *const outer = cx->scope;
     kiln_graph *const g =
         kiln_graph_new(cx->common.arena, kiln_str_dupv(cx->common.arena, sub->name));
@@ -263,6 +273,8 @@ kiln_status kiln_onnx_region(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     kiln_value **const outs =
         kiln_array(&cx->common.scratch, kiln_value *, sub->n_output);
     const kiln_status st = import_body(cx, sub, outs);
+    KILN_ASSERT(st != KILN_OK || cx->scope == s,
+                "a region's nodes left another scope behind");
     kiln_onnx_set_scope(cx, outer);
     if (st != KILN_OK)
         return st;
@@ -308,6 +320,7 @@ kiln_status kiln_onnx_call(kiln_onnx_cx *cx, const kiln_onnx_node *n,
     KILN_TRY(kiln_onnx_import_nodes(cx, fn->node, fn->n_node));
     kiln_value **const outs =
         kiln_array(&cx->common.scratch, kiln_value *, n->n_output);
+    KILN_ASSERT(cx->scope == s, "a function's nodes left another scope behind");
     for (size_t i = 0; i < n->n_output; i++) {
         KILN_TRY(kiln_onnx_lookup(cx, s, fn->output[i], &outs[i]));
         if (outs[i] == &kiln_onnx_absent)

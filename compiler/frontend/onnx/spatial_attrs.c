@@ -64,6 +64,7 @@ static kiln_status check_no_pads(kiln_onnx_cx *cx, const kiln_spatial *s) {
 kiln_status kiln_onnx_read_spatial(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                    const kiln_value *x, const int64_t *kernel,
                                    kiln_spatial *s) {
+    KILN_ASSERT(x != NULL && s != NULL, "windows over nothing");
     if (x->type.rank < 3)
         return kiln_onnx_fail(
             cx, KILN_ERR_SHAPE,

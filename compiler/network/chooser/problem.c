@@ -116,6 +116,7 @@ typedef struct shared {
 /* Is the wanted layout there? */
 static bool has(const shared *x, const state *s, const kiln_layout *wanted) {
     const int i = find(&x->wanted, wanted);
+    KILN_ASSERT(i >= 0, "a layout of '%s' that nobody wants", x->f->value->name);
     kiln_type from = x->f->value->type, to = from;
     from.layout = *x->made.v[s->made];
     to.layout = *wanted;
@@ -206,6 +207,8 @@ static void find_flows(builder *b) {
     for (size_t i = 0; i < b->s->site.n; i++) {
         const kiln_net_site *site = &b->s->site.v[i];
         for (int k = 0; k < site->n_values; k++) {
+            KILN_ASSERT((size_t)site->value[k]->id < g->values.n,
+                        "'%s' is of another graph", site->value[k]->name);
             flow *f = &b->flow[site->value[k]->id];
             const reader r = {(int)i, k};
             if (k < site->n_read) {
@@ -254,8 +257,12 @@ kiln_status kiln_net_solve(kiln_net_survey *s, kiln_net_solution *out, kiln_err 
                                    .n_guessed = x.n_guessed};
         for (size_t i = 0; i < b.p.node.n; i++)
             out->n_options += b.p.node.v[i].n;
-        for (size_t i = 0; i < s->site.n; i++)
+        for (size_t i = 0; i < s->site.n; i++) {
+            KILN_ASSERT(x.option[i] >= 0 && (size_t)x.option[i] < s->site.v[i].way.n,
+                        "site %zu goes way %d of %zu", i, x.option[i],
+                        s->site.v[i].way.n);
             out->way[i] = x.option[i];
+        }
     }
     kiln_arena_fini(&b.scratch);
     return st;

@@ -64,6 +64,18 @@ static kiln_status follow(kiln_net *n, const kiln_net_group_part *part,
     return KILN_OK;
 }
 
+/* Whoever reads what it makes finds it row-major. */
+static kiln_status bring_back(kiln_net *n, const kiln_net_step *step, kiln_err *err) {
+    static const kiln_layout plain = {.n_order = 0};
+    for (int i = step->n_read; i < step->n_operands; i++) {
+        const kiln_value *v = step->value[i];
+        const int made = n->walk->slot_of[v->id];
+        KILN_TRY(kiln_net_slot_as(n, v, &plain, &n->walk->slot_of[v->id], err));
+        n->slot.v[made].is_alone = n->walk->slot_of[v->id] != made;
+    }
+    return KILN_OK;
+}
+
 /* A step that calls a kernel. */
 static kiln_status add_call(kiln_net *n, size_t at, kiln_err *err) {
     const kiln_net_step *fused = &n->walk->fused[at];
@@ -91,7 +103,7 @@ static kiln_status add_call(kiln_net *n, size_t at, kiln_err *err) {
     step.choice = n->walk->notes != NULL ? n->walk->choice[at] : NULL;
     KILN_TRY(operands_of(n, fused->group, &s, part.from, &step, err));
     kiln_vec_push(n->arena, &n->step, step);
-    return KILN_OK;
+    return chosen != NULL && chosen->is_alone ? bring_back(n, &step, err) : KILN_OK;
 }
 
 /* ---- views ----------------------------------------------------------------------- */

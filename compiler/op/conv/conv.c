@@ -186,17 +186,9 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT, .c = 1.0, .k = n_terms(n) + 2};
 }
 
-/* The reduction runs over the tail lanes that both operands have, where they are zero:
- * whole blocks need no guard. */
+/* Channels of x that are summed over. */
 static int64_t reduced_channels(const kiln_compute_cx *cx) {
-    const kiln_type *x = &cx->in[X].type, *w = &cx->in[W].type;
-    const int64_t c = w->dim[1];
-    if (!kiln_compute_has_zero_tails(x) || !kiln_compute_has_zero_tails(w) ||
-        c != x->dim[1])
-        return c;
-    const int64_t bx = kiln_type_blocked(x, 1), bw = kiln_type_blocked(w, 1);
-    const int64_t px = (c + bx - 1) / bx * bx, pw = (c + bw - 1) / bw * bw;
-    return px < pw ? px : pw;
+    return kiln_compute_common_extent(&cx->in[X].type, 1, &cx->in[W].type, 1);
 }
 
 /* Reduction axes: channel within the group, then the taps. */

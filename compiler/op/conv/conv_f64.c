@@ -353,6 +353,9 @@ static bool is_direct_f32(const kiln_conv *cv, const void *w) {
 void kiln_conv_f32_pick(const kiln_conv *cv, const void *x, const void *w,
                         const int64_t *pick, int64_t n_pick, double *value,
                         double *magnitude, kiln_arena *scratch) {
+    KILN_ASSERT(n_pick >= 0 && cv->c >= 0 && cv->taps > 0,
+                "%lld elements of %lld channels by %lld taps", (long long)n_pick,
+                (long long)cv->c, (long long)cv->taps);
     const int64_t n_terms = cv->c * cv->taps;
     const int64_t block = is_direct_f32(cv, w) ? n_terms : KILN_GEMM_KC;
     lanes p;

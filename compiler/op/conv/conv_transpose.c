@@ -328,18 +328,62 @@ static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y, const plan 
     return kiln_te_sum(y, product, axis, 1 + w.n);
 }
 
-/* Stages: "pad" (x spread out), the convolution, and the bias where there is one. */
+/* Taps that lie side by side: each output has one, and its position is in x. */
+static bool has_one_tap(const kiln_window *w) {
+    for (int i = 0; i < w->n; i++)
+        if (w->kernel[i] != w->stride[i] || (w->kernel[i] > 1 && w->dilation[i] != 1) ||
+            w->in[i] + w->pad_begin[i] > w->stride[i] * w->out[i])
+            return false;
+    return true;
+}
+
+/* Of one tap: the rest of its position by the stride, read at the quotient. */
+static const kiln_expr *product(kiln_compute_cx *cx, kiln_te *y, const plan *p,
+                                const kiln_expr *const *index) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *at[KILN_MAX_RANK] = {index[0]}, *wi[KILN_MAX_RANK] = {NULL};
+    const bool has_groups = p->n_groups > 1;
+    const kiln_axis *axis = kiln_te_reduce_axis(
+        y, "ic",
+        has_groups
+            ? p->c
+            : kiln_compute_common_extent(&cx->in[X].type, 1, &cx->in[W].type, 0));
+    at[1] = kiln_axis_var(a, axis);
+    wi[1] = index[1];
+    if (has_groups) {
+        const kiln_expr *group = kiln_compute_div(cx, index[1], p->o);
+        at[1] = kiln_x_add(a, kiln_x_mul(a, group, kiln_x_index(a, p->c)), at[1]);
+        wi[1] = kiln_compute_mod(cx, index[1], p->o);
+    }
+    wi[0] = at[1];
+    for (int i = 0; i < p->window.n; i++) {
+        const int64_t stride = p->window.stride[i];
+        const kiln_expr *v =
+            kiln_x_add(a, index[2 + i], kiln_x_index(a, p->window.pad_begin[i]));
+        at[2 + i] = kiln_compute_div(cx, v, stride);
+        wi[2 + i] = kiln_compute_mod(cx, v, stride);
+    }
+    const kiln_expr *term =
+        kiln_x_mul(a, kiln_compute_widened(cx, kiln_compute_read(cx, X, at)),
+                   kiln_compute_widened(cx, kiln_compute_read(cx, W, wi)));
+    return kiln_te_sum(y, term, &axis, 1);
+}
+
+/* Stages: "pad" (x spread out; not where each output has one tap), the convolution, and
+ * the bias where there is one. */
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_expr *index[KILN_MAX_RANK];
     const kiln_type *t = &cx->out[0].type;
     kiln_te_value x, sum;
     plan p;
     KILN_TRY(make_plan(n, &p, cx->err));
-    KILN_TRY(spread(cx, &p.window, &x));
-    const bool has_bias = kiln_has_in(n, BIAS);
+    const bool has_bias = kiln_has_in(n, BIAS), is_product = has_one_tap(&p.window);
+    if (!is_product)
+        KILN_TRY(spread(cx, &p.window, &x));
     kiln_te *y = kiln_compute_begin(cx, has_bias ? "conv" : "", t, index);
     y->tag = "conv_transpose";
-    const kiln_expr *body = contraction(cx, y, &p, &x, index);
+    const kiln_expr *body =
+        is_product ? product(cx, y, &p, index) : contraction(cx, y, &p, &x, index);
     if (!has_bias)
         return kiln_compute_end(cx, 0, y, body);
     KILN_TRY(kiln_compute_inner(cx, y, t, body, &sum));

@@ -75,6 +75,8 @@ void kiln_scale_map_init(kiln_scale_map *m, const kiln_node *n, int64_t axis,
 int64_t kiln_scale_at(const kiln_scale_map *m, int64_t e) {
     if (m->is_single)
         return 0;
+    KILN_ASSERT(m->inner > 0 && m->dim > 0 && m->block > 0,
+                "an element of no elements has a scale");
     const int64_t along = e / m->inner % m->dim / m->block;
     if (!m->is_blocked)
         return along;

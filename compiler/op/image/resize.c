@@ -241,33 +241,44 @@ static kiln_bound error_bound(const kiln_node *n) {
                         .k = 8 * flops_per_element(n) + longest_axis(n)};
 }
 
-/* Sum over the taps of the axes that are resized; taps of weight 0 do not count. */
+/* Sum over the taps of axis i of v; taps of weight 0 do not count. */
 static const kiln_expr *interpolated(kiln_compute_cx *cx, kiln_te *te,
-                                     const kiln_resize_expr *r,
+                                     const kiln_resize_expr *r, int i,
+                                     const kiln_te_value *v,
                                      const kiln_expr *const *index) {
-    static const char *const name[KILN_MAX_RANK] = {"t0", "t1", "t2", "t3",
-                                                    "t4", "t5", "t6", "t7"};
     kiln_arena *a = cx->arena;
-    const kiln_axis *axis[KILN_MAX_RANK];
+    const kiln_axis *tap = kiln_te_reduce_axis(te, "t", r[i].n_taps);
     const kiln_expr *at[KILN_MAX_RANK], *weight = NULL;
-    int n = 0;
-    for (int i = 0; i < cx->in[0].type.rank; i++) {
-        if (r[i].is_kept) {
-            at[i] = index[i];
-            continue;
-        }
-        const kiln_expr *w;
-        axis[n] = kiln_te_reduce_axis(te, name[n], r[i].n_taps);
-        at[i] = kiln_resize_tap(&r[i], cx, index[i], kiln_axis_var(a, axis[n++]), &w);
-        weight = weight == NULL ? w : kiln_x_mul(a, weight, w);
-    }
-    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, at));
-    if (weight == NULL)
-        return x;
+    for (int k = 0; k < v->type.rank; k++)
+        at[k] = index[k];
+    at[i] = kiln_resize_tap(&r[i], cx, index[i], kiln_axis_var(a, tap), &weight);
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read_value(cx, v, at));
     const kiln_expr *zero = kiln_x_like(a, x, 0);
     x = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, weight, zero), zero,
                       kiln_x_mul(a, weight, x));
-    return kiln_te_sum(te, x, axis, n);
+    return kiln_te_sum(te, x, &tap, 1);
+}
+
+/* All axes but the first that is interpolated, one after another from the last on: what
+ * is read far apart is read before there is more of it, and rows are added whole. *first:
+ * that axis. */
+static kiln_status interpolate_others(kiln_compute_cx *cx, const kiln_resize_expr *r,
+                                      kiln_dtype dtype, kiln_te_value *v, int *first) {
+    const kiln_expr *index[KILN_MAX_RANK];
+    *first = 0;
+    while (r[*first].is_kept)
+        ++*first;
+    for (int i = v->type.rank - 1; i > *first; i--) {
+        if (r[i].is_kept)
+            continue;
+        kiln_type t = kiln_type_make(dtype, v->type.rank, v->type.dim);
+        t.dim[i] = cx->out[0].type.dim[i];
+        kiln_te *te =
+            kiln_compute_begin(cx, kiln_format(cx->arena, "axis%d", i), &t, index);
+        KILN_TRY(
+            kiln_compute_inner(cx, te, &t, interpolated(cx, te, r, i, v, index), v));
+    }
+    return KILN_OK;
 }
 
 static const kiln_expr *any_outside(kiln_compute_cx *cx, const kiln_resize_expr *r,
@@ -310,6 +321,10 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
         is_copied = is_copied && (r[i].is_kept || r[i].is_nearest);
     }
     const bool is_crop = n->attr[COORDINATES].i == KILN_RESIZE_TF_CROP_AND_RESIZE;
+    kiln_te_value x = cx->in[0];
+    int first = 0;
+    if (!is_copied)
+        KILN_TRY(interpolate_others(cx, r, dtype, &x, &first));
     kiln_te *y =
         kiln_compute_begin(cx, is_copied || !is_crop ? "" : "inside", t, index);
     if (is_copied) {
@@ -319,7 +334,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
         return kiln_compute_end(cx, 0, y,
                                 extrapolated(n, cx, any_outside(cx, r, index), v));
     }
-    const kiln_expr *v = interpolated(cx, y, r, index);
+    const kiln_expr *v = interpolated(cx, y, r, first, &x, index);
     if (!is_crop)
         return kiln_compute_end(cx, 0, y, v);
     KILN_TRY(kiln_compute_inner(cx, y, t, v, &sum));

@@ -85,6 +85,9 @@ static bool is_kept(const kiln_resize_axis_spec *s) {
 }
 
 kiln_resize_axis kiln_resize_axis_new(kiln_arena *a, const kiln_resize_axis_spec *s) {
+    KILN_ASSERT(s->in >= 0 && s->out >= 0 && s->scale > 0,
+                "an axis of %lld is resized to %lld by %g", (long long)s->in,
+                (long long)s->out, s->scale);
     const bool is_copy = s->mode == KILN_RESIZE_NEAREST || is_kept(s);
     const double shrink = s->antialias && s->scale < 1.0 ? s->scale : 1.0;
     const double reach = s->mode == KILN_RESIZE_CUBIC ? 2.0 : 1.0;

@@ -145,18 +145,19 @@ static const kiln_expr *filter(const kiln_resize_expr *r, const kiln_expr *dista
     return kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_LE, d, one), near, far);
 }
 
-/* Stages "at" and "weight" of an axis, and their sum where weights are scaled. */
+/* Stages "at" and "weight" of an axis, tap by tap: a tap of neighbours is one vector.
+ * And their sum where weights are scaled. */
 static kiln_status make_taps(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
                              int64_t first, double shrink, kiln_dtype dtype) {
     kiln_arena *a = cx->arena;
     const kiln_resize_axis_spec *s = &r->spec;
     const kiln_expr *index[KILN_MAX_RANK], *body[2];
-    const int64_t dim[2] = {s->out, r->n_taps};
+    const int64_t dim[2] = {r->n_taps, s->out};
     const kiln_type t = kiln_type_make(KILN_F64, 2, dim);
     kiln_te_value pair[2], sum;
     kiln_te *te = kiln_compute_begin(cx, kiln_format(a, "taps%d", axis), &t, index);
-    const kiln_expr *x = kiln_compute_read_value(cx, &r->position, index);
-    const kiln_expr *tap = kiln_x_add(a, index[1], kiln_x_index(a, first));
+    const kiln_expr *x = kiln_compute_read_value(cx, &r->position, index + 1);
+    const kiln_expr *tap = kiln_x_add(a, index[0], kiln_x_index(a, first));
     const kiln_expr *at = kiln_x_add(a, kiln_x_fn(a, KILN_INTRIN_floor, x),
                                      kiln_x_cast(a, KILN_F64, tap));
     body[0] = index_of(r, at);
@@ -171,22 +172,24 @@ static kiln_status make_taps(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
     r->at = pair[0];
     const bool is_scaled = s->antialias || s->exclude_outside;
     if (is_scaled) {
-        const kiln_type row = kiln_type_make(KILN_F64, 1, dim);
-        te = kiln_compute_begin(cx, kiln_format(a, "sum%d", axis), &row, index);
+        const kiln_type row = kiln_type_make(KILN_F64, 1, dim + 1);
+        te = kiln_compute_begin(cx, kiln_format(a, "sum%d", axis), &row, index + 1);
         const kiln_axis *over = kiln_te_reduce_axis(te, "t", r->n_taps);
-        index[1] = kiln_axis_var(a, over);
+        index[0] = kiln_axis_var(a, over);
         const kiln_expr *w = kiln_compute_read_value(cx, &pair[1], index);
         KILN_TRY(kiln_compute_inner(cx, te, &row, kiln_te_sum(te, w, &over, 1), &sum));
     }
     te = kiln_compute_begin(cx, kiln_format(a, "weight%d", axis), &t, index);
     const kiln_expr *w = kiln_compute_read_value(cx, &pair[1], index);
     if (is_scaled)
-        w = kiln_x_div(a, w, kiln_compute_read_value(cx, &sum, index));
+        w = kiln_x_div(a, w, kiln_compute_read_value(cx, &sum, index + 1));
     return kiln_compute_inner(cx, te, &t, kiln_x_cast(a, dtype, w), &r->weight);
 }
 
 kiln_status kiln_resize_expr_init(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
                                   const kiln_resize_axis_spec *spec, kiln_dtype dtype) {
+    KILN_ASSERT(axis >= 0 && axis < cx->in[0].type.rank, "axis %d of rank %d", axis,
+                cx->in[0].type.rank);
     const bool is_crop = spec->coordinates == KILN_RESIZE_TF_CROP_AND_RESIZE;
     *r = (kiln_resize_expr){.spec = *spec, .arena = cx->arena, .n_taps = 1};
     r->is_kept = spec->in == spec->out && spec->scale == 1.0 && !is_crop;
@@ -229,7 +232,7 @@ const kiln_expr *kiln_resize_index(const kiln_resize_expr *r, const kiln_compute
 const kiln_expr *kiln_resize_tap(const kiln_resize_expr *r, const kiln_compute_cx *cx,
                                  const kiln_expr *o, const kiln_expr *t,
                                  const kiln_expr **weight) {
-    const kiln_expr *at[2] = {o, t};
+    const kiln_expr *at[2] = {t, o};
     *weight = kiln_compute_read_value(cx, &r->weight, at);
     return bounded(r, kiln_compute_read_value(cx, &r->at, at));
 }

@@ -15,8 +15,8 @@ typedef struct kiln_resize_expr {
     bool is_rational; /* nearest: it is (o * num + add) / den, at most in - 1 */
     int64_t num, den, add;
     kiln_te_value position; /* [out] f64; no stage where it is kept or rational */
-    kiln_te_value at;       /* [out, n_taps] i64, in [0, in); not for nearest */
-    kiln_te_value weight;   /* [out, n_taps] */
+    kiln_te_value at;       /* [n_taps, out] i64, in [0, in); not for nearest */
+    kiln_te_value weight;   /* [n_taps, out] */
 } kiln_resize_expr;
 
 /* Makes the stages, named after `axis`; weights have dtype `dtype`. */

@@ -100,6 +100,8 @@ kiln_status kiln_compute_mean(kiln_compute_cx *cx, const kiln_norm_group *g,
                               kiln_te_value *out) {
     const kiln_expr *index[KILN_MAX_RANK];
     kiln_te_value sum;
+    KILN_ASSERT(g->open != NULL && g->n >= 0, "the mean of a group of %lld",
+                (long long)g->n);
     KILN_TRY(fold(cx, g, "sum", NULL, false, &sum));
     kiln_te *te = kiln_compute_begin(cx, "mean", g->t, index);
     const kiln_expr *v = kiln_compute_read_value(cx, &sum, index);
@@ -110,6 +112,7 @@ kiln_status kiln_compute_inverse_deviation(kiln_compute_cx *cx,
                                            const kiln_norm_group *g,
                                            const kiln_te_value *mean, double epsilon,
                                            kiln_te_value *out) {
+    KILN_ASSERT(epsilon >= 0, "a variance and %g", epsilon);
     kiln_arena *a = cx->arena;
     const kiln_expr *index[KILN_MAX_RANK];
     kiln_te_value squares;

@@ -56,6 +56,8 @@ static void tap_range(const kiln_window *w, int axis, int64_t out, int64_t begin
 int64_t kiln_pool_gather(const kiln_pool *p, int64_t index, int64_t *at,
                          int64_t *n_padded) {
     const kiln_window *w = &p->window;
+    KILN_ASSERT(w->n >= 1 && index >= 0, "element %lld of a pool of %d axes",
+                (long long)index, w->n);
     int64_t out[KILN_MAX_SPATIAL], lo[KILN_MAX_SPATIAL], count[KILN_MAX_SPATIAL];
     int64_t padded = 1, total = 1;
     kiln_unravel(index, w->n, w->out, out);

@@ -28,8 +28,9 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     KILN_TRY(kiln_compute_best(cx, axis, true, false, &best));
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     kiln_compute_lane_index(cx, axis, index, at);
-    const kiln_expr *is_best = kiln_x_binary(a, KILN_EXPR_EQ, index[axis],
-                                             kiln_compute_read_value(cx, &best, at));
+    const kiln_expr *found =
+        kiln_x_cast(a, KILN_I64, kiln_compute_read_value(cx, &best, at));
+    const kiln_expr *is_best = kiln_x_binary(a, KILN_EXPR_EQ, index[axis], found);
     return kiln_compute_end(cx, 0, y,
                             kiln_x_select(a, is_best, kiln_x_number(a, KILN_F32, 1),
                                           kiln_x_number(a, KILN_F32, 0)));

@@ -262,34 +262,51 @@ kiln_status kiln_compute_softmax_stages(const kiln_node *n, kiln_compute_cx *cx,
     return kiln_compute_inner(cx, sum, &t, body, &s->sum);
 }
 
-/* Of equal elements a reducer takes the lowest index: for the last, indexes count from
- * the end. */
+/* The extreme element, and then the least index of those that are it: two reductions of
+ * one number each, which become vectors, where one of pairs would be scalar code. A lane
+ * with NaN has NaN for its extreme, and its first NaN is where that is. For the last of
+ * equals, indexes count from the end. They have 32 bits where these do: as many lanes as
+ * most elements. */
 kiln_status kiln_compute_best(kiln_compute_cx *cx, int axis, bool want_max,
                               bool want_last, kiln_te_value *out) {
     kiln_arena *a = cx->arena;
-    const kiln_expr *at[KILN_MAX_RANK], *body[2];
+    const kiln_expr *at[KILN_MAX_RANK], *one[KILN_MAX_RANK];
     const kiln_axis *lane;
-    kiln_te_value pair[2];
-    const kiln_type t = lane_type(cx, axis);
-    kiln_te *best = begin_lane(cx, "best", axis, at, &lane);
-    const kiln_expr *last = kiln_x_index(a, cx->in[0].type.dim[axis] - 1);
-    const kiln_expr *source[2] = {
-        want_last ? kiln_x_sub(a, last, at[axis]) : at[axis],
-        kiln_compute_widened(cx, kiln_compute_read(cx, 0, at))};
-    const kiln_reducer *r = want_max ? kiln_reducer_argmax(a, source[1]->dtype)
-                                     : kiln_reducer_argmin(a, source[1]->dtype);
-    for (int k = 0; k < 2; k++)
-        body[k] = kiln_x_reduce(a, r, source, &lane, 1, NULL, k);
-    KILN_TRY(kiln_compute_inner_tuple(cx, best, &t, 2, body, pair));
-    *out = pair[0];
-    return KILN_OK;
+    kiln_te_value extreme;
+    kiln_type t = lane_type(cx, axis);
+    const int64_t n = cx->in[0].type.dim[axis];
+    kiln_te *te = begin_lane(cx, "extreme", axis, at, &lane);
+    const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, at));
+    const kiln_reducer *r =
+        want_max ? kiln_reducer_max(a, x->dtype) : kiln_reducer_min(a, x->dtype);
+    KILN_TRY(kiln_compute_inner(cx, te, &t, kiln_x_reduce(a, r, &x, &lane, 1, NULL, 0),
+                                &extreme));
+
+    te = begin_lane(cx, "best", axis, at, &lane);
+    kiln_compute_lane_index(cx, axis, at, one);
+    x = kiln_compute_widened(cx, kiln_compute_read(cx, 0, at));
+    const kiln_expr *top = kiln_compute_read_value(cx, &extreme, one);
+    const kiln_expr *is_it = kiln_x_binary(a, KILN_EXPR_EQ, x, top);
+    if (kiln_dtype_is_float(x->dtype))
+        is_it =
+            kiln_x_binary(a, KILN_EXPR_OR, is_it, kiln_x_binary(a, KILN_EXPR_NE, x, x));
+    t.dtype = n <= INT32_MAX ? KILN_I32 : KILN_I64;
+    const kiln_expr *k = at[axis];
+    if (want_last)
+        k = kiln_x_sub(a, kiln_x_index(a, n - 1), k);
+    k = kiln_x_select(a, is_it, kiln_x_cast(a, t.dtype, k),
+                      kiln_x_int(a, t.dtype, n - 1));
+    r = kiln_reducer_min(a, t.dtype);
+    return kiln_compute_inner(cx, te, &t, kiln_x_reduce(a, r, &k, &lane, 1, NULL, 0),
+                              out);
 }
 
 kiln_status kiln_compute_arg(const kiln_node *n, kiln_compute_cx *cx, bool want_max) {
     kiln_arena *a = cx->arena;
     const kiln_type *x = &cx->in[0].type;
     const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
-    const bool is_last = n->attr[KILN_ARG_SELECT_LAST].i;
+    const bool is_last = KILN_FAULT(argmax_tie) ? !n->attr[KILN_ARG_SELECT_LAST].i
+                                                : n->attr[KILN_ARG_SELECT_LAST].i;
     kiln_te_value best;
     int axis = 0, from = 0;
     KILN_TRY(kiln_check_axis(n, KILN_ARG_AXIS, &axis, cx->err));
@@ -301,7 +318,8 @@ kiln_status kiln_compute_arg(const kiln_node *n, kiln_compute_cx *cx, bool want_
         else
             at[i] = kiln_x_index(a, 0);
     }
-    const kiln_expr *found = kiln_compute_read_value(cx, &best, at);
+    const kiln_expr *found =
+        kiln_x_cast(a, KILN_I64, kiln_compute_read_value(cx, &best, at));
     if (is_last)
         found = kiln_x_sub(a, kiln_x_index(a, x->dim[axis] - 1), found);
     return kiln_compute_end(cx, 0, y, found);

@@ -58,6 +58,9 @@ static const kiln_expr *flat_index(kiln_arena *a, const kiln_ranges *ranges,
     return kiln_simplify_expr(ranges, a, sum);
 }
 
+/* Instructions, not a machine's cycles: code generation makes functions of about 15
+ * multiply-adds; a division keeps its port as long as about six of them, and one
+ * of whole numbers is a multiplication, shifts and additions. */
 static double node_work(const kiln_expr *e) {
     switch (e->kind) {
     case KILN_EXPR_CALL:
@@ -159,6 +162,26 @@ static double load_cost(int64_t step, int lanes) {
     return step == KILN_NO_STEP ? 2.0 * lanes : 1.25 * lanes;
 }
 
+static bool is_turned(const kiln_access *read, int rows, int axis) {
+    const int64_t step = read->step[axis];
+    return read->step[rows] == 1 && step != KILN_NO_STEP && (step > 1 || step < -1);
+}
+
+/* Rows that lie side by side are turned in registers, as many at a time as there are
+ * lanes: a load and a shuffle of two for each halving. */
+static double read_cost(const kiln_accesses *x, const int64_t *extent,
+                        const kiln_access *read, int axis, int lanes) {
+    const double cost = load_cost(read->step[axis], lanes);
+    const bool is_whole = x->n_axes == x->n_spatial && x->store_step[axis] == 1;
+    for (int i = 0; i < x->n_spatial && is_whole; i++) {
+        const double turned = 1 + log2((double)lanes);
+        if (is_turned(read, i, axis) && turned < cost &&
+            (extent != NULL ? extent[i] : x->extent[i]) >= KILN_LEAST_TURNED)
+            return turned;
+    }
+    return cost;
+}
+
 double kiln_accesses_cost(const kiln_accesses *x, const int64_t *extent, int axis,
                           int lanes) {
     double evaluations = 1, elems = 1;
@@ -174,7 +197,7 @@ double kiln_accesses_cost(const kiln_accesses *x, const int64_t *extent, int axi
     }
     double each = x->ops;
     for (size_t i = 0; i < x->read.n; i++)
-        each += axis < 0 ? 1 : load_cost(x->read.v[i].step[axis], lanes);
+        each += axis < 0 ? 1 : read_cost(x, extent, &x->read.v[i], axis, lanes);
     double store = 1;
     if (axis >= 0 && axis < x->n_spatial)
         store = load_cost(x->store_step[axis], lanes);
@@ -206,5 +229,12 @@ bool kiln_accesses_strided(const kiln_accesses *x, int axis) {
         if (s != 0 && s != 1)
             return true;
     }
+    return false;
+}
+
+bool kiln_accesses_turned(const kiln_accesses *x, int rows, int axis) {
+    for (size_t i = 0; i < x->read.n; i++)
+        if (is_turned(&x->read.v[i], rows, axis))
+            return true;
     return false;
 }

@@ -41,6 +41,10 @@ double kiln_accesses_reuse(const kiln_accesses *x, int axis, int vector_axis,
 bool kiln_accesses_contiguous(const kiln_accesses *x, int axis);
 /* Does some read neither stay nor step by one element along `axis`? */
 bool kiln_accesses_strided(const kiln_accesses *x, int axis);
+/* Does some read step by one element along `rows` and by more along `axis`? Squares of
+ * so many rows and more are turned in registers. */
+enum { KILN_LEAST_TURNED = 4 };
+bool kiln_accesses_turned(const kiln_accesses *x, int rows, int axis);
 
 /* Arithmetic of an expression, by the same measure as kiln_accesses.ops. */
 double kiln_expr_work(const kiln_expr *e);

@@ -6,153 +6,10 @@
  * OSDI'20, rule 6); two-dimensional tiles where a read runs across memory. */
 #include "compiler/schedule/template/nest.h"
 
-enum { MAX_UNROLLED_TAPS = 8, MAX_BODY = 96, TRANSPOSE_ROWS = 16, MAX_CANDIDATES = 32 };
-
-static int64_t extent_at(const kiln_accesses *x, const int64_t *extent, int i) {
-    return extent != NULL ? extent[i] : x->extent[i];
-}
-
-static int power_below(int64_t n, int most) {
-    int p = 1;
-    while (p <= n / 2 && p <= most / 2)
-        p *= 2;
-    return p;
-}
-
-/* ---- plans ----------------------------------------------------------------------- */
-
-static int lanes_of(const kiln_nester *n, const kiln_accesses *x, int64_t extent) {
-    int lanes = n->choice.lanes;
-    if (lanes == 0) {
-        lanes = n->profile->vector_bytes / (x->max_bytes > 0 ? x->max_bytes : 1);
-        if (lanes < 1)
-            lanes = 1;
-    }
-    return extent < lanes ? (int)extent : lanes;
-}
-
-static bool is_tuple(const kiln_te *te) {
-    return te->n_out > 1 || (te->body[0]->kind == KILN_EXPR_REDUCE &&
-                             te->body[0]->u.reduce->reducer->n > 1);
-}
-
-static bool may_be_vectors(const kiln_accesses *x, const int64_t *extent, int i,
-                           uint64_t allowed) {
-    return (allowed >> i & 1) != 0 && extent_at(x, extent, i) > 1 && !is_tuple(x->te);
-}
-
-/* The axis that is `rank`-th in cost; scalar code takes part. */
-static int pick_axis(const kiln_nester *n, const kiln_accesses *x,
-                     const int64_t *extent, uint64_t allowed) {
-    double cost[MAX_CANDIDATES + 1];
-    int axis[MAX_CANDIDATES + 1], n_axes = 0;
-    if (n->choice.vector == 2)
-        return -1;
-    for (int i = x->n_axes - 1; i >= -1; i--) {
-        if (i >= 0 && !may_be_vectors(x, extent, i, allowed))
-            continue;
-        const int lanes = i < 0 ? 1 : lanes_of(n, x, extent_at(x, extent, i));
-        const double c = kiln_accesses_cost(x, extent, i, lanes);
-        int at = n_axes++;
-        for (; at > 0 && cost[at - 1] > c; at--) {
-            cost[at] = cost[at - 1];
-            axis[at] = axis[at - 1];
-        }
-        cost[at] = c;
-        axis[at] = i;
-    }
-    return axis[n->choice.vector < n_axes ? n->choice.vector : n_axes - 1];
-}
-
-static bool is_reduction(const kiln_accesses *x) { return x->n_axes > x->n_spatial; }
-
-static int pick_rows(const kiln_accesses *x, const int64_t *extent, int axis,
-                     int lanes) {
-    int best = -1;
-    double most = 0;
-    for (int i = x->n_spatial; i-- > 0;) {
-        if (i == axis || extent_at(x, extent, i) < 2)
-            continue;
-        const double saved = kiln_accesses_reuse(x, i, axis, lanes);
-        if (saved > most) {
-            most = saved;
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* The largest tile not above `most` that wastes least of `extent`. */
-static int fit_rows(int64_t extent, int most) {
-    int best = 1;
-    int64_t least = INT64_MAX;
-    if (extent <= most)
-        return (int)extent;
-    for (int r = most; r >= 1 && r * 2 >= most; r--) {
-        const int64_t waste = (extent + r - 1) / r * r - extent;
-        if (waste < least) {
-            least = waste;
-            best = r;
-        }
-    }
-    return best;
-}
-
-static void plan_reduction(const kiln_nester *n, const kiln_accesses *x,
-                           const int64_t *extent, kiln_nest_plan *p) {
-    const int64_t wide = p->axis >= 0 ? extent_at(x, extent, p->axis) : 1;
-    const int64_t all = (wide + p->lanes - 1) / p->lanes;
-    /* Two vectors of one operand, and one broadcast of the other, are in flight. */
-    const int room = n->profile->vector_registers - 4;
-    p->rows = pick_rows(x, extent, p->axis, p->lanes);
-    p->n_vectors = p->rows >= 0 ? 2 : 4;
-    if (p->n_vectors > all)
-        p->n_vectors = (int)all;
-    if (p->n_vectors > 1 && all % p->n_vectors != 0 && all < 8)
-        p->n_vectors = all % 3 == 0 ? 3 : all % 2 == 0 ? 2 : 1;
-    if (p->rows >= 0) {
-        const int most = room / p->n_vectors;
-        p->n_rows = fit_rows(extent_at(x, extent, p->rows), most < 12 ? most : 12);
-    }
-}
-
-static void plan_injective(const kiln_accesses *x, const int64_t *extent,
-                           kiln_nest_plan *p) {
-    if (p->axis < 0 || !kiln_accesses_strided(x, p->axis))
-        return;
-    for (int i = x->n_spatial; i-- > 0 && p->rows < 0;)
-        if (i != p->axis && extent_at(x, extent, i) > 1 &&
-            kiln_accesses_contiguous(x, i))
-            p->rows = i;
-    if (p->rows >= 0)
-        p->n_rows = fit_rows(extent_at(x, extent, p->rows), TRANSPOSE_ROWS);
-}
-
-kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,
-                                 const int64_t *extent, uint64_t allowed) {
-    kiln_nest_plan p = {.axis = pick_axis(n, x, extent, allowed),
-                        .rows = -1,
-                        .lanes = 1,
-                        .n_vectors = 1,
-                        .n_rows = 1};
-    if (p.axis >= 0)
-        p.lanes = lanes_of(n, x, extent_at(x, extent, p.axis));
-    if (p.axis >= x->n_spatial) {
-        const int64_t all = extent_at(x, extent, p.axis) / p.lanes;
-        p.n_vectors = n->choice.accumulators > 0 ? n->choice.accumulators : 4;
-        p.n_vectors = power_below(all, p.n_vectors);
-        return p;
-    }
-    if (is_reduction(x))
-        plan_reduction(n, x, extent, &p);
-    else
-        plan_injective(x, extent, &p);
-    if (n->choice.vectors > 0 && p.axis >= 0)
-        p.n_vectors = n->choice.vectors;
-    if (n->choice.rows > 0 && p.rows >= 0)
-        p.n_rows = n->choice.rows;
-    return p;
-}
+/* Not of a machine: what LLVM compiles in some milliseconds. A body of so many operations
+ * is 1 KiB of code, of which the smallest caches of decoded instructions (1536 of
+ * Skylake's) hold several. */
+enum { MAX_UNROLLED_TAPS = 8, MAX_BODY = 96 };
 
 /* ---- tiles ----------------------------------------------------------------------- */
 
@@ -189,9 +46,19 @@ static void order_outer(const kiln_nester *n, kiln_stage *st, int axis, int rows
     }
 }
 
+static void put_before(kiln_nest_outer *out, const kiln_iter *at, kiln_iter *x) {
+    int i = out->n++;
+    for (; i > 0 && out->loop[i - 1] != at; i--)
+        out->loop[i] = out->loop[i - 1];
+    KILN_ASSERT(i > 0, "no loop to put '%s' before", x->name);
+    out->loop[i] = out->loop[i - 1];
+    out->loop[i - 1] = x;
+}
+
 static kiln_status cut_tiles(kiln_nester *n, kiln_stage *st, int axis, int rows,
                              const kiln_nest_plan *p, tiles *t) {
-    kiln_iter *x = NULL, *vo = NULL, *vu = NULL, *vl = NULL, *ro = NULL, *ri = NULL;
+    kiln_iter *x = NULL, *vo = NULL, *vu = NULL, *vl = NULL, *vb = NULL;
+    kiln_iter *ro = NULL, *ri = NULL;
     t->n_inner = 0;
     if (rows >= 0)
         KILN_TRY(cut(n, st, kiln_stage_axis(st, rows), p->n_rows, &ro, &ri));
@@ -200,11 +67,17 @@ static kiln_status cut_tiles(kiln_nester *n, kiln_stage *st, int axis, int rows,
                      &vo, &x));
         KILN_TRY(cut(n, st, x, p->lanes, &vu, &vl));
     }
+    if (p->is_turned && p->first == 0)
+        KILN_TRY(cut(n, st, vo, KILN_LINES_OF_ROW, &vb, &vo));
     order_outer(n, st, axis, rows, p->first, vo, ro, &t->outer);
-    if (ri != NULL)
+    if (vb != NULL)
+        put_before(&t->outer, ro, vb);
+    if (ri != NULL && !p->is_turned)
         t->inner[t->n_inner++] = ri;
     if (vu != NULL)
         t->inner[t->n_inner++] = vu;
+    if (ri != NULL && p->is_turned)
+        t->inner[t->n_inner++] = ri;
     if (vl != NULL)
         t->inner[t->n_inner++] = vl;
     if (vl != NULL)
@@ -241,7 +114,7 @@ static kiln_status unroll_reduction(kiln_nester *n, kiln_stage *st, int64_t body
         if (last->extent <= MAX_UNROLLED_TAPS && last->extent <= factor)
             factor = last->extent;
         else
-            factor = power_below(factor, 4);
+            factor = kiln_power_below(factor, 4);
     }
     if (factor == 1)
         return KILN_OK;
@@ -332,7 +205,7 @@ static kiln_status reduce_by_lanes(kiln_nester *n, kiln_stage *st,
 static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
                                    const kiln_nest_plan *p) {
     const int64_t need = (int64_t)p->n_rows * p->n_vectors;
-    const int64_t most = 2 * (int64_t)n->profile->vector_registers;
+    const int64_t most = kiln_nest_most_vectors(n);
     if (need <= most)
         return KILN_OK;
     return kiln_fail(n->err, KILN_ERR_ARG,
@@ -344,12 +217,22 @@ static kiln_status check_registers(const kiln_nester *n, const kiln_stage *st,
 /* ---- rows far apart -------------------------------------------------------------- */
 
 enum {
-    FAR_BYTES = 1024, /* between rows */
-    ROWS_AT_ONCE = 8, /* streams that prefetchers follow */
-    CHUNK = 2048      /* results of one pass: 8 KiB of f32 */
+    FAR_LINES = 16,  /* between rows: a page has four such at most, and streams of
+                        hardware end with it */
+    ROWS_AT_ONCE = 8 /* streams: a quarter of the 32 that Intel's prefetcher follows for
+                        all threads of a core (Optimization Reference Manual) */
 };
 
-bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *p) {
+/* Results of one pass over rows stay in the L1 cache beside the rows: a quarter of it. */
+static int64_t results_of_pass(const kiln_nester *n, const kiln_accesses *x) {
+    const int64_t room = kiln_cache_l1(n->profile) / 4;
+    const int64_t bytes = x->max_bytes > 0 ? x->max_bytes : 1;
+    return kiln_power_below(room / bytes, INT32_MAX);
+}
+
+bool kiln_nest_wants_across(const kiln_nester *n, const kiln_accesses *x,
+                            const kiln_nest_plan *p) {
+    const int64_t far = FAR_LINES * kiln_line_bytes(n->profile);
     const int k = x->n_spatial;
     bool is_far = false;
     if (x->n_axes != k + 1 || p->axis < 0 || p->axis >= k || p->rows >= 0 ||
@@ -359,7 +242,7 @@ bool kiln_nest_wants_across(const kiln_accesses *x, const kiln_nest_plan *p) {
     for (size_t i = 0; i < x->read.n; i++)
         is_far = is_far || (x->read.v[i].step[p->axis] == 1 &&
                             x->read.v[i].step[k] != KILN_NO_STEP &&
-                            x->read.v[i].step[k] >= FAR_BYTES / x->max_bytes);
+                            x->read.v[i].step[k] >= far / x->max_bytes);
     return is_far;
 }
 
@@ -391,7 +274,8 @@ kiln_status kiln_nest_across(kiln_nester *n, kiln_stage *st, const kiln_accesses
     KILN_TRY(cut(n, st, kiln_stage_reduce(st, 0), rows, &ko, &ki));
     KILN_TRY(kiln_rfactor(st, ko, &part, n->err));
     const int64_t tile = (int64_t)p->lanes * p->n_vectors;
-    const int64_t chunk_size = (CHUNK + tile - 1) / tile * tile;
+    const int64_t pass = results_of_pass(n, x);
+    const int64_t chunk_size = (pass + tile - 1) / tile * tile;
     KILN_TRY(cut(n, st, kiln_stage_axis(st, p->axis), chunk_size, &chunk, &rest));
     KILN_TRY(cut(n, st, rest, tile, &vo, &vi));
     KILN_TRY(cut(n, st, vi, p->lanes, &u, &l));
@@ -422,7 +306,7 @@ static bool is_one_tile(const kiln_accesses *x, const int64_t *extent,
             tile = (int64_t)p->lanes * p->n_vectors;
         else if (i == p->rows)
             tile = p->n_rows;
-        if (extent_at(x, extent, i) > tile)
+        if (kiln_nest_extent(x, extent, i) > tile)
             return false;
     }
     return true;
@@ -436,7 +320,7 @@ kiln_status kiln_nest_apply(kiln_nester *n, kiln_stage *st, const kiln_accesses 
     KILN_TRY(check_registers(n, st, p));
     if (p->axis >= x->n_spatial)
         return reduce_by_lanes(n, st, x, p, outer);
-    if (!is_reduction(x)) {
+    if (!kiln_accesses_reduce(x)) {
         KILN_TRY(cut_tiles(n, st, p->axis, p->rows, p, &t));
         KILN_TRY(put_in_order(n, st, &t, NULL, 0));
         *outer = t.outer;

@@ -8,7 +8,7 @@
 #include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/shares.h"
 
-enum { N_CACHE_LINES = 2 };
+enum { L2_SHARE = 2 }; /* what is kept has half of it, what passes by the other */
 
 typedef struct unit {
     kiln_stage *stage;
@@ -176,7 +176,7 @@ static bool is_worth(const planner *p, const unit *u, const unit *root,
     const double n = iterations_of(root, common);
     const double bytes = (double)kiln_te_elems(u->te) * u->x.max_bytes / n;
     const int64_t l2 = kiln_cache_l2(p->nester.profile);
-    return n >= 2 && bytes <= (double)l2 / N_CACHE_LINES;
+    return n >= 2 && bytes <= (double)l2 / L2_SHARE;
 }
 
 /* Joins the unit of its readers where they are one. */
@@ -394,7 +394,7 @@ static kiln_status alone(planner *p, unit *u) {
     kiln_nest_outer outer;
     const kiln_nest_plan plan =
         kiln_nest_plan_of(&p->nester, &u->x, NULL, ~UINT64_C(0));
-    if (is_reduction(u) && kiln_nest_wants_across(&u->x, &plan)) {
+    if (is_reduction(u) && kiln_nest_wants_across(&p->nester, &u->x, &plan)) {
         KILN_TRY(kiln_nest_across(&p->nester, u->stage, &u->x, &plan, &outer));
         return run_parallel(p, u->stage, &outer, outer.n);
     }
@@ -413,7 +413,8 @@ static kiln_status schedule_root(planner *p, int r) {
         unit *u = &p->unit[only_member(p, r)];
         const kiln_nest_plan plan =
             kiln_nest_plan_of(&p->nester, &u->x, NULL, ~UINT64_C(0));
-        if (can_share_tile(root, u) && kiln_nest_wants_across(&u->x, &plan)) {
+        if (can_share_tile(root, u) &&
+            kiln_nest_wants_across(&p->nester, &u->x, &plan)) {
             KILN_TRY(alone(p, root)); /* few results: they need no tile in common */
             return alone(p, u);
         }
@@ -423,10 +424,8 @@ static kiln_status schedule_root(planner *p, int r) {
     return done ? KILN_OK : chain(p, r);
 }
 
-/* Below this many multiply-adds a fork and join costs more than it gains (about 5 us
- * of one core). */
-static const double min_parallel_work = 2e5;
-
+/* Multiply-adds, and each node's results: fused to one pass, half of that count costs
+ * nothing by itself. */
 bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p) {
     double work = 0;
     for (size_t i = 0; i < w->graph->nodes.n; i++) {
@@ -436,7 +435,7 @@ bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p) {
             n->op->cost(n, &c);
         work += (double)c.muladds + (double)kiln_type_elems(&n->out[0]->type);
     }
-    return p->cores > 1 && work >= min_parallel_work;
+    return p->cores > 1 && kiln_is_worth_fork(p, work / 2);
 }
 
 kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,

@@ -166,6 +166,14 @@ double kiln_tile_cycles(const kiln_profile *p, int64_t rows, int64_t vectors) {
            panel * (double)vectors;
 }
 
+double kiln_tile_entry_cycles(const kiln_profile *p, double sums, bool are_added) {
+    const kiln_core *c = &p->core;
+    double each = 1.0 / c->store_ports;
+    if (are_added)
+        each += 1.0 / c->load_ports + 1.0 / c->fma_ports;
+    return sums * each + c->fma_latency + kiln_branch_cycles(p);
+}
+
 double kiln_tiles_cycles(const kiln_profile *p, int64_t rows, int64_t vectors,
                          int64_t tile_rows, int64_t tile_vectors) {
     const int64_t rest_r = rows % tile_rows, rest_v = vectors % tile_vectors;

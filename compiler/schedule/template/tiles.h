@@ -66,7 +66,10 @@ kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
 int64_t kiln_tile_registers(int64_t rows, int64_t vectors);
 /* Cycles of one term of a tile, for guesses: see tiles.c. */
 double kiln_tile_cycles(const kiln_profile *p, int64_t rows, int64_t vectors);
-/* The same for all of an output, tails included. */
+/* Beside its terms: so many sums begin, end, wait for the last of them, and the branch
+ * behind the last term is foreseen by nobody. `are_added`: to what is in memory. */
+double kiln_tile_entry_cycles(const kiln_profile *p, double sums, bool are_added);
+/* The same as kiln_tile_cycles for all of an output, tails included. */
 double kiln_tiles_cycles(const kiln_profile *p, int64_t rows, int64_t vectors,
                          int64_t tile_rows, int64_t tile_vectors);
 

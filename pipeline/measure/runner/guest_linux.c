@@ -1,5 +1,6 @@
-/* Networks and packings of who started this runner: a process is forked for each, has the
- * pipes for itself until it ends, and is limited and confined before it loads any code.
+/* Networks and packings: a process is forked for each, and is limited and confined before
+ * it loads any code. Of who started this runner it has the pipes for itself until it
+ * ends; who is behind a socket has several at once (hosted_linux.c).
  * One that crashes, or asks the system for what it may not, ends alone: this process
  * says how, and forks the next. One that hangs is for the other side's clock.
  *
@@ -109,23 +110,25 @@ kiln_status kiln_guest_load(const kiln_guest *g, kiln_arena *a,
 kiln_status kiln_guest_answer(const kiln_guest *g, kiln_arena *a, kiln_status st,
                               const kiln_err *why, const kiln_wire_told *told,
                               kiln_err *err) {
-    const kiln_wire_told refusal = {.problem =
-                                        kiln_str_from(st == KILN_OK ? "" : why->text),
-                                    .data = KILN_STR_LIT("")};
+    kiln_wire_told answer = {.problem = kiln_str_from(st == KILN_OK ? "" : why->text),
+                             .data = KILN_STR_LIT("")};
     kiln_buf text;
+    if (st == KILN_OK)
+        answer = *told;
+    answer.guest = g->number;
     kiln_buf_init(&text, a);
-    kiln_wire_put(&text, KILN_WIRE_TOLD, st == KILN_OK ? told : &refusal);
+    kiln_wire_put(&text, KILN_WIRE_TOLD, &answer);
     return kiln_wire_write(g->r->peer.out, kiln_buf_str(&text), err);
 }
 
-static void child(kiln_runner *r, const kiln_wire_frame *f, pid_t parent) {
+void kiln_guest_be(kiln_runner *r, const kiln_wire_frame *f, int parent) {
     const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     kiln_guest g = {.r = r, .request = f};
     kiln_err err = {.len = 0};
     sigset_t none;
     own_page = r->page;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != (pid_t)parent)
         _exit(0);
     sigemptyset(&none);
     (void)sigaction(SIGSYS, &action, NULL);
@@ -142,8 +145,7 @@ static void child(kiln_runner *r, const kiln_wire_frame *f, pid_t parent) {
 
 /* ---- in the runner --------------------------------------------------------------- */
 
-/* "" where it ended as it should. */
-static const char *how_it_ended(kiln_arena *a, kiln_page *page, int status) {
+const char *kiln_guest_end(kiln_arena *a, kiln_page *page, int status) {
     char name[KILN_CONFINE_TEXT];
     page->text[sizeof page->text - 1] = '\0';
     if (WIFSIGNALED(status))
@@ -166,14 +168,14 @@ static kiln_status serve_one(kiln_runner *r, kiln_arena *a, const kiln_wire_fram
     memset(r->page, 0, sizeof *r->page);
     const pid_t pid = fork();
     if (pid == 0)
-        child(r, f, self);
+        kiln_guest_be(r, f, (int)self);
     if (pid < 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot fork: %s", strerror(errno));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     (void)kiln_trial_end_strays(); /* of one that could not be confined */
-    const kiln_wire_ended ended = {.text =
-                                       kiln_str_from(how_it_ended(a, r->page, status))};
+    const kiln_wire_ended ended = {
+        .text = kiln_str_from(kiln_guest_end(a, r->page, status))};
     if (ended.text.n == 0)
         return KILN_OK;
     kiln_buf text;

@@ -293,6 +293,7 @@ static kiln_status serve(server *s, kiln_arena *request, kiln_err *err) {
         f->kind, {kiln_arena_dup(&s->arena, f->body.p, f->body.n), f->body.n}};
     bool goes_on = true;
     KILN_TRY(kiln_wire_get(&s->arena, &own, &s->network, err));
+    s->g->number = s->network.guest;
     const kiln_status st = open_network(s, &why);
     const kiln_wire_told opened = {.problem = KILN_STR_LIT(""), .open_ms = s->open_ms};
     KILN_TRY(kiln_guest_answer(s->g, request, st, &why, &opened, err));

@@ -152,6 +152,18 @@ typedef struct kiln_known_work {
     bool is_checked; /* what its blobs hold is what may be */
 } kiln_known_work;
 
+/* A network of who is elsewhere: its process, which does not have the connection. */
+typedef struct kiln_hosted {
+    int pid; /* 0: there is none */
+    int to, from;
+    kiln_region page; /* a kiln_page */
+    kiln_arena arena; /* of: */
+    kiln_wire_stream in;
+    bool is_asked;    /* an answer is due */
+    bool has_begun;   /* the first answer has come: */
+    bool was_refused; /* it could not be opened, and ends by itself */
+} kiln_hosted;
+
 struct kiln_runner {
     kiln_arena arena;
     kiln_wire_runner options;
@@ -171,6 +183,8 @@ struct kiln_runner {
     bool is_confined;              /* candidates are: the system can */
     KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
+    kiln_hosted hosted[KILN_WIRE_MAX_GUESTS]; /* by number */
+    int n_hosted;
 };
 
 /* What of an output is looked at between slices: some of the expected elements. */
@@ -312,7 +326,13 @@ typedef struct kiln_guest {
     const kiln_wire_frame *request;
     const unsigned char *shared;
     uint64_t shared_bytes;
+    uint32_t number; /* as who asks has it */
 } kiln_guest;
+/* Becomes one that serves what `f` asks for, in a process that was just forked by
+ * `parent`: never returns. Its pipes are the runner's peer; how it ends is on its page. */
+void kiln_guest_be(kiln_runner *r, const kiln_wire_frame *f, int parent);
+/* For people; "" where it ended as it should. */
+const char *kiln_guest_end(kiln_arena *a, kiln_page *page, int status);
 /* Before any code is loaded: as much memory as that, no file but those that are open
  * or, where it `reads`, to be read, no process. */
 kiln_status kiln_guest_limit(kiln_guest *g, uint64_t data_bytes, bool reads,
@@ -329,6 +349,20 @@ kiln_status kiln_guest_load(const kiln_guest *g, kiln_arena *a,
 kiln_status kiln_guest_answer(const kiln_guest *g, kiln_arena *a, kiln_status st,
                               const kiln_err *why, const kiln_wire_told *told,
                               kiln_err *err);
+
+/* hosted_linux.c: networks of who is behind a socket: each has a process, whose questions
+ * and answers go through this one. It is told of one that ends by itself.
+ *
+ * A network: what is not here of its parts is asked for. KILN_ERR_PARSE: what the message
+ * says cannot be. */
+kiln_status kiln_hosted_open(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *f,
+                             kiln_err *err);
+/* A question, which goes on to the process that it is for. */
+kiln_status kiln_hosted_ask(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *f,
+                            kiln_buf *answer, kiln_err *err);
+/* Passes answers on until the peer says something. KILN_ERR_IO: it says nothing for
+ * wait_ms. */
+kiln_status kiln_hosted_wait(kiln_runner *r, int64_t wait_ms, kiln_err *err);
 
 /* network.c: opens it, and answers what is asked of it until KILN_ASK_END. */
 kiln_status kiln_network_serve(kiln_guest *g, kiln_err *err);

@@ -143,6 +143,10 @@ static kiln_status answer(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *
     if (r->lease_ms == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "a runner that is not lent takes no '%s'",
                          kiln_wire_kind_name(f->kind));
+    if (f->kind == KILN_WIRE_NETWORK)
+        return kiln_hosted_open(r, a, f, err);
+    if (f->kind == KILN_WIRE_ASK)
+        return kiln_hosted_ask(r, a, f, out, err);
     if (!*is_set_up) {
         *is_set_up = true;
         return set_up(r, f, out, err);
@@ -151,7 +155,8 @@ static kiln_status answer(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *
         return kiln_works_take(r, f, err);
     if (f->kind == KILN_WIRE_DROP)
         return kiln_works_drop(r, f, err);
-    if (f->kind == KILN_WIRE_RUN)
+    /* What a candidate leaves is found by whose child it is. */
+    if (f->kind == KILN_WIRE_RUN && r->n_hosted == 0)
         return run_candidate(r, a, f, out, err);
     if (f->kind == KILN_WIRE_LIMITS)
         return answer_limits(r, a, f, out, err);
@@ -165,7 +170,9 @@ static kiln_status answer_one(kiln_runner *r, kiln_arena *a, bool *is_set_up,
     kiln_buf out;
     kiln_buf_init(&out, a);
     const int64_t wait_ms = r->lease_ms > 0 ? r->lease_ms : first_ms;
-    const kiln_status st = kiln_wire_hear(&r->peer, wait_ms, goes_on, &f, err);
+    kiln_status st = kiln_hosted_wait(r, wait_ms, err);
+    if (st == KILN_OK)
+        st = kiln_wire_hear(&r->peer, wait_ms, goes_on, &f, err);
     if (st != KILN_OK) {
         kiln_note(err, "waiting for who the runner is lent to");
         return st;

@@ -406,7 +406,11 @@ static void function(codec *c, kiln_wire_function *f) {
 
 static void network(codec *c, void *p) {
     kiln_wire_network *m = p;
+    below(c, &m->guest, KILN_WIRE_MAX_GUESTS);
     text(c, &m->folder);
+    list(c, &m->part, &m->n_parts, KILN_WIRE_MAX_PARTS);
+    for (uint32_t i = 0; i < m->n_parts && !c->is_bad; i++)
+        blob(c, &m->part[i]);
     place(c, &m->plan);
     place(c, &m->params);
     list(c, &m->kernel, &m->n_kernels, KILN_WIRE_MAX_KERNELS);
@@ -440,10 +444,15 @@ static void packs(codec *c, void *p) {
     u64(c, &m->data_limit_bytes);
 }
 
-static void ended(codec *c, void *p) { text(c, &((kiln_wire_ended *)p)->text); }
+static void ended(codec *c, void *p) {
+    kiln_wire_ended *m = p;
+    text(c, &m->text);
+    below(c, &m->guest, KILN_WIRE_MAX_GUESTS);
+}
 
 static void ask(codec *c, void *p) {
     kiln_wire_ask *m = p;
+    below(c, &m->guest, KILN_WIRE_MAX_GUESTS);
     below(c, &m->what, KILN_N_QUESTIONS);
     u32(c, &m->session);
     u32(c, &m->index);
@@ -458,6 +467,7 @@ static void ask(codec *c, void *p) {
 
 static void told(codec *c, void *p) {
     kiln_wire_told *m = p;
+    below(c, &m->guest, KILN_WIRE_MAX_GUESTS);
     text(c, &m->problem);
     f64(c, &m->open_ms);
     u64(c, &m->bytes);

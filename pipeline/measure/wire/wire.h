@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 5,
+    KILN_WIRE_VERSION = 6,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -26,6 +26,8 @@ enum {
     KILN_WIRE_MAX_LEVELS = 4, /* of memory */
     KILN_WIRE_MAX_KERNELS = 1 << 16,
     KILN_WIRE_MAX_INPUTS = 4096,
+    KILN_WIRE_MAX_PARTS = KILN_WIRE_MAX_KERNELS + KILN_WIRE_MAX_INPUTS + 2,
+    KILN_WIRE_MAX_GUESTS = 8, /* networks that a runner has open at once */
     KILN_WIRE_MAX_CONSTANTS = 1 << 20,
     KILN_WIRE_MAX_STEPS_TOLD = 1 << 20,
     KILN_WIRE_MAX_DATA = 32 * 1024 * 1024, /* of an answer */
@@ -172,10 +174,10 @@ typedef enum kiln_wire_kind {
     KILN_WIRE_TURNED, /* and what it was; the first says that it may be asked */
     KILN_WIRE_LIMITS, /* fleet to runner: what can this machine do? */
     KILN_WIRE_LIMITED,
-    KILN_WIRE_NETWORK, /* kiln to a runner that serves it alone: a network, */
+    KILN_WIRE_NETWORK, /* kiln to a runner: a network, */
     KILN_WIRE_ASK,     /* what is wanted of it, */
     KILN_WIRE_TOLD,    /* and the answer to either */
-    KILN_WIRE_PACKS,   /* kiln to such a runner: constants to be packed */
+    KILN_WIRE_PACKS,   /* kiln to a runner of its own: constants to be packed */
     KILN_WIRE_ENDED,   /* runner: the process that it forked for either is gone */
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
@@ -206,6 +208,9 @@ typedef struct kiln_wire_lent {
     kiln_str owner;
     int64_t left_ms; /* unless its owner is heard of again before, which is usual */
 } kiln_wire_lent;
+
+/* KILN_ERR_IO, saying to whom. */
+kiln_status kiln_wire_refuse_lent(const kiln_wire_lent *lent, kiln_err *err);
 
 typedef struct kiln_wire_builder {
     kiln_str profile; /* JSON */
@@ -390,7 +395,8 @@ typedef struct kiln_wire_limited {
 /* Where a runner of a network finds the memory that who started it shares with it. */
 enum { KILN_WIRE_SHARED_FD = KILN_CHILD_SHARED_FD };
 
-/* Bytes of the shared memory. */
+/* Bytes of the shared memory; or, where a network comes with parts, of these, as they
+ * would lie there. */
 typedef struct kiln_wire_place {
     uint64_t at, bytes;
 } kiln_wire_place;
@@ -400,9 +406,18 @@ typedef struct kiln_wire_function {
     kiln_wire_place object;
 } kiln_wire_function;
 
-/* Opened in a process that the runner forks for it, until KILN_ASK_END. */
+/* Where the next part lies: parts begin at multiples of 64, one behind the other. */
+enum { KILN_WIRE_PART_ALIGN = 64 };
+uint64_t kiln_wire_part_at(uint64_t end_of_last);
+
+/* Opened in a process that the runner forks for it, until KILN_ASK_END. One that was
+ * started by who asks has one at a time, and guest is 0; one behind a socket has several,
+ * by numbers below KILN_WIRE_MAX_GUESTS that who asks gives, and shares no memory. */
 typedef struct kiln_wire_network {
-    kiln_str folder; /* of an unpacked package; "": plan, parameters and kernels */
+    uint32_t guest;
+    kiln_str folder;  /* of an unpacked package; "": plan, parameters and kernels */
+    uint32_t n_parts; /* in place of shared memory: each has bytes */
+    kiln_wire_blob *part;
     kiln_wire_place plan, params;
     uint32_t n_kernels, n_inputs;
     kiln_wire_function *kernel;
@@ -426,7 +441,8 @@ typedef enum kiln_wire_question {
 } kiln_wire_question;
 
 typedef struct kiln_wire_ask {
-    uint32_t what; /* kiln_wire_question */
+    uint32_t guest; /* that is asked */
+    uint32_t what;  /* kiln_wire_question */
     uint32_t session, index, n, n_ahead;
     uint32_t has_steps; /* TURN: the clock is read at each step */
     uint64_t runs, at, bytes;
@@ -435,6 +451,7 @@ typedef struct kiln_wire_ask {
 
 /* 0 of what was not asked for. */
 typedef struct kiln_wire_told {
+    uint32_t guest;   /* that answers */
     kiln_str problem; /* "": it is done */
     double open_ms;   /* of the network */
     uint64_t bytes;   /* SESSION: that it has; LOAD: of all its runs */
@@ -473,6 +490,7 @@ typedef struct kiln_wire_packs {
  * is ready for the next one. */
 typedef struct kiln_wire_ended {
     kiln_str text;
+    uint32_t guest;
 } kiln_wire_ended;
 
 /* Appends a frame. `message`: the struct of that kind. Our own messages keep to the

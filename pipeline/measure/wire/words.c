@@ -60,3 +60,19 @@ const char *kiln_wire_blob_text(const kiln_wire_blob *b,
                    h[2], h[3], h[4], h[5], b->bytes);
     return text;
 }
+
+kiln_status kiln_wire_refuse_lent(const kiln_wire_lent *lent, kiln_err *err) {
+    enum { OWNER = 127 };
+    kiln_arena scratch = {0};
+    (void)kiln_fail(err, KILN_ERR_IO,
+                    "it is lent to %s for %" PRId64 " s more, and longer if they go on",
+                    kiln_str_printable(&scratch, lent->owner, OWNER),
+                    lent->left_ms > 0 ? lent->left_ms / 1000 + 1 : 0);
+    kiln_arena_fini(&scratch);
+    return KILN_ERR_IO;
+}
+
+uint64_t kiln_wire_part_at(uint64_t end_of_last) {
+    const uint64_t align = KILN_WIRE_PART_ALIGN;
+    return (end_of_last + align - 1) / align * align;
+}

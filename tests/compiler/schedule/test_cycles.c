@@ -134,6 +134,46 @@ static void threads_share(void **state) {
     near(kiln_cycles_of_nest(&p, &n, 1).memory, 1e6 / 8);
 }
 
+/* What a statement before left in a cache does not come again. */
+static void what_was_touched_before_is_near(void **state) {
+    (void)state;
+    const kiln_profile p = machine();
+    const double kib = 1024, all = 4096 * kib;
+    kiln_cycles_nest n = {.n_loops = 1,
+                          .extent = {1024},
+                          .n_streams = 1,
+                          .stream = {{.bytes = {all, all / 1024}, .again = 8 * kib}},
+                          .share = 1};
+    const kiln_cycles row = kiln_cycles_of_nest(&p, &n, 1); /* of 4 KiB, twice */
+    assert_true(row.l2 == 0 && row.l3 == 0 && row.memory == 0);
+    n.stream[0].again = 512 * kib;
+    const kiln_cycles block = kiln_cycles_of_nest(&p, &n, 1);
+    assert_true(block.l2 > 0 && block.l3 == 0);
+    n.stream[0].again = 2 * all;
+    const kiln_cycles far = kiln_cycles_of_nest(&p, &n, 1);
+    near(far.l3, all / 32);
+    n.stream[0].again = 0;
+    near(kiln_cycles_of_nest(&p, &n, 1).l3, far.l3);
+}
+
+/* One core waits for what it reads; what all write back shares their rate. */
+static void nobody_waits_for_what_is_written(void **state) {
+    (void)state;
+    kiln_profile p = machine();
+    const double bytes = 64.0 * 1024 * 1024;
+    kiln_cycles_nest n = {.n_loops = 1,
+                          .extent = {1024},
+                          .n_streams = 1,
+                          .stream = {{.bytes = {bytes, bytes / 1024}}},
+                          .share = 1,
+                          .parallel = 1024};
+    const double read = kiln_cycles_of_nest(&p, &n, 4).memory;
+    n.stream[0].is_written = true;
+    near(kiln_cycles_of_nest(&p, &n, 4).memory, read);
+    p.core.memory_rate_all = 16;
+    near(kiln_cycles_of_nest(&p, &n, 4).memory, 2 * bytes / 16);
+}
+
 static double draw(kiln_rng *r, double most) {
     return (double)kiln_rng_range(r, 1, 1000) / 1000 * most;
 }
@@ -243,6 +283,41 @@ static void reads_a_program(void **state) {
     assert_true(tall.all < flat.all && tall.all < cold.all);
 }
 
+/* y = f(x) in vectors of 16, of n rows of 64. */
+static kiln_cycles map(int64_t rows, bool is_function) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    const kiln_profile p = machine();
+    const int64_t dim[] = {rows, 64};
+    const kiln_te *x = kiln_te_placeholder(a, "x", KILN_F32, 2, dim);
+    kiln_te *y = kiln_te_begin(a, "y", 2, dim);
+    const kiln_expr *at[] = {kiln_te_var(y, 0), kiln_te_var(y, 1)};
+    const kiln_expr *v = kiln_te_read(a, x, at);
+    const kiln_expr *body =
+        is_function ? kiln_x_fn(a, KILN_INTRIN_exp, v) : kiln_x_add(a, v, v);
+    kiln_assert_status_ok(kiln_te_end(y, 1, &body, &err), &err);
+    const kiln_te *const arg[] = {x, y};
+    kiln_schedule *s = kiln_schedule_new(a, arg + 1, 1);
+    kiln_stage *out = kiln_schedule_stage(s, y);
+    kiln_iter *outer, *lane;
+    kiln_assert_status_ok(
+        kiln_split(out, kiln_stage_axis(out, 1), 16, &outer, &lane, &err), &err);
+    kiln_assert_status_ok(kiln_vectorize(out, lane, &err), &err);
+    kiln_program *prog;
+    kiln_assert_status_ok(kiln_lower(a, s, arg, 2, 1, "k", &prog, &err), &err);
+    return kiln_cycles_of_program(a, &p, prog, NULL, 1);
+}
+
+/* A function is many multiply-adds; far away, neither it nor an addition matters. */
+static void functions_take_their_polynomials(void **state) {
+    (void)state;
+    const kiln_cycles exp_near = map(64, true), add_near = map(64, false);
+    assert_true(exp_near.core >= 5 * add_near.core);
+    const kiln_cycles exp_far = map(1 << 20, true), add_far = map(1 << 20, false);
+    assert_true(exp_far.all < 1.6 * add_far.all);
+    assert_true(add_far.memory > add_far.core);
+}
+
 int main(void) {
     kiln_test_add_rows(bounds_the_core, core_rows);
     kiln_test_add("what_stays_comes_once", what_stays_comes_once, NULL);
@@ -251,6 +326,12 @@ int main(void) {
     kiln_test_add("windows_bring_what_is_new", windows_bring_what_is_new, NULL);
     kiln_test_add("threads_share", threads_share, NULL);
     kiln_test_add("better_machines_are_no_slower", better_machines_are_no_slower, NULL);
+    kiln_test_add("what_was_touched_before_is_near", what_was_touched_before_is_near,
+                  NULL);
+    kiln_test_add("nobody_waits_for_what_is_written", nobody_waits_for_what_is_written,
+                  NULL);
+    kiln_test_add("functions_take_their_polynomials", functions_take_their_polynomials,
+                  NULL);
     kiln_test_add("reads_a_program", reads_a_program, NULL);
     return kiln_test_run("cycles");
 }

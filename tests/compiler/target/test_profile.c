@@ -96,6 +96,34 @@ static void shipped_cores_are_whole(void **state) {
     }
 }
 
+/* What rules count on follows the fields; what is not said is common. */
+static void rules_follow_the_model(void **state) {
+    (void)state;
+    kiln_profile p = *kiln_profile_at(0);
+    p.l2_bytes = 1 << 20;
+    p.l3_bytes = INT64_C(384) << 20;
+    assert_int_equal(kiln_cache_last(&p), p.l3_bytes);
+    assert_int_equal(kiln_cache_reach(&p), 32 << 20); /* a host's, not one core's */
+    p.core.l3_kib = 64 << 10;                         /* as measured */
+    assert_int_equal(kiln_cache_reach(&p), 64 << 20);
+    p.core.l3_kib = 0;
+    p.l3_bytes = 0;
+    assert_int_equal(kiln_cache_reach(&p), p.l2_bytes);
+    assert_int_equal(kiln_branch_cycles(&p), 20);
+    const double before = kiln_call_cycles(&p);
+    p.core.branch_cycles = 10;
+    assert_true(kiln_call_cycles(&p) * 2 == before);
+    /* A vector a cycle from L2 is one sum for each cycle of latency; half of one too,
+     * since loads of what is near must not wait either; more than ports load, no more. */
+    static const int l2_rate[] = {32, 64, 128, 256}, sums[] = {4, 4, 8, 8};
+    for (int i = 0; i < 4; i++) {
+        p.core.l2_rate = l2_rate[i];
+        assert_int_equal(kiln_sums_of_loads(&p), sums[i]);
+    }
+    p.core.fma_ports = 1;
+    assert_int_equal(kiln_sums_of_loads(&p), 4);
+}
+
 static void this_machine_runs_itself(void **state) {
     kiln_profile p;
     kiln_err err = {0};
@@ -237,6 +265,7 @@ int main(void) {
     kiln_test_add("measuring_changes_no_code", measuring_changes_no_code, NULL);
     kiln_test_add("a_core_may_be_left_out", a_core_may_be_left_out, NULL);
     kiln_test_add("shipped_cores_are_whole", shipped_cores_are_whole, NULL);
+    kiln_test_add("rules_follow_the_model", rules_follow_the_model, NULL);
     kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
     kiln_test_add_rows(check_runs, runs_rows);
     kiln_test_add("registers_must_be_there", registers_must_be_there, NULL);

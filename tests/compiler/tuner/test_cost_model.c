@@ -10,29 +10,10 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/sim_conv.h"
 
-/* Trials of random points on the paper machine. */
-static kiln_samples samples_for(kiln_arena *a, const kiln_cost_model_kind *kind,
-                                const kiln_sim_shape *shape, size_t n, uint64_t seed,
-                                bool carries_over) {
-    kiln_rng rng;
-    kiln_sim_conv *c = kiln_new(a, kiln_sim_conv);
-    kiln_sample_set *set = kiln_new(a, kiln_sample_set);
-    kiln_trial *t = kiln_array(a, kiln_trial, n);
-    kiln_rng_init(&rng, seed);
-    kiln_sim_conv_make(a, shape, c);
-    for (size_t i = 0; i < n; i++) {
-        const kiln_config x = kiln_config_random(&c->task.space, &rng);
-        const uint64_t index = kiln_config_index(&c->task.space, &x);
-        t[i] = (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
-    }
-    kiln_sample_set_init(set, a, carries_over);
-    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task, kind), t, n);
-    return kiln_sample_set_view(set);
-}
-
 static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_t n,
                                uint64_t seed, bool carries_over) {
-    return samples_for(a, &kiln_cost_model_xgboost, shape, n, seed, carries_over);
+    return kiln_sim_shape_samples(a, shape, &kiln_cost_model_xgboost, n, seed,
+                                  carries_over);
 }
 
 static const kiln_sim_shape c2 = {"c2", 56, 64, 64, 3, 1},
@@ -85,6 +66,8 @@ static row rows[] = {
     {"xgboost_learns_by_regression", "xgboost", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
     {"bootstrap_learns_by_rank", "bootstrap", KILN_OBJECTIVE_RANK, 0.85, 1},
     {"bootstrap_learns_by_regression", "bootstrap", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
+    {"treegru_learns_by_rank", "treegru", KILN_OBJECTIVE_RANK, 0.85, 1},
+    {"treegru_learns_by_regression", "treegru", KILN_OBJECTIVE_REGRESSION, 0.85, 1},
     {"knobs_learn_by_rank", "knobs", KILN_OBJECTIVE_RANK, 0.75, 1},
     {"random_learns_nothing", "random", KILN_OBJECTIVE_RANK, 0.4, 0.6},
 };
@@ -96,8 +79,9 @@ static void check_learning(void **state) {
     kiln_cost_model m;
     const uint64_t seed = kiln_test_seed();
     const kiln_cost_model_kind *kind = kiln_cost_model_find(kiln_str_from(r->model));
-    const kiln_samples seen = samples_for(&a, kind, &c6, 300, seed, false);
-    const kiln_samples others = samples_for(&a, kind, &c6, 200, seed + 1, false);
+    const kiln_samples seen = kiln_sim_shape_samples(&a, &c6, kind, 300, seed, false);
+    const kiln_samples others =
+        kiln_sim_shape_samples(&a, &c6, kind, 200, seed + 1, false);
     const kiln_cost_model_options o = {.objective = r->objective, .seed = 7};
     kiln_assert_status_ok(kiln_cost_model_init(&m, kind, &o, &err), &err);
     kiln_assert_status_ok(kiln_cost_model_fit(&m, &seen, &err), &err);
@@ -266,6 +250,11 @@ static bad_option bad_options[] = {
      "there is no option max_depth=1.5"},
     {"refuses_steps_that_overshoot", "xgboost", "learning_rate=2",
      "there is no option learning_rate=2"},
+    {"refuses_parts_of_epochs", "treegru", "n_epochs=1.5",
+     "cost model 'treegru': there is no option n_epochs=1.5; there are n_epochs (1 to "
+     "10000) and learning_rate (above 0, at most 1)"},
+    {"refuses_to_stand_still", "treegru", "n_epochs=2 learning_rate=0",
+     "there is no option learning_rate=0"},
     {"refuses_words", "xgboost", "n_trees", "an option is NAME=NUMBER, not 'n_trees'"},
     {"refuses_no_numbers", "xgboost", " n_trees=many",
      "an option is NAME=NUMBER, not 'n_trees=many'"},
@@ -332,7 +321,7 @@ static void saved_models_say_the_same(void **state) {
     for (int i = 0; kiln_cost_model_at(i) != NULL; i++) {
         kiln_cost_model m;
         const kiln_cost_model_kind *kind = kiln_cost_model_at(i);
-        const kiln_samples s = samples_for(&a, kind, &c6, 64, 5, true);
+        const kiln_samples s = kiln_sim_shape_samples(&a, &c6, kind, 64, 5, true);
         const kiln_buf b = saved(&a, kind->name, &s, want);
         kiln_assert_status_ok(kiln_cost_model_load(&m, kind, b.p, b.n, &err), &err);
         assert_ptr_equal(m.kind, kind);

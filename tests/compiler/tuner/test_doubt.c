@@ -17,21 +17,7 @@ static const kiln_sim_shape c6 = {"c6", 28, 128, 128, 3, 1},
 
 static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_t n,
                                uint64_t seed) {
-    kiln_rng rng;
-    kiln_sim_conv *c = kiln_new(a, kiln_sim_conv);
-    kiln_sample_set *set = kiln_new(a, kiln_sample_set);
-    kiln_trial *t = kiln_array(a, kiln_trial, n);
-    kiln_rng_init(&rng, seed);
-    kiln_sim_conv_make(a, shape, c);
-    for (size_t i = 0; i < n; i++) {
-        const kiln_config x = kiln_config_random(&c->task.space, &rng);
-        const uint64_t index = kiln_config_index(&c->task.space, &x);
-        t[i] = (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
-    }
-    kiln_sample_set_init(set, a, false);
-    kiln_sample_set_add(
-        set, kiln_candidates_new(a, &c->task, &kiln_cost_model_bootstrap), t, n);
-    return kiln_sample_set_view(set);
+    return kiln_sim_shape_samples(a, shape, &kiln_cost_model_bootstrap, n, seed, false);
 }
 
 static double mean_spread(const kiln_cost_model *m, const kiln_samples *s) {

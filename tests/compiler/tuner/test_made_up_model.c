@@ -20,20 +20,8 @@ static kiln_sim_conv *conv_of(const kiln_sim_shape *shape) {
 }
 
 static kiln_samples samples_of(const kiln_sim_conv *c, size_t n, uint64_t seed) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_rng rng;
-    kiln_sample_set *set = kiln_new(a, kiln_sample_set);
-    kiln_trial *t = kiln_array(a, kiln_trial, n);
-    kiln_rng_init(&rng, seed);
-    for (size_t i = 0; i < n; i++) {
-        const kiln_config x = kiln_config_random(&c->task.space, &rng);
-        const uint64_t index = kiln_config_index(&c->task.space, &x);
-        t[i] = (kiln_trial){index, KILN_OUTCOME_MEASURED, kiln_sim_conv_ns(c, index)};
-    }
-    kiln_sample_set_init(set, a, true);
-    kiln_sample_set_add(set, kiln_candidates_new(a, &c->task, &kiln_test_loop_model), t,
-                        n);
-    return kiln_sample_set_view(set);
+    return kiln_sim_conv_samples(kiln_test_arena(), c, &kiln_test_loop_model, n, seed,
+                                 true);
 }
 
 static void fitted(kiln_cost_model *m, const kiln_samples *s) {

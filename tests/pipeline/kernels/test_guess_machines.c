@@ -3,20 +3,19 @@
  * satisfy on each. */
 #include "compiler/schedule/template/product/product.h"
 #include "pipeline/kernels/kernels.h"
+#include "tests/pipeline/kernels/machines/machines.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>
-
-static const char path[] = "tests/pipeline/kernels/machines/machines.json";
 
 /* Products of BERT-base, ViT-B/16 and GPT-2, and one with long rows. */
 static const char *const lines[] = {
     "mm bert_qkv 128 768 768",  "mm bert_up 128 768 3072", "mm bert_down 128 3072 768",
     "mm long_up 384 768 3072",  "mm vit_qkv 197 768 2304", "mm vit_up 197 768 3072",
     "mm vit_down 197 3072 768", "mm large 1024 4096 1024", "mm batch 1024 768 768"};
-enum { N_LINES = sizeof lines / sizeof lines[0], MAX_MACHINES = 16 };
+enum { N_LINES = sizeof lines / sizeof lines[0] };
 
-static kiln_profile machine[MAX_MACHINES];
+static kiln_profile machine[KILN_MAX_MACHINES];
 static int n_machines;
 
 typedef struct guessed {
@@ -74,11 +73,7 @@ static guessed guess(const kiln_profile *p, const char *line) {
 }
 
 static const kiln_profile *find(const char *name) {
-    for (int i = 0; i < n_machines; i++)
-        if (strcmp(machine[i].name, name) == 0)
-            return &machine[i];
-    fail_msg("%s has no machine '%s'", path, name);
-    return NULL;
+    return kiln_machine_named(machine, n_machines, name);
 }
 
 #define HOLDS(g, cond)                                                                 \
@@ -196,29 +191,13 @@ static void ports_and_latency_decide_the_tile(void **state) {
             }
 }
 
-static void read_machines(void) {
-    kiln_arena *a = kiln_test_arena();
-    const kiln_json *all = NULL;
-    kiln_err err = {0};
-    if (kiln_json_read(a, path, &all, &err) != KILN_OK)
-        return; /* then none is tested, which is a failure below */
-    for (const kiln_json *m = kiln_json_first(all); m != NULL; m = kiln_json_next(m)) {
-        const bool has_source =
-            kiln_json_string(kiln_json_get(m, "source"), NULL) != NULL;
-        if (has_source && n_machines < MAX_MACHINES &&
-            kiln_profile_read(a, kiln_json_get(m, "profile"), path,
-                              &machine[n_machines], &err) == KILN_OK)
-            n_machines++;
-    }
-}
-
 static void all_machines_are_read(void **state) {
     (void)state;
-    assert_int_equal(n_machines, 8);
+    assert_int_equal(n_machines, 9);
 }
 
 int main(void) {
-    read_machines();
+    n_machines = kiln_machines_read(machine);
     kiln_test_add("all_machines_are_read", all_machines_are_read, NULL);
     for (int i = 0; i < n_machines; i++)
         kiln_test_add(machine[i].name, check_machine, &machine[i]);

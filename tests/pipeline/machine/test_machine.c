@@ -95,7 +95,7 @@ static kiln_status measure_made_up(machine *m, kiln_core *out, kiln_err *err) {
              all4)                                                                     \
     {                                                                                  \
         ports, latency, loads, stores, l2, l3, memory, k1, k2, k3, far, all3, all4, 0, \
-            0, 0                                                                       \
+            0, 0, 0                                                                    \
     }
 static made_up machines[] = {
     {"two_ports_of_a_quiet_machine",

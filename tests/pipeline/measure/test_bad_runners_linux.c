@@ -11,19 +11,9 @@
 #include "pipeline/measure/wire/address.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
+#include "tests/support/peer.h"
 
 static const char small[] = "conv S 8 16 16 3 1";
-
-/* ---- who listens ------------------------------------------------------------------ */
-
-static int listen_at(const char *address) {
-    kiln_wire_address a;
-    kiln_err err = {0};
-    kiln_assert_status_ok(kiln_wire_address_parse(address, &a, &err), &err);
-    const int fd = kiln_wire_address_socket(&a);
-    assert_true(fd >= 0 && bind(fd, &a.at.any, a.bytes) == 0 && listen(fd, 8) == 0);
-    return fd;
-}
 
 static int connect_to(const char *address) {
     kiln_wire_address a;
@@ -31,40 +21,6 @@ static int connect_to(const char *address) {
         return -1;
     const int fd = kiln_wire_address_socket(&a);
     return fd >= 0 && connect(fd, &a.at.any, a.bytes) == 0 ? fd : -1;
-}
-
-static const char *new_address(kiln_arena *a) {
-    kiln_err err = {0};
-    const char *folder;
-    kiln_assert_status_ok(kiln_dir_temp(a, &folder, &err), &err);
-    return kiln_format(a, "unix:%s/runner", folder);
-}
-
-/* In a process of its own, until it is killed: serve(connection, nth, user). */
-static pid_t listen_beside(const char *address,
-                           void (*serve)(int fd, int nth, const void *user),
-                           const void *user) {
-    const int listener = listen_at(address);
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)signal(SIGPIPE, SIG_IGN);
-        for (int nth = 0;; nth++) {
-            const int fd = accept(listener, NULL, NULL);
-            if (fd < 0)
-                _exit(1);
-            serve(fd, nth, user);
-            (void)close(fd);
-        }
-    }
-    assert_int_equal(close(listener), 0);
-    return pid;
-}
-
-static void end(pid_t pid) {
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* ---- a runner that follows a script ------------------------------------------------ */
@@ -85,21 +41,12 @@ typedef struct scripted {
     const char *machine;
 } scripted;
 
-static void say(int fd, kiln_wire_kind kind, const void *message) {
-    kiln_arena a = {0};
-    kiln_buf out;
-    kiln_buf_init(&out, &a);
-    kiln_wire_put(&out, kind, message);
-    (void)kiln_wire_write(fd, kiln_buf_str(&out), NULL);
-    kiln_arena_fini(&a);
-}
-
 static void ask(int fd, uint32_t n) {
     static kiln_wire_blob others[KILN_WIRE_MAX_NEEDS];
     for (uint32_t i = 0; i < n; i++)
         others[i] = (kiln_wire_blob){.bytes = 7, .sha256 = {(unsigned char)i, 1, 2}};
     const kiln_wire_need need = {.n = n, .blob = others};
-    say(fd, KILN_WIRE_NEED, &need);
+    kiln_test_say(fd, KILN_WIRE_NEED, &need);
 }
 
 /* The blobs of the workload, over and over. */
@@ -134,9 +81,9 @@ static void answer_run(int fd, const scripted *s, kiln_arena *a,
         ask_again(fd, a, w);
     if (s->what == ANSWERS_ANOTHER)
         ran.id++;
-    say(fd, KILN_WIRE_RAN, &ran);
+    kiln_test_say(fd, KILN_WIRE_RAN, &ran);
     if (s->what == TALKS_UNASKED)
-        say(fd, KILN_WIRE_RAN, &ran);
+        kiln_test_say(fd, KILN_WIRE_RAN, &ran);
 }
 
 static void serve_script(int fd, int nth, const void *user) {
@@ -151,16 +98,16 @@ static void serve_script(int fd, int nth, const void *user) {
     kiln_wire_work work = {.id = 0};
     bool has = true;
     (void)nth;
-    say(fd, KILN_WIRE_HELLO, &hello);
+    kiln_test_say(fd, KILN_WIRE_HELLO, &hello);
     while (has) {
         kiln_wire_frame f;
         kiln_wire_run run;
         if (kiln_wire_read(fd, &in, -1, &has, &f, NULL) != KILN_OK || !has)
             break;
         if (f.kind == KILN_WIRE_LEASE)
-            say(fd, KILN_WIRE_LEASED, &leased);
+            kiln_test_say(fd, KILN_WIRE_LEASED, &leased);
         if (f.kind == KILN_WIRE_RUNNER)
-            say(fd, KILN_WIRE_READY, &ready);
+            kiln_test_say(fd, KILN_WIRE_READY, &ready);
         if (f.kind == KILN_WIRE_WORK)
             (void)kiln_wire_get(&a, &f, &work, NULL);
         if (f.kind != KILN_WIRE_RUN)
@@ -235,8 +182,8 @@ static void measures_for_other_machines(void **state) {
     fleet f;
     const kiln_profile p = foreign();
     const scripted s = {ANSWERS, machine_text(&a, &p)};
-    const char *address = new_address(&a);
-    const pid_t runner = listen_beside(address, serve_script, &s);
+    const char *address = kiln_test_address(&a);
+    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
     kiln_assert_status_ok(open_fleet(&a, &p, address, &f, &err), &err);
     const kiln_measured got = measure_one(&f);
     if (got.error != KILN_TRIAL_GOOD)
@@ -246,7 +193,7 @@ static void measures_for_other_machines(void **state) {
     assert_true(kiln_measure_runner_at(f.m, 0).peak_gflops == 12);
     assert_true(got.code_bytes > 0);
     kiln_measure_close(f.m);
-    end(runner);
+    kiln_test_end_beside(runner);
     kiln_arena_fini(&a);
 }
 
@@ -287,12 +234,12 @@ static void refuses_greetings(void **state) {
     kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
     const kiln_profile other = row->is_foreign ? foreign() : here;
     const scripted s = {row->what, machine_text(&a, &other)};
-    const char *address = new_address(&a);
-    const pid_t runner = listen_beside(address, serve_script, &s);
+    const char *address = kiln_test_address(&a);
+    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
     kiln_assert_fails(open_fleet(&a, &here, address, &f, &err), row->want, &err,
                       row->text);
     assert_non_null(strstr(err.text, kiln_format(&a, "the runner at %s", address)));
-    end(runner);
+    kiln_test_end_beside(runner);
     kiln_arena_fini(&a);
 }
 
@@ -319,8 +266,8 @@ static void bears_answers(void **state) {
     fleet f;
     kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
     const scripted s = {row->what, machine_text(&a, &here)};
-    const char *address = new_address(&a);
-    const pid_t runner = listen_beside(address, serve_script, &s);
+    const char *address = kiln_test_address(&a);
+    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
     kiln_assert_status_ok(open_fleet(&a, &here, address, &f, &err), &err);
     const kiln_measured got = measure_one(&f);
     assert_int_equal(got.error, KILN_TRIAL_LOST);
@@ -329,7 +276,7 @@ static void bears_answers(void **state) {
     assert_int_equal(kiln_measure_n_lethal(f.m), 0);
     assert_int_equal(kiln_measure_count(f.m).retried, 1);
     kiln_measure_close(f.m);
-    end(runner);
+    kiln_test_end_beside(runner);
     kiln_arena_fini(&a);
 }
 
@@ -342,14 +289,14 @@ static void bears_what_was_not_asked(void **state) {
     fleet f;
     kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
     const scripted s = {TALKS_UNASKED, machine_text(&a, &here)};
-    const char *address = new_address(&a);
-    const pid_t runner = listen_beside(address, serve_script, &s);
+    const char *address = kiln_test_address(&a);
+    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
     kiln_assert_status_ok(open_fleet(&a, &here, address, &f, &err), &err);
     assert_int_equal(measure_one(&f).error, KILN_TRIAL_GOOD);
     while (kiln_measure_count(f.m).runners_started < 2)
         (void)poll(NULL, 0, 1);
     kiln_measure_close(f.m);
-    end(runner);
+    kiln_test_end_beside(runner);
     kiln_arena_fini(&a);
 }
 
@@ -464,10 +411,10 @@ static void finds_damaged_blobs(void **state) {
     kiln_test_server server;
     fleet f;
     kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
-    kiln_test_serve(&a, new_address(&a), &server);
+    kiln_test_serve(&a, kiln_test_address(&a), &server);
     const relay r = {row->what, 2, server.address};
-    const char *address = new_address(&a);
-    const pid_t between = listen_beside(address, serve_relay, &r);
+    const char *address = kiln_test_address(&a);
+    const pid_t between = kiln_test_listen_beside(address, serve_relay, &r);
     kiln_assert_status_ok(open_fleet(&a, &here, address, &f, &err), &err);
     const kiln_measured got = measure_one(&f);
     assert_int_equal(got.error, KILN_TRIAL_LOST);
@@ -476,7 +423,7 @@ static void finds_damaged_blobs(void **state) {
     assert_int_equal(measure_one(&f).error, KILN_TRIAL_GOOD);
     assert_int_equal(kiln_measure_count(f.m).retried, 1);
     kiln_measure_close(f.m);
-    end(between);
+    kiln_test_end_beside(between);
     kiln_test_server_kill(&server);
     kiln_arena_fini(&a);
 }

@@ -65,31 +65,11 @@ static kiln_status make_lie(kiln_arena *a, const kiln_op_work *w,
 }
 
 static void compile_lies(kiln_arena *a, const char *sandbox, const char *to) {
-    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
-    kiln_err err = {0};
-    const char *const argv[] = {cc,
-                                "-O1",
-                                "-w",
-                                "-c",
-                                "-I.",
-                                "-D_GNU_SOURCE",
-                                "-ffreestanding",
-                                "-fno-stack-protector",
-                                "-fno-asynchronous-unwind-tables",
-                                "-fcf-protection=none",
+    const char *const more[] = {"-D_GNU_SOURCE",
                                 kiln_format(a, "-DLIE_ELEMS=%d", ROWS * COLUMNS),
                                 kiln_format(a, "-DSANDBOX=\"%s\"", sandbox),
-                                kiln_format(a, "-DPORT=%d", PORT),
-                                "tests/pipeline/measure/lying_kernels_linux.c",
-                                "-o",
-                                to,
-                                NULL};
-    kiln_process_result r;
-    const kiln_process_options o = {.argv = argv,
-                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
-    if (r.code != 0)
-        fail_msg("%.*s", KILN_STR_ARG(r.err));
+                                kiln_format(a, "-DPORT=%d", PORT), NULL};
+    kiln_test_compile_bare(a, "tests/pipeline/measure/lying_kernels_linux.c", to, more);
 }
 
 /* ---- what must not be touched ---------------------------------------------------- */

@@ -48,7 +48,13 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
     static kiln_wire_place input[2] = {{0, 64}, {64, 12}};
     static uint64_t step_ns[2] = {1000, UINT64_MAX};
     kernel[0] = (kiln_wire_function){s("kiln_k0"), {128, 4096}};
-    const kiln_wire_network network = {.folder = s("/tmp/p"),
+    static kiln_wire_blob part[2];
+    part[0] = a_blob(700, 8);
+    part[1] = a_blob(KILN_WIRE_MAX_BLOB_BYTES, 9);
+    const kiln_wire_network network = {.guest = 7,
+                                       .folder = s("/tmp/p"),
+                                       .n_parts = 2,
+                                       .part = part,
                                        .plan = {0, 640},
                                        .params = {640, 1 << 20},
                                        .n_kernels = 1,
@@ -57,9 +63,14 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
                                        .input = input,
                                        .meter = *meter,
                                        .data_limit_bytes = UINT64_C(1) << 33};
-    const kiln_wire_ask ask = {
-        .what = KILN_ASK_LOAD, .session = 3, .n = 2, .runs = 1 << 20, .time_ns = -1};
-    const kiln_wire_told told = {.problem = s("no threads"),
+    const kiln_wire_ask ask = {.guest = 1,
+                               .what = KILN_ASK_LOAD,
+                               .session = 3,
+                               .n = 2,
+                               .runs = 1 << 20,
+                               .time_ns = -1};
+    const kiln_wire_told told = {.guest = 6,
+                                 .problem = s("no threads"),
                                  .open_ms = 12.5,
                                  .bytes = 4096,
                                  .is_full = 1,
@@ -83,7 +94,7 @@ static void put_packs(kiln_buf *out) {
                                    .n_constants = 2,
                                    .constant = constant,
                                    .data_limit_bytes = UINT64_MAX};
-    const kiln_wire_ended ended = {s("was ended by signal 11")};
+    const kiln_wire_ended ended = {s("was ended by signal 11"), 2};
     kiln_wire_put(out, KILN_WIRE_PACKS, &packs);
     kiln_wire_put(out, KILN_WIRE_ENDED, &ended);
 }
@@ -277,7 +288,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 5: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 6: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };

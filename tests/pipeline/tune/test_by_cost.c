@@ -9,29 +9,6 @@
 
 static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
 
-static void record_rule_of(kiln_db *db, const kiln_op_work *w,
-                           const kiln_template *tmpl, double ns) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_tune_task t;
-    int64_t id = 0;
-    const kiln_db_task task =
-        kiln_tune_task_of(a, w, kiln_test_native(), 1, KILN_TUNE_CACHE);
-    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    kiln_assert_status_ok(
-        kiln_tune_task_make(a, &w->workload, kiln_test_native(), tmpl, &t, &err), &err);
-    const kiln_config c = tmpl->guess(t.work, t.profile, &t.space);
-    const kiln_db_trial trial = {
-        .candidate = {tmpl->name, kiln_tune_config_text(a, tmpl, &t.space, &c)},
-        .layouts = kiln_tune_activations(a, &t, &t.space, &c),
-        .sample_ns = &ns,
-        .n_samples = 1,
-        .proof = "{\"seeds\": 3}",
-        .owner = "elsewhere.1",
-        .kiln = "0.0"};
-    kiln_assert_status_ok(kiln_db_record(db, id, &trial, NULL, &err), &err);
-}
-
 /* Records of every template that takes the work compete by cost: none is asked for, or
  * left out, because of its place in the table. */
 static void any_template_may_be_cheapest(void **state) {
@@ -44,12 +21,12 @@ static void any_template_may_be_cheapest(void **state) {
         if (!t->fits(&w->workload, kiln_test_native()))
             continue;
         kiln_db *db = kiln_test_db_open(":memory:");
-        record_rule_of(db, w, t, 100);
+        kiln_test_tune_record(db, w, t, NULL, 100);
         assert_ptr_equal(kiln_test_tune_choose(db, w, 1).tmpl, t); /* alone */
         for (int i = 0; kiln_template_at(i) != NULL; i++)
             if (i != best &&
                 kiln_template_at(i)->fits(&w->workload, kiln_test_native()))
-                record_rule_of(db, w, kiln_template_at(i), 200 + i);
+                kiln_test_tune_record(db, w, kiln_template_at(i), NULL, 200 + i);
         const kiln_choice c = kiln_test_tune_choose(db, w, 1);
         assert_ptr_equal(c.tmpl, t);
         assert_int_equal(c.origin, KILN_ORIGIN_TUNED);

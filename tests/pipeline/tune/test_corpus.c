@@ -133,13 +133,14 @@ static void replays_ask_for_what_is_recorded(void **state) {
     const kiln_corpus_work *w = &c.work.v[0];
     for (int k = 0; kiln_search_at(k) != NULL; k++) {
         kiln_search *search = NULL;
-        const kiln_search_options o = {.seed = 1,
-                                       .n_chains = 4,
-                                       .n_steps = 4,
-                                       .only = w->recorded,
-                                       .n_only = w->n_recorded,
-                                       .candidates = w->candidates,
-                                       .without_guess = true};
+        const kiln_search_options o = {
+            .seed = 1,
+            .n_chains = 4,
+            .n_steps = 4,
+            .only = w->recorded,
+            .n_only = w->n_recorded,
+            .candidates = kiln_corpus_candidates(w, &kiln_cost_model_xgboost),
+            .without_guess = true};
         uint64_t index[16];
         size_t n = 0;
         bool seen[9] = {false};
@@ -206,7 +207,11 @@ static bound bounds[] = {
     {"c7_to_c9_alone", "xgboost", true, 5, 1.1 * 9.26, 0},
     {"c7_to_c9_taught", "xgboost, taught", true, 3, 1.1 * 2.77, 0},
     {"c7_to_c9_taught_by_near", "xgboost, taught by near", true, 3, 1.1 * 2.26, 0},
+    {"treegru", "treegru", false, 1, 1.1 * 5.8, 0}, /* of two seeds; xgboost's is 6.3 */
 };
+
+/* Of the best, after 32 trials: the speed that a short search ends with. */
+static const double least_in_the_end = 0.95;
 
 static void needs_no_more_trials(void **state) {
     bound *b = *state;
@@ -227,6 +232,7 @@ static void needs_no_more_trials(void **state) {
     if (!(row->trials[1] <= b->trials))
         fail_msg("%s: %.2f trials to 95%%, not %.2f at most", b->row, row->trials[1],
                  b->trials);
+    assert_true(row->after[KILN_N_LOOKS - 1] >= least_in_the_end);
     assert_true(row->median[0] <= row->median[1] && row->median[1] <= row->median[2]);
     assert_true(row->slow >= 0 && row->slow <= 1 && row->saved >= 0 && row->saved <= 1);
 }
@@ -262,6 +268,35 @@ static void choices_without_trials_are_no_worse(void **state) {
     assert_true(s.gain >= 1.03 || !kiln_held_out_beats_rule(&s.held_out));
 }
 
+/* Pairs in order of a fifth of each work that was held out. When this was written: 0.871
+ * and 0.875. And what a network of all other works makes of one: as much as trees. */
+static void models_order_what_they_did_not_see(void **state) {
+    (void)state;
+    static const kiln_cost_model_kind *const kind[] = {&kiln_cost_model_xgboost,
+                                                       &kiln_cost_model_treegru};
+    kiln_corpus c;
+    kiln_err err = {0};
+    kiln_study_model m[2] = {{.name = NULL}, {.name = NULL}};
+    if (kiln_test_is_sanitized())
+        kiln_test_skip("a sanitizer changes none of these numbers");
+    read_shipped(&c);
+    for (int i = 0; i < 2; i++) {
+        OK(kiln_corpus_own_works(&c, kind[i], &m[i], &err));
+        printf("%s: %.3f of the pairs, %.3f of the best fifth\n", kind[i]->name,
+               m[i].accuracy, m[i].recall);
+        assert_true(m[i].accuracy >= 0.85 && m[i].recall >= 0.5);
+    }
+    assert_true(m[1].accuracy >= m[0].accuracy - 0.02);
+    kiln_corpus_lessons l;
+    kiln_held_out h;
+    kiln_corpus_lessons_of(kiln_test_arena(), &c, kind[1], &l);
+    OK(kiln_held_out_score(kind[1], NULL, l.lesson, c.work.n, &h, &err));
+    printf("other works: %.3f of the pairs, %.3f of the rule's time\n", h.accuracy,
+           1 / h.gain);
+    assert_true(h.accuracy >= least_accuracy);
+    assert_true(1 / h.gain <= most_time);
+}
+
 /* A search hears of what is much slower than its best that it is at least so slow. */
 static void replays_stop_early(void **state) {
     (void)state;
@@ -287,6 +322,8 @@ int main(void) {
                   NULL);
     kiln_test_add("every_work_is_recorded", every_work_is_recorded, NULL);
     kiln_test_add("replays_stop_early", replays_stop_early, NULL);
+    kiln_test_add("models_order_what_they_did_not_see",
+                  models_order_what_they_did_not_see, NULL);
     kiln_test_add_rows(needs_no_more_trials, bounds);
     kiln_test_add("teaching_halves_the_trials", teaching_halves_the_trials, NULL);
     kiln_test_add("choices_without_trials_are_no_worse",

@@ -1,6 +1,5 @@
 /* Other layouts: what a search over the network wishes for is measured and on record,
  * conversions too; builds are told, settling and ready records leave it alone. */
-#include "compiler/pass/pass.h"
 #include "compiler/network/wishes.h"
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
@@ -17,12 +16,7 @@ static kiln_graph *network(void) {
         "%a = conv(%x, %u) {pads=[1,1,1,1]} %b = relu(%a) "
         "%c = max_pool(%b) {kernel=[2,2], strides=[2,2]} "
         "%d = conv(%c, %v) {pads=[1,1,1,1]} output %d }";
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(
-        kiln_graph_parse(kiln_test_arena(), kiln_str_from(text), "g", &g, &err), &err);
-    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
-    return g;
+    return kiln_test_tune_graph(text);
 }
 
 static kiln_tune_works works_of(const kiln_graph *g) {
@@ -66,29 +60,11 @@ static void record(kiln_db *db, const kiln_net_wish *w, double ns) {
     kiln_err err = {0};
     kiln_graph *g = NULL;
     kiln_op_work work;
-    int64_t id = 0;
     kiln_assert_status_ok(kiln_workload_read(a, kiln_str_from(w->workload), &g, &err),
                           &err);
     kiln_assert_status_ok(kiln_op_work_of(a, g->name, g, &work, &err), &err);
-    kiln_tune_task t;
-    kiln_config c;
-    const kiln_db_task task =
-        kiln_tune_task_of(a, &work, kiln_test_native(), 1, KILN_TUNE_CACHE);
-    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    kiln_assert_status_ok(
-        kiln_tune_task_make(a, &work.workload, kiln_test_native(),
-                            kiln_template_find(kiln_str_from(w->tmpl)), &t, &err),
-        &err);
-    assert_true(kiln_tune_config_read(a, t.tmpl, &t.space, w->config, &c));
-    const kiln_db_trial trial = {
-        .candidate = {w->tmpl, kiln_tune_config_text(a, t.tmpl, &t.space, &c)},
-        .layouts = kiln_tune_activations(a, &t, &t.space, &c),
-        .sample_ns = &ns,
-        .n_samples = 1,
-        .proof = "{\"seeds\": 3}",
-        .owner = "elsewhere.1",
-        .kiln = "0.0"};
-    kiln_assert_status_ok(kiln_db_record(db, id, &trial, NULL, &err), &err);
+    kiln_test_tune_record(db, &work, kiln_template_find(kiln_str_from(w->tmpl)),
+                          w->config, ns);
 }
 
 static kiln_net_wishes wishes_of(const kiln_graph *g, kiln_db *db) {

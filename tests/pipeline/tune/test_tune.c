@@ -22,25 +22,6 @@ static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
 static const char *const conv_add = "conv two h=7 ic=16 oc=32 k=3";
 static const char *const product = "matmul three m=24 n=32 k=40";
 
-static kiln_db_trials trials_of(kiln_db *db, const kiln_op_work *w, const char *cache) {
-    kiln_err err = {0};
-    int64_t id = 0;
-    kiln_db_trials t;
-    const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, cache);
-    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    kiln_assert_status_ok(kiln_db_trials_of(db, kiln_test_arena(), id, &t, &err), &err);
-    return t;
-}
-
-static void is_sound(kiln_db *db) {
-    kiln_err err = {0};
-    kiln_db_problems p;
-    kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
-    if (p.line.n > 0)
-        fail_msg("%s", p.line.v[0]);
-}
-
 /* ---- runs ------------------------------------------------------------------------ */
 
 /* A second run goes on where the first stopped; a third has nothing to do, and starts
@@ -71,7 +52,7 @@ static void runs_go_on(void **state) {
     r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 0);
     assert_true(r.best_ns > 0);
-    is_sound(db);
+    kiln_test_db_is_sound(db);
     kiln_db_close(db);
 }
 
@@ -90,7 +71,8 @@ static void trials_are_on_record(void **state) {
     const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
     const kiln_tune_options o = kiln_test_tune_options(db, 20);
     const kiln_tune_result r = kiln_test_tune(&works, &o);
-    const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
+    const kiln_db_trials t =
+        kiln_test_tune_trials(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     int64_t n_good = 0;
     assert_int_equal(r.n_new, 20);
     assert_int_equal(n_first_rounds(&t), 20);
@@ -118,7 +100,7 @@ static void trials_are_on_record(void **state) {
             rounds++;
         }
     assert_true(sum / rounds == r.row.v[0].start_ns);
-    is_sound(db);
+    kiln_test_db_is_sound(db);
     kiln_db_close(db);
 }
 
@@ -136,7 +118,8 @@ static void stops_in_time(void **state) {
         assert_int_equal(r.end, KILN_TASKS_TIME);
     }
     assert_true(r.n_new > 0 && r.n_new < 1000);
-    const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
+    const kiln_db_trials t =
+        kiln_test_tune_trials(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     assert_int_equal(n_first_rounds(&t), r.n_new);
     kiln_db_close(db);
 }
@@ -182,7 +165,8 @@ static void anothers_records_count_once(void **state) {
     o.user = &faster;
     const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_true(r.row.v[0].n_known >= 20);
-    const kiln_db_trials t = trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE);
+    const kiln_db_trials t =
+        kiln_test_tune_trials(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     kiln_db_model m;
     bool found = false;
     kiln_assert_status_ok(kiln_db_get_model(db, kiln_test_arena(), "xgboost",
@@ -193,7 +177,7 @@ static void anothers_records_count_once(void **state) {
                           &err);
     assert_true(found);
     assert_true(m.n_trials <= (int64_t)t.list.n);
-    is_sound(db);
+    kiln_test_db_is_sound(db);
     kiln_db_close(db);
 }
 
@@ -209,7 +193,7 @@ static void workloads_take_turns(void **state) {
     assert_int_equal(r.n_new, 16);
     assert_int_equal(r.row.v[0].n_new + r.row.v[1].n_new, 16);
     assert_true(r.row.v[0].best_ns > 0 && r.row.v[1].best_ns > 0);
-    is_sound(db);
+    kiln_test_db_is_sound(db);
     kiln_db_close(db);
 }
 
@@ -480,26 +464,6 @@ static noise_row noise_rows[] = {
     {"better_a_noisy_one_than_none", false, false, 1, true},
 };
 
-/* What the template's own rule chooses, with one knob turned on by so many options. */
-static kiln_db_candidate turned(const kiln_op_work *w, const char *knob, int by) {
-    kiln_err err = {0};
-    kiln_tune_task t;
-    kiln_buf text;
-    kiln_json_writer json;
-    kiln_arena *a = kiln_test_arena();
-    kiln_assert_status_ok(
-        kiln_tune_task_make(a, &w->workload, kiln_test_native(), NULL, &t, &err), &err);
-    kiln_config c = t.tmpl->guess(t.work, t.profile, &t.space);
-    for (int k = 0; k < t.space.n; k++)
-        if (strcmp(t.space.knob[k].name, knob) == 0)
-            c.option[k] = (int16_t)((c.option[k] + by) % t.space.knob[k].n);
-    kiln_buf_init(&text, a);
-    kiln_json_writer_init(&json, &text);
-    json.compact_from = 1;
-    kiln_config_put(&json, t.tmpl, &t.space, &c);
-    return (kiln_db_candidate){t.tmpl->name, text.p};
-}
-
 /* Of the template's own rule, or one beside it that has the same layouts. */
 static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double ns,
                       bool is_noisy, bool is_repeat) {
@@ -508,14 +472,15 @@ static void put_round(kiln_db *db, const kiln_op_work *w, bool is_guess, double 
     const kiln_db_task task =
         kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, KILN_TUNE_CACHE);
     kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    const kiln_db_trial trial = {.candidate = turned(w, "unroll", is_guess ? 0 : 1),
-                                 .sample_ns = &ns,
-                                 .n_samples = 1,
-                                 .proof = "{\"seeds\": 3}",
-                                 .facts = is_noisy ? "{\"noisy\": true}" : NULL,
-                                 .owner = "elsewhere.1",
-                                 .kiln = KILN_VERSION,
-                                 .is_repeat = is_repeat};
+    const kiln_db_trial trial = {
+        .candidate = kiln_test_tune_turned(w, "unroll", is_guess ? 0 : 1),
+        .sample_ns = &ns,
+        .n_samples = 1,
+        .proof = "{\"seeds\": 3}",
+        .facts = is_noisy ? "{\"noisy\": true}" : NULL,
+        .owner = "elsewhere.1",
+        .kiln = KILN_VERSION,
+        .is_repeat = is_repeat};
     kiln_assert_status_ok(kiln_db_record(db, id, &trial, NULL, &err), &err);
 }
 
@@ -530,7 +495,7 @@ static void noise_is_measured_again(void **state) {
     put_round(db, w, true, 890, true, false);
     if (row->is_repeated)
         put_round(db, w, true, 880, true, true);
-    const kiln_db_trials before = trials_of(db, w, KILN_TUNE_CACHE);
+    const kiln_db_trials before = kiln_test_tune_trials(db, w, KILN_TUNE_CACHE);
     const char *calm = before.list.v[0].candidate.config;
     const char *noisy = before.list.v[before.list.n - 1].candidate.config;
     const kiln_choice c = kiln_test_tune_choose(db, w, 1);
@@ -541,7 +506,7 @@ static void noise_is_measured_again(void **state) {
     assert_int_equal(r.n_new, 0);
     assert_int_equal(r.n_again, row->n_again);
     check_curve(&r); /* what was noise is taken back */
-    const kiln_db_trials after = trials_of(db, w, KILN_TUNE_CACHE);
+    const kiln_db_trials after = kiln_test_tune_trials(db, w, KILN_TUNE_CACHE);
     assert_int_equal(after.list.n, before.list.n + (size_t)row->n_again);
     if (row->n_again > 0) {
         const kiln_db_trial *x = &after.list.v[before.list.n];
@@ -553,32 +518,18 @@ static void noise_is_measured_again(void **state) {
     }
     r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_again, 0);
-    is_sound(db);
+    kiln_test_db_is_sound(db);
     kiln_db_close(db);
 }
 
 /* ---- in the network -------------------------------------------------------------- */
 
-/* Two equal convolutions, another one behind, and what is not tuned. */
-static kiln_graph *network(void) {
-    static const char text[] =
-        "graph \"g\" { input %x : f32[1,16,9,9] input %w : f32[16,16,3,3] "
-        "input %v : f32[32,16,1,1] %a = conv(%x, %w) {pads=[1,1,1,1]} %b = relu(%a) "
-        "%c = conv(%b, %w) {pads=[1,1,1,1]} %d = relu(%c) %e = conv(%d, %v) "
-        "%f = max_pool(%e) {kernel=[3,3]} output %f }";
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_status_ok(
-        kiln_graph_parse(kiln_test_arena(), kiln_str_from(text), "g", &g, &err), &err);
-    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
-    return g;
-}
-
 static void equal_kernels_are_one_work(void **state) {
     (void)state;
     kiln_err err = {0};
     kiln_tune_works works;
-    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), network(),
+    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(),
+                                                   kiln_test_tune_network(),
                                                    kiln_test_native(), &works, &err),
                           &err);
     assert_int_equal(works.list.n, 2);
@@ -684,142 +635,6 @@ static void lists_what_a_compile_asks_for(void **state) {
     }
 }
 
-static size_t n_in_network(kiln_db *db, const kiln_tune_works *w, size_t i) {
-    return trials_of(db, &w->list.v[i].op, KILN_TUNE_CACHE_NETWORK).list.n;
-}
-
-/* Says that a candidate which nobody has measured is the fastest, though not by much:
- * nobody would believe it. */
-static void promote(kiln_db *db, const kiln_op_work *w) {
-    const kiln_db_trials known = trials_of(db, w, KILN_TUNE_CACHE);
-    double ns = HUGE_VAL;
-    kiln_err err = {0};
-    int64_t id = 0;
-    int by = 0;
-    kiln_db_trial t = {.sample_ns = &ns,
-                       .n_samples = 1,
-                       .proof = "{\"seeds\": 3}",
-                       .owner = "elsewhere.1",
-                       .kiln = KILN_VERSION};
-    const kiln_db_task task =
-        kiln_tune_task_of(kiln_test_arena(), w, kiln_test_native(), 1, KILN_TUNE_CACHE);
-    kiln_assert_status_ok(kiln_db_task_id(db, &task, &id, &err), &err);
-    for (bool is_known = true; is_known && by < 1000; by++) {
-        t.candidate = turned(w, "tile", by);
-        is_known = false;
-        for (size_t i = 0; i < known.list.n; i++)
-            is_known |=
-                strcmp(known.list.v[i].candidate.config, t.candidate.config) == 0;
-    }
-    assert_true(by < 1000);
-    for (size_t i = 0; i < known.list.n; i++)
-        if (known.list.v[i].error[0] == '\0')
-            ns = fmin(ns, 0.95 * known.list.v[i].median_ns);
-    kiln_assert_status_ok(kiln_db_record(db, id, &t, NULL, &err), &err);
-}
-
-/* The works of a graph, each tuned by itself. */
-static kiln_tune_works tuned(const kiln_graph *g, const kiln_tune_options *o) {
-    kiln_err err = {0};
-    kiln_tune_works works;
-    kiln_assert_status_ok(kiln_tune_works_of_graph(kiln_test_arena(), g,
-                                                   kiln_test_native(), &works, &err),
-                          &err);
-    kiln_test_tune(&works, o);
-    return works;
-}
-
-/* What was measured in the network stays as it is when another work has news; and
- * without time nothing is recorded at all. */
-static void settles_what_is_new(void **state) {
-    (void)state;
-    kiln_err err = {0};
-    kiln_tune_settled s = {0};
-    kiln_graph *g = network();
-    kiln_db *db = kiln_test_db_open(":memory:");
-    kiln_tune_options o = kiln_test_tune_options(db, 12);
-    const kiln_tune_works works = tuned(g, &o);
-    o.seconds = 1e-6;
-    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
-    assert_true(s.is_cut && s.n_works == 2 && n_in_network(db, &works, 0) == 0);
-    o.seconds = 0;
-    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
-    assert_false(s.is_cut);
-    const size_t before = n_in_network(db, &works, 1);
-    promote(db, &works.list.v[0].op);
-    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
-    assert_int_equal(s.n_works, 1);
-    assert_true(s.n_changed <= s.n_works);
-    assert_int_equal(n_in_network(db, &works, 1), before);
-    is_sound(db);
-    kiln_db_close(db);
-}
-
-/* A network that ends its process, here: whose process is no kiln-runner. */
-static void settling_outlives_its_process(void **state) {
-    (void)state;
-    kiln_err err = {0};
-    kiln_tune_settled s = {0};
-    kiln_arena *a = kiln_test_arena();
-    kiln_graph *g = network();
-    kiln_db *db = kiln_test_db_open(":memory:");
-    kiln_tune_options o = kiln_test_tune_options(db, 12);
-    const kiln_tune_works works = tuned(g, &o);
-    const char *dir = kiln_test_dir(), *old = getenv("KILN_LIBEXEC");
-    const char *path = kiln_path_join(a, dir, "kiln-runner");
-    old = old != NULL ? kiln_str_dup(a, old) : NULL;
-    static const char script[] = "#!/bin/sh\nexit 9\n";
-    kiln_assert_status_ok(kiln_file_write(path, script, sizeof script - 1, &err), &err);
-    assert_int_equal(chmod(path, S_IRWXU), 0);
-    assert_int_equal(setenv("KILN_LIBEXEC", dir, 1), 0);
-    kiln_assert_fails(kiln_tune_settle(g, &o, &s, &err), KILN_ERR_LIB, &err,
-                      "the process 'kiln-runner' ended with code 9");
-    assert_int_equal(
-        old != NULL ? setenv("KILN_LIBEXEC", old, 1) : unsetenv("KILN_LIBEXEC"), 0);
-    assert_int_equal(n_in_network(db, &works, 0), 0);
-    kiln_err_clear(&err);
-    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
-    assert_int_equal(s.n_works, 2);
-    kiln_db_close(db);
-}
-
-/* Tuned alone, then in the network; compiled with that, it is still right. */
-static void networks_settle(void **state) {
-    (void)state;
-    kiln_err err = {0};
-    kiln_tune_settled s = {0};
-    kiln_graph *g = network();
-    kiln_db *db = kiln_test_db_open(":memory:");
-    kiln_tune_options o = kiln_test_tune_options(db, 12);
-    const kiln_tune_works works = tuned(g, &o);
-    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
-    assert_int_equal(s.n_works, 2);
-    assert_true(s.chosen_ns <= s.alone_ns && s.chosen_ns > 0);
-    const kiln_db_trials in_network =
-        trials_of(db, &works.list.v[0].op, KILN_TUNE_CACHE_NETWORK);
-    assert_in_range(in_network.list.n, 1, 3);
-    assert_non_null(strstr(in_network.list.v[0].proof, "\"seeds\": 3"));
-    is_sound(db);
-    s.n_works = 7;
-    kiln_assert_status_ok(kiln_tune_settle(g, &o, &s, &err), &err);
-    assert_int_equal(s.n_works, 0); /* nothing is left to measure */
-
-    kiln_tune_advice advice = {.db = db, .threads = 1, .arena = kiln_test_arena()};
-    const kiln_oracle oracle = kiln_tune_oracle(&advice);
-    const kiln_choose_options choose = {.oracle = &oracle};
-    const kiln_network_options net = {.choose = &choose};
-    kiln_network n;
-    kiln_assert_status_ok(
-        kiln_network_compile(kiln_test_arena(), g, kiln_test_native(), &net, &n, &err),
-        &err);
-    int n_tuned = 0;
-    for (size_t i = 0; i < n.kernel.n; i++)
-        n_tuned += n.kernel.v[i].origin == KILN_ORIGIN_TUNED ||
-                   n.kernel.v[i].origin == KILN_ORIGIN_TIMED;
-    assert_true(n_tuned >= 2);
-    kiln_db_close(db);
-}
-
 int main(void) {
     kiln_test_add("runs_go_on", runs_go_on, NULL);
     kiln_test_add("trials_are_on_record", trials_are_on_record, NULL);
@@ -836,8 +651,5 @@ int main(void) {
     kiln_test_add("curves_go_on", curves_go_on, NULL);
     kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
     kiln_test_add_rows(lists_what_a_compile_asks_for, listed_rows);
-    kiln_test_add("networks_settle", networks_settle, NULL);
-    kiln_test_add("settling_outlives_its_process", settling_outlives_its_process, NULL);
-    kiln_test_add("settles_what_is_new", settles_what_is_new, NULL);
     return kiln_test_run("tune");
 }

@@ -21,7 +21,9 @@
 
 #include "compiler/schedule/template/blocked.h"
 
-enum { MAX_BODY = 112 }; /* vector multiply-adds of one unrolled body */
+/* Vector multiply-adds of one unrolled body, for LLVM's sake: four tiles of 28 sums, the
+ * most that 32 registers hold; with 16 registers eight. */
+enum { MAX_BODY = 112 };
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;

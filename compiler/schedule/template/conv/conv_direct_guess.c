@@ -3,8 +3,6 @@
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/conv/conv_direct.h"
 
-enum { CHUNK_CYCLES = 400 }; /* of one more parallel part: call, loops that start */
-
 /* Cycles of one step of the reduction: multiply-adds and loads as the ports take them;
  * each accumulator waits for itself, and a cycle for what comes between; loads are not
  * all hidden: measured on Zen 5, a fifth of the port's cycle. */
@@ -82,8 +80,8 @@ static double chunk_cycles(const guesser *g, int64_t rows, int64_t blocks) {
     const int64_t panels = kiln_conv_ceil_div(blocks, g->tile[KILN_CONV_TILE_OC]);
     const int64_t tiles = kiln_conv_ceil_div(rows, g->tile[KILN_CONV_TILE_OH]) *
                           kiln_conv_ceil_div(p->ow, g->tile[KILN_CONV_TILE_OW]);
-    double sum =
-        CHUNK_CYCLES + kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps;
+    double sum = kiln_call_cycles(p->profile) +
+                 kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps;
     if (p->pads) /* a vector is read and written */
         sum +=
             2 * x / (double)(p->lanes * p->elem_bytes) / p->profile->core.store_ports;

@@ -22,6 +22,7 @@ static const char *const inner_words[] = {"channels", "rows"};
 static const char *const reduce_words[] = {"channels", "taps"};
 static const char *const pad_words[] = {"ahead", "chunk", "none"};
 
+/* The knob's options: registers bound what fits, these how many there are to try. */
 enum { MAX_TILE_OH = 8, MAX_TILE_OC = 8, MAX_TILES = 1024 };
 
 /* ---- the problem ----------------------------------------------------------------- */

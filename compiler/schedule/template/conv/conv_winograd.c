@@ -25,7 +25,10 @@
 
 #include <string.h>
 
-enum { MAX_BODY = 112 }; /* vector multiply-adds of one unrolled body */
+enum {
+    MAX_BODY = 112, /* vector multiply-adds of one unrolled body: as conv_direct's */
+    APART = 64      /* lines between positions: more than there are positions, 36 */
+};
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
@@ -140,6 +143,11 @@ static kiln_status schedule_y(nest *k) {
     return kiln_parallel(y, fused, k->err);
 }
 
+/* Of a cache line. */
+static int32_t line_elems(const nest *k) {
+    return (int32_t)(kiln_line_bytes(k->p->profile) / k->p->elem_bytes);
+}
+
 /* What `reader` reads of st in its loop x, in registers: one vector for each position
  * along the axis, so that every vector is loaded once. */
 static kiln_status hold(nest *k, kiln_stage *st, kiln_stage *reader, kiln_iter *x,
@@ -202,9 +210,10 @@ static kiln_status schedule_products(nest *k) {
     KILN_TRY(kiln_cache_write(m, KILN_SCOPE_REGISTER, &acc, k->err));
     KILN_TRY(kiln_compute_at(m, k->y, k->channels, k->err));
     KILN_TRY(kiln_set_scope(m, KILN_SCOPE_LOCAL, k->err));
-    /* Positions a line apart from a multiple of 4 KiB, so that those of a tile do not
-     * all want the same lines of the first cache. */
-    KILN_TRY(kiln_storage_align(m, M_J, 1024, 16, k->err));
+    /* Positions a line apart from a multiple of more lines than there are positions, so
+     * that those of a tile do not all want the same lines of the first cache. */
+    const int32_t line = line_elems(k);
+    KILN_TRY(kiln_storage_align(m, M_J, APART * line, line, k->err));
     KILN_TRY(
         kiln_split(m, kiln_stage_axis(m, M_ROW), size[0], &row[0], &row[1], k->err));
     KILN_TRY(kiln_split(m, kiln_stage_axis(m, M_COLUMN), size[1], &column[0],
@@ -237,7 +246,8 @@ static kiln_status schedule_v(nest *k) {
     kiln_iter *column = kiln_stage_axis(v, V_COLUMN), *c = kiln_stage_axis(v, V_C);
     kiln_iter *lane = kiln_stage_axis(v, V_LANE), *at = c;
     kiln_iter *const order[] = {n, row, c, column, i, j, lane};
-    KILN_TRY(kiln_storage_align(v, V_J, 1024, 16, k->err));
+    const int32_t line = line_elems(k);
+    KILN_TRY(kiln_storage_align(v, V_J, APART * line, line, k->err));
     KILN_TRY(kiln_reorder(v, order, sizeof order / sizeof order[0], k->err));
     KILN_TRY(kiln_unroll(v, j, k->err));
     KILN_TRY(kiln_vectorize(v, lane, k->err));

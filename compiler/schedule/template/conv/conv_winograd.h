@@ -4,7 +4,8 @@
 
 #include "compiler/schedule/template/conv/conv_direct.h"
 
-/* Fewer channels than this on either side, and transforms cost more than products. */
+/* Fewer channels than this on either side, and transforms have more operations than
+ * products: no machine's number. */
 enum { KILN_WINOGRAD_MIN_CHANNELS = 4 };
 
 /* The knobs. */

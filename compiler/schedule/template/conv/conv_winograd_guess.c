@@ -5,12 +5,12 @@
 
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/shares.h"
+#include "compiler/schedule/template/tiles.h"
 
-enum {
-    CHUNK_CYCLES = 400,    /* of one more chunk: call, loops that start */
-    LARGE_CACHE = 1 << 25, /* bytes of a machine's last that one core can reach */
-};
-/* Of what comes from behind the L2 cache, by the bytes a cycle that do: half of weights
+/* What follows is of what the code does, and how well a core hides it that runs ahead of
+ * its loads; the bytes, ports and cycles that it multiplies are the machine's.
+ *
+ * Of what comes from behind the L2 cache, by the bytes a cycle that do: half of weights
  * is hidden; nothing of what is written there too; and weights that little is done with
  * come half as fast (fitted on Zen 5). */
 static const double hidden_weights = 2, both_ways = 1, little_done = 0.5;
@@ -30,7 +30,6 @@ typedef struct guesser {
 
 static guesser guesser_of(const kiln_conv_problem *p, int64_t size) {
     const int64_t cache = kiln_cache_l2(p->profile);
-    const int64_t l3 = kiln_conv_min(p->profile->l3_bytes, LARGE_CACHE);
     guesser g = {.p = p,
                  .size = size,
                  .positions = (size + 2) * (size + 2),
@@ -39,7 +38,7 @@ static guesser guesser_of(const kiln_conv_problem *p, int64_t size) {
                  .columns = kiln_conv_ceil_div(p->ow, size),
                  .c_blocks = kiln_conv_ceil_div(p->c, p->lanes),
                  .cache = (double)cache,
-                 .last_cache = (double)(l3 > cache ? l3 : cache)};
+                 .last_cache = (double)kiln_cache_reach(p->profile)};
     g.weights = (double)(g.positions * p->c * p->blocks * p->lanes * p->elem_bytes);
     return g;
 }
@@ -55,12 +54,19 @@ static double products_bytes(const guesser *g, int64_t rows, int64_t blocks) {
                     g->p->elem_bytes);
 }
 
-/* Products of so many rows and channel blocks, start of the sums included. */
+/* Products of so many rows and channel blocks, begin and end of the sums included. */
 static double products_cycles(const guesser *g, const int64_t *tile, int64_t rows,
                               int64_t blocks) {
+    const kiln_profile *p = g->p->profile;
     const int64_t extent[3] = {rows, g->columns, blocks};
-    return (double)(g->positions * (g->p->c + 4)) *
-           kiln_conv_tile_cycles(g->p->profile, extent, tile);
+    double n = 1, sums = 1;
+    for (int i = 0; i < 3; i++) {
+        n *= (double)kiln_conv_ceil_div(extent[i], tile[i]);
+        sums *= (double)extent[i];
+    }
+    return (double)g->positions *
+           ((double)g->p->c * kiln_conv_tile_cycles(p, extent, tile) +
+            n * kiln_tile_entry_cycles(p, sums / n, false));
 }
 
 static double memory_rate(const guesser *g) {
@@ -122,7 +128,7 @@ static double chunks_cycles(const guesser *g, const int64_t *tile, int64_t most_
         far_cycles(g, x + kept, moved);
     const int64_t parts = is_ahead ? n_chunks * n_oc : n_chunks;
     return cycles * kiln_share_loss(parts, g->p->profile->cores) +
-           CHUNK_CYCLES * (double)parts;
+           kiln_call_cycles(g->p->profile) * (double)parts;
 }
 
 typedef struct guess {
@@ -135,7 +141,7 @@ typedef struct guess {
 static void guess_chunks(const guesser *g, const kiln_space *s, int tile, guess *best) {
     const kiln_knob *oc = &s->knob[KILN_WINOGRAD_OC_CHUNK];
     const kiln_knob *row = &s->knob[KILN_WINOGRAD_ROW_CHUNK];
-    const int64_t *size = &s->knob[KILN_WINOGRAD_TILE].value[3 * (size_t)tile];
+    const int64_t *size = s->knob[KILN_WINOGRAD_TILE].value + 3 * (size_t)tile;
     for (int r = 0; r < row->n; r++) {
         if (r > 0 && row->value[r - 1] >= g->rows)
             break; /* larger ones mean the same */
@@ -156,7 +162,7 @@ static guess guess_loops(const guesser *g, const kiln_space *s) {
     double least = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < tiles->n; i++) {
-            const int64_t *tile = &tiles->value[3 * (size_t)i];
+            const int64_t *tile = tiles->value + 3 * (size_t)i;
             const double alone = products_cycles(g, tile, g->rows, g->p->blocks);
             if (pass == 0)
                 least = i == 0 || alone < least ? alone : least;
@@ -186,13 +192,14 @@ static guess guess_size(const kiln_conv_problem *p, const kiln_space *s,
     return best;
 }
 
-/* Small tiles several times in one body, so that the loop itself is little of it: as
- * far as registers are left for what LLVM then loads ahead. */
+/* Small tiles several times in one body, so that the loop itself, a cycle, is little of
+ * it: as far as registers are left for what LLVM then loads ahead. */
 static int64_t guess_unroll(const kiln_conv_problem *p, const int64_t *tile) {
-    enum { BODY = 40 };
+    enum { CYCLES = 20 };
+    const int64_t body = CYCLES * (int64_t)p->profile->core.fma_ports;
     const int64_t rows = tile[0] * tile[1], all = rows * tile[2];
     const int64_t ahead = 2 * kiln_conv_min(rows, tile[2]) + 1;
-    return all + ahead <= p->profile->vector_registers ? BODY / all : 1;
+    return all + ahead <= p->profile->vector_registers && body > all ? body / all : 1;
 }
 
 kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *profile,

@@ -6,6 +6,7 @@
 
 static const int64_t sizes[] = {2, 4};
 static const char *const transform_words[] = {"chunk", "ahead"};
+/* The knob's options: registers bound what fits, these how many there are to try. */
 enum { MAX_TILE_ROWS = 4, MAX_TILE_OC = 8, MAX_TILES = 1024 };
 
 /* ---- space ----------------------------------------------------------------------- */

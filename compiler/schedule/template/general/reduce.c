@@ -17,9 +17,9 @@ static const int64_t vectors[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
 static const int64_t accumulators[] = {0, 1, 2, 4, 8, 16};
 static const int64_t unroll[] = {0, 1, 2, 4, 8, 16};
 
-enum { MAX_PARTS = 256 };
-/* Elements below which a fork and join costs more than it gains. */
-static const int64_t min_parallel = 100000;
+/* The knob's, not a machine's: parts of at least LEAST_PART elements, up to twice the
+ * threads of a large one. */
+enum { MAX_PARTS = 256, LEAST_PART = 64 };
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
@@ -41,7 +41,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     int n = 0;
     (void)err;
     const int64_t elems = kiln_type_elems(&w->anchor->in[0]->type);
-    for (int64_t i = 1; i <= MAX_PARTS && n < 16 && (i == 1 || i * 64 <= elems); i *= 2)
+    for (int64_t i = 1; i <= MAX_PARTS && n < 16 && (i == 1 || i * LEAST_PART <= elems);
+         i *= 2)
         parts[n++] = i;
     kiln_space_add_ints(s, "parts", "partial results of one result", parts,
                         n_results(w) < 4 * (int64_t)p->cores ? n : 1);
@@ -63,7 +64,9 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *p,
                          const kiln_space *s) {
     kiln_config c = {.n = s->n};
     const int64_t cores = p->cores;
-    if (cores < 2 || kiln_type_elems(&w->anchor->in[0]->type) < min_parallel)
+    /* An addition for each element at least, or what is one. */
+    const double adds = (double)kiln_type_elems(&w->anchor->in[0]->type);
+    if (cores < 2 || !kiln_is_worth_fork(p, adds))
         return c;
     kiln_config_set_word(s, &c, PARALLEL, "on");
     if (n_results(w) < cores)

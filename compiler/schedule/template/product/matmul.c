@@ -172,10 +172,11 @@ static kiln_status pack(build *b, const kiln_te_graph *te, kiln_stage *reader,
     if (b->p->pack_a) {
         const int32_t bytes = (int32_t)kiln_dtype_bytes(ta->dtype[0]);
         KILN_TRY(copy_of(b, ta, reader, at, block, &copy));
-        /* Rows begin in different sets of the L1 cache: 64 bytes past a KiB. */
+        /* Rows begin in different sets of the L1 cache: a line past a multiple of as
+         * many lines as a tile has rows, or more. */
+        const int32_t line = (int32_t)kiln_line_bytes(b->x->profile) / bytes;
         if (b->x->a_along_k && ta->rank > 1)
-            KILN_TRY(kiln_storage_align(copy, ta->rank - 2, 1024 / bytes, 64 / bytes,
-                                        b->err));
+            KILN_TRY(kiln_storage_align(copy, ta->rank - 2, 16 * line, line, b->err));
     }
     if (b->p->pack_b_inside)
         KILN_TRY(copy_of(b, tb, reader, at, panel, &copy));

@@ -26,6 +26,8 @@ typedef struct plan {
 
 /* One row by a constant, whose sums over lanes are few beside its terms. */
 static bool is_long_row(const kiln_product *x) {
+    /* Twice what adding up 16 lanes takes. What a template fits must not depend on what
+     * a core was measured to do. */
     enum { MIN_VECTORS = 16 };
     return x->m == 1 && x->batch == 1 && x->k >= MIN_VECTORS * x->lanes;
 }
@@ -85,7 +87,7 @@ static int64_t registers(int64_t tile_m, int64_t tile_n, int64_t vectors) {
 }
 
 static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
-    enum { MAX_BODY = 256 }; /* multiply-adds of one unrolled body */
+    enum { MAX_BODY = 256 }; /* multiply-adds of one unrolled body, for LLVM's sake */
     const int64_t need = registers(p->tile_m, p->tile_n, p->vectors);
     const int64_t body = p->tile_m * p->tile_n * p->vectors * p->unroll_k;
     if (need > x->profile->vector_registers)
@@ -230,13 +232,13 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
             }
 }
 
-/* A body of few multiply-adds is there twice, so that its loop counts for less. */
+/* A body of less than four cycles is there twice, so that its loop counts for less. */
 static void guess_unroll(const kiln_product *x, const kiln_space *s, kiln_config *c) {
-    enum { FEW = 8 };
+    const int64_t small = 4 * (int64_t)x->profile->core.fma_ports;
     const int64_t vectors = kiln_config_int(s, c, VECTORS, 0), two = 2;
     const int64_t body =
         vectors * kiln_config_int(s, c, TILE_M, 0) * kiln_config_int(s, c, TILE_N, 0);
-    if (body < FEW && x->k % (2 * vectors * x->lanes) == 0)
+    if (body < small && x->k % (2 * vectors * x->lanes) == 0)
         kiln_config_set(s, c, UNROLL_K, &two);
 }
 

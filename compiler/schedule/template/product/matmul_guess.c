@@ -2,10 +2,9 @@
 #include "compiler/schedule/template/product/matmul.h"
 #include "compiler/schedule/template/shares.h"
 
-enum {
-    MIN_ROWS_TO_PACK = 24, /* a panel of b is read so often */
-    MIN_BLOCKS = 16        /* so many are shared well by themselves */
-};
+/* Not of a machine: three tiles of rows read what was copied, once each, where the copy
+ * reads and writes it; and so many blocks that a smaller last one is little of them. */
+enum { MIN_ROWS_TO_PACK = 24, MIN_BLOCKS = 16 };
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
@@ -41,15 +40,24 @@ static void set(const kiln_space *s, kiln_config *c, int knob, int64_t value) {
     kiln_config_set(s, c, knob, &value);
 }
 
+/* Terms between two cuts: so many that a tile's sums, which are loaded, added and stored
+ * at each, take less than a hundredth of the time. */
+static int64_t guess_cut(const kiln_profile *p, int64_t rows, int64_t vectors) {
+    return (int64_t)(128 * kiln_tile_entry_cycles(p, (double)(rows * vectors), true) /
+                     kiln_tile_cycles(p, rows, vectors));
+}
+
 /* Rows so long that few of them fit into a cache: k is cut, and what is summed between
  * the cuts stays in half of the L2 cache, the piece of a in a quarter. */
 static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s,
                        kiln_config *c) {
-    const int64_t cut = 512, bytes = x->a_row_bytes / x->k;
-    const int64_t rows_kept = cache / 4 / (cut * bytes);
+    const int64_t bytes = x->a_row_bytes / x->k;
     const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
     const int64_t tile_n = kiln_config_int(s, c, KILN_MATMUL_TILE_N, 0);
-    set(s, c, KILN_MATMUL_BLOCK_K, cut);
+    set(s, c, KILN_MATMUL_BLOCK_K,
+        guess_cut(x->profile, tile_m, vectors_of(x, tile_n)));
+    const int64_t cut = kiln_config_int(s, c, KILN_MATMUL_BLOCK_K, 0);
+    const int64_t rows_kept = cache / 4 / (cut * bytes);
     if (x->m > rows_kept)
         set(s, c, KILN_MATMUL_BLOCK_M, rows_kept / tile_m);
     const int64_t high = x->m > rows_kept ? rows_kept : x->m;

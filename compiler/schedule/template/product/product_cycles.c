@@ -37,11 +37,15 @@ static double reach_k(const sizes *s, int d) {
 }
 
 /* Cycles of the copies of rows of a, one for each part: a loop of its own over rows that
- * meet in the sets of the L1 cache (m=20 k=512 n=2048 on Zen 5: 13% of the time). */
+ * meet in the sets of the L1 cache (m=20 k=512 n=2048 on Zen 5: 13% of the time). Each
+ * vector comes from the L2 cache, is loaded and stored, and pushes another out. */
 static double copies_of(const kiln_product *x, double parts, const sizes *s,
                         double a_bytes) {
-    static const double of_vector = 4;
-    return parts * s->rows * s->terms * a_bytes / x->profile->vector_bytes * of_vector;
+    const kiln_core *c = &x->profile->core;
+    const double vectors =
+        parts * s->rows * s->terms * a_bytes / x->profile->vector_bytes;
+    return vectors * (2.0 * x->profile->vector_bytes / c->l2_rate +
+                      1.0 / c->load_ports + 1.0 / c->store_ports);
 }
 
 kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *p,
@@ -70,15 +74,7 @@ kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *
                           .loads = s.tile_m + width,
                           .share = 1,
                           .parallel = (double)p->parallel};
-    const kiln_core *core = &x->profile->core;
-    /* Sums begin, end, wait for the last of them, and the branch behind the last term
-     * is foreseen by nobody; cut, they are added to what is in memory. */
-    static const double left_wrong = 20;
-    n.entry =
-        s.tile_m * width *
-            (1.0 / core->store_ports +
-             (s.terms < s.k ? 1.0 / core->load_ports + 1.0 / core->fma_ports : 0)) +
-        core->fma_latency + left_wrong;
+    n.entry = kiln_tile_entry_cycles(x->profile, s.tile_m * width, s.terms < s.k);
     kiln_cycles_stream *a = &n.stream[0], *b = &n.stream[1], *y = &n.stream[2];
     b->is_cold = x->is_const_b;
     y->is_written = true;

@@ -20,10 +20,10 @@ enum {
     MAX_TILE_OH = 4,
     MAX_TILE_OW = 28,
     MAX_TILES = 256,
-    MAX_TAPS = 9, /* of a guess: all of a window, one row */
+    MAX_TAPS = 9, /* of a guess: all of the common window, or one row of a longer */
     MAX_TAPS_ROW = 18,
-    MAX_COLUMNS = 8, /* of a guess: longer bodies measured slower */
-    MAX_BODY = 256   /* vector multiply-adds of one unrolled body */
+    /* Vector multiply-adds of one unrolled body, for LLVM's sake. */
+    MAX_BODY = 256
 };
 
 typedef struct problem {
@@ -143,6 +143,15 @@ static double loads_per_add(const problem *p, int64_t columns) {
            (double)(columns * p->taps_row);
 }
 
+/* Columns of a guess: sums that hide the latency, or what a quarter of the registers
+ * holds, since neighbours share what they load. Longer bodies measured slower (Zen 5).
+ */
+static int64_t most_columns(const problem *p) {
+    const int64_t few = p->profile->vector_registers / 4;
+    const int64_t sums = kiln_sums_to_hide_latency(p->profile);
+    return few > sums ? few : sums;
+}
+
 /* Rows of a parallel part: as many as threads can share well, four at least. */
 static int64_t guess_rows(const problem *p, const kiln_space *s, int64_t c_block) {
     static const double gain = 1.03; /* that smaller parts must bring */
@@ -174,7 +183,7 @@ kiln_config kiln_windows_guess(const kiln_workload *w, const kiln_profile *profi
     const int64_t registers = p->profile->vector_registers;
     const int64_t room =
         p->weights != NULL ? registers - taps - 3 - (p->stride_w > 1) : registers / 4;
-    const int64_t most = min2(p->ow, min2(room > 1 ? room : 1, MAX_COLUMNS));
+    const int64_t most = min2(p->ow, min2(room > 1 ? room : 1, most_columns(p)));
     for (int64_t columns = 1; columns <= most; columns++) {
         const int64_t all = ceil_div(p->ow, columns) * columns;
         const double cost = (1 + loads_per_add(p, columns)) * (double)all +
@@ -187,6 +196,7 @@ kiln_config kiln_windows_guess(const kiln_workload *w, const kiln_profile *profi
     kiln_config_set(s, &c, TILE, tile);
     const int64_t oh = guess_rows(p, s, kiln_config_int(s, &c, C_BLOCK, 0));
     kiln_config_set(s, &c, OH_CHUNK, &oh);
+    /* A tile and all its taps in registers want more than 16. */
     c.option[INNER] = p->profile->vector_registers < 32;
     c.option[PAD] = PAD_NONE;
     return c;

@@ -1,5 +1,5 @@
 /* A worker behind a stream socket: it was started by others, and may serve others. */
-#include "pipeline/measure/transport.h"
+#include "pipeline/measure/wire/transport.h"
 #include "pipeline/measure/wire/address.h"
 
 #include <errno.h>
@@ -49,6 +49,7 @@ void kiln_transport_socket(kiln_transport *t, const char *address, const char *c
     *t = (kiln_transport){.def = &stream_socket,
                           .called = called,
                           .address = address,
+                          .shared = -1,
                           .out = -1,
                           .in = -1,
                           .log = -1};

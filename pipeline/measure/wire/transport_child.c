@@ -1,5 +1,5 @@
 /* A worker that is a process of our own, behind pipes. */
-#include "pipeline/measure/transport.h"
+#include "pipeline/measure/wire/transport.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static kiln_status open_child(kiln_transport *t, kiln_err *err) {
-    KILN_TRY(kiln_child_start(t->argv, -1, &t->cpus, &t->child, err));
+    KILN_TRY(kiln_child_start(t->argv, t->shared, &t->cpus, &t->child, err));
     t->out = t->child.in;
     t->in = t->child.out;
     t->log = t->child.err;
@@ -24,18 +24,20 @@ static void end_child(kiln_transport *t, bool has_closed, kiln_transport_end *ho
     int status;
     if (has_closed)
         kiln_child_wait(&t->child);
-    /* The fleet closes a log that has ended. */
+    /* Who reads it closes a log that has ended. */
     t->child.err = t->log;
     kiln_child_end(&t->child, &by_itself, &status);
     t->in = t->out = t->log = -1;
     if (WIFSIGNALED(status)) {
         *how = (kiln_transport_end){.kind = KILN_TRANSPORT_SIGNAL,
-                                    .code = WTERMSIG(status)};
+                                    .code = WTERMSIG(status),
+                                    .by_itself = by_itself};
         (void)snprintf(how->text, sizeof how->text, "signal %d (%s)", how->code,
                        strsignal(how->code));
     } else {
         *how = (kiln_transport_end){.kind = KILN_TRANSPORT_EXIT,
-                                    .code = WEXITSTATUS(status)};
+                                    .code = WEXITSTATUS(status),
+                                    .by_itself = by_itself};
         (void)snprintf(how->text, sizeof how->text, "exit code %d", how->code);
     }
 }
@@ -49,6 +51,7 @@ void kiln_transport_child(kiln_transport *t, const char *const *argv,
                           .called = called,
                           .argv = argv,
                           .cpus = *cpus,
+                          .shared = -1,
                           .out = -1,
                           .in = -1,
                           .log = -1};

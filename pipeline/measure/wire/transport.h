@@ -1,10 +1,10 @@
-/* Inside pipeline/measure: how bytes go to a worker and back, and how one is ended.
+/* How bytes go to a worker and back, and how one is ended.
  *
- * The fleet knows descriptors to wait for, an end, and a name for messages; not whether
+ * Who speaks to it knows descriptors to wait for, an end, and a name for messages; not whether
  * there is a process of its own behind them or a connection to somebody else's.
  */
-#ifndef KILN_PIPELINE_MEASURE_TRANSPORT_H
-#define KILN_PIPELINE_MEASURE_TRANSPORT_H
+#ifndef KILN_PIPELINE_MEASURE_WIRE_TRANSPORT_H
+#define KILN_PIPELINE_MEASURE_WIRE_TRANSPORT_H
 
 #include "base/base.h"
 
@@ -20,7 +20,8 @@ typedef enum kiln_transport_end_kind {
 typedef struct kiln_transport_end {
     kiln_transport_end_kind kind;
     int code;
-    char text[96]; /* "exit code 3", "signal 9 (Killed)" */
+    bool by_itself; /* a child that had ended before it was killed */
+    char text[96];  /* "exit code 3", "signal 9 (Killed)" */
 } kiln_transport_end;
 
 typedef struct kiln_transport kiln_transport;
@@ -46,6 +47,7 @@ struct kiln_transport {
     /* Of a child: */
     const char *const *argv; /* borrowed */
     kiln_cpus cpus;
+    int shared; /* memory, as of kiln_child_start; -1: none, as it is at first */
     kiln_child child;
     /* Of a socket: */
     const char *address; /* borrowed; see wire/address.h */
@@ -56,7 +58,8 @@ struct kiln_transport {
 };
 
 /* A process of our own, spoken to by its standard input and output. It is killed, with
- * all that it started, and when this one dies. */
+ * all that it started, and when this one dies. Who closes the log meanwhile sets it to
+ * -1. */
 void kiln_transport_child(kiln_transport *t, const char *const *argv,
                           const kiln_cpus *cpus, const char *called);
 

@@ -1,0 +1,305 @@
+/* turn_tiles: what is read across rows is read by rows, and turned in registers.
+ *
+ * Unrolled rows of a transposition are stores side by side, each of a vector whose lanes
+ * lie in as many rows of what is read, and the next of which are one element further:
+ *
+ *     y[i + ramp(0, 1, n)] = x[j + ramp(0, step, n)]
+ *     y[...] = x[j + 1 + ramp(0, step, n)]                       n of them
+ *
+ * Their loads are a square of n by n elements. It is loaded by rows, and becomes the
+ * vectors of the stores in log2(n) steps of n shuffles of two vectors each: neighbours
+ * meet within pieces of 16 bytes, then pieces change places, since that is what vector
+ * units do in one instruction (unpack and shuffle of pieces on x86, zip on AArch64; the
+ * network is Eklundh's, "A fast computer method for matrix transposing", IEEE ToC 21(7),
+ * 1972, by interleaving). */
+#include "compiler/loop/linear.h"
+
+enum {
+    PIECE_BYTES = 16, /* what instructions interleave within */
+    MAX_SIDE = 16,    /* no more vectors than half of the most registers there are */
+    MAX_SQUARES = 4   /* that one store reads */
+};
+
+typedef struct turning {
+    kiln_arena *arena;
+    int n_tiles; /* for names */
+} turning;
+
+/* ---- what is read across rows ---------------------------------------------------- */
+
+typedef struct strided {
+    const kiln_expr *load[MAX_SQUARES];
+    int n;
+} strided;
+
+static int64_t step_of(const kiln_expr *load) {
+    int64_t step = 0;
+    return kiln_x_is_int(load->arg[0]->arg[1], &step) ? step : 0;
+}
+
+/* Lanes apart, all of them read; no bytes of truth values, which are no numbers. */
+static bool is_strided(const kiln_expr *e) {
+    if (e->kind != KILN_EXPR_LOAD || e->u.load.mask != NULL || e->n_arg != 1 ||
+        e->arg[0]->kind != KILN_EXPR_RAMP || e->dtype == KILN_BOOL ||
+        e->u.load.buffer->scope == KILN_SCOPE_REGISTER)
+        return false;
+    const int64_t step = step_of(e);
+    return e->lanes >= 2 && e->lanes <= MAX_SIDE && (e->lanes & (e->lanes - 1)) == 0 &&
+           (step > 1 || step < -1);
+}
+
+/* What is read whatever happens: neither in branches of selects nor where variables are
+ * bound. */
+static void find_strided(const kiln_expr *e, strided *out) {
+    if (is_strided(e) && out->n < MAX_SQUARES)
+        out->load[out->n++] = e;
+    if (e->kind == KILN_EXPR_LOAD || e->kind == KILN_EXPR_LET ||
+        e->kind == KILN_EXPR_LOOP || e->kind == KILN_EXPR_TABLE)
+        return;
+    for (int i = 0; i < (e->kind == KILN_EXPR_SELECT ? 1 : e->n_arg); i++)
+        find_strided(e->arg[i], out);
+}
+
+/* Does it read where `load` does, `by` elements further? */
+static bool is_shifted(const kiln_expr *e, const kiln_expr *load, int64_t by) {
+    kiln_linear x, y;
+    return e->u.load.buffer == load->u.load.buffer && e->lanes == load->lanes &&
+           step_of(e) == step_of(load) && kiln_linear_of(e->arg[0]->arg[0], &x) &&
+           kiln_linear_of(load->arg[0]->arg[0], &y) && kiln_linear_add(&x, &y, -1) &&
+           x.n == 0 && x.constant == by;
+}
+
+static const kiln_expr *find_shifted(const kiln_stmt *store, const kiln_expr *load,
+                                     int64_t by) {
+    strided s = {.n = 0};
+    find_strided(store->u.store.value, &s);
+    for (int i = 0; i < s.n; i++)
+        if (is_shifted(s.load[i], load, by))
+            return s.load[i];
+    return NULL;
+}
+
+/* ---- the network ----------------------------------------------------------------- */
+
+/* Vectors of a tile: row k is elements k * side to (k + 1) * side. */
+typedef struct tile {
+    const kiln_buffer *buffer;
+    int side;
+} tile;
+
+static const kiln_expr *row_index(kiln_arena *a, const tile *t, int k) {
+    return kiln_x_ramp(a, kiln_x_index(a, (int64_t)k * t->side), kiln_x_index(a, 1),
+                       t->side);
+}
+
+static const kiln_expr *row_of(kiln_arena *a, const tile *t, int k) {
+    const kiln_expr *index = row_index(a, t, k);
+    return kiln_x_load(a, t->buffer, &index, 1, NULL);
+}
+
+static const kiln_stmt *set_row(kiln_arena *a, const tile *t, int k,
+                                const kiln_expr *v) {
+    const kiln_expr *index = row_index(a, t, k);
+    return kiln_s_store(a, t->buffer, &index, v, NULL);
+}
+
+static tile tile_new(turning *t, kiln_dtype dtype, int side) {
+    const int64_t n = (int64_t)side * side;
+    const char *name = kiln_format(t->arena, "turned%d", t->n_tiles++);
+    return (tile){kiln_buffer_new(t->arena, name, dtype, 1, &n, KILN_SCOPE_REGISTER),
+                  side};
+}
+
+/* Which lanes of two vectors, one behind the other. In pieces of `piece` lanes: their
+ * first or second halves, element by element in turns. */
+static void interleave(int side, int piece, bool is_high, int *lane) {
+    for (int k = 0; k < side; k++) {
+        const int at = k % piece;
+        lane[k] =
+            k - at + at / 2 + (is_high ? piece / 2 : 0) + (at % 2 == 1 ? side : 0);
+    }
+}
+
+/* Every second piece of the first vector, then of the second. */
+static void pick_pieces(int side, int piece, bool is_odd, int *lane) {
+    const int half = side / piece / 2;
+    for (int k = 0; k < side; k++) {
+        const int at = k / piece;
+        const int from = 2 * (at % half) + (is_odd ? 1 : 0);
+        lane[k] = from * piece + k % piece + (at >= half ? side : 0);
+    }
+}
+
+/* One step: where each row of `to` comes from. The rows lie in blocks of `piece`, and
+ * row q of each block belongs to the pieces' step of its own. */
+typedef struct source {
+    int row[2], lane[MAX_SIDE];
+} source;
+
+static source interleaved(int side, int piece, int row) {
+    const int block = row / piece * piece, at = row - block;
+    source s = {.row = {block + at / 2, block + at / 2 + piece / 2}};
+    interleave(side, piece, at % 2 == 1, s.lane);
+    return s;
+}
+
+static source exchanged(int side, int piece, int row) {
+    const int half = side / piece / 2, at = row / piece, q = row % piece;
+    source s = {
+        .row = {2 * (at % half) * piece + q, (2 * (at % half) + 1) * piece + q}};
+    pick_pieces(side, piece, at >= half, s.lane);
+    return s;
+}
+
+typedef struct square {
+    const kiln_expr *load[MAX_SIDE]; /* of each store */
+    tile turned;                     /* row k is what load k reads */
+} square;
+
+typedef struct statements {
+    KILN_VEC(const kiln_stmt *) list;
+    KILN_VEC(const kiln_buffer *) tiles;
+} statements;
+
+static tile add_step(turning *t, const tile *from, int piece, bool is_exchange,
+                     statements *out) {
+    kiln_arena *a = t->arena;
+    const tile to = tile_new(t, from->buffer->dtype, from->side);
+    kiln_vec_push(a, &out->tiles, to.buffer);
+    for (int k = 0; k < to.side; k++) {
+        const source s =
+            is_exchange ? exchanged(to.side, piece, k) : interleaved(to.side, piece, k);
+        const kiln_expr *in[] = {row_of(a, from, s.row[0]), row_of(a, from, s.row[1])};
+        kiln_vec_push(a, &out->list,
+                      set_row(a, &to, k, kiln_x_shuffle(a, in, 2, s.lane, to.side)));
+    }
+    return to;
+}
+
+static void turn(turning *t, square *q, int side, statements *out) {
+    kiln_arena *a = t->arena;
+    const kiln_expr *first = q->load[0];
+    const kiln_buffer *b = first->u.load.buffer;
+    tile now = tile_new(t, b->dtype, side);
+    const int most = PIECE_BYTES / (int)kiln_dtype_bytes(b->dtype);
+    const int piece = side < most ? side : most;
+    kiln_vec_push(a, &out->tiles, now.buffer);
+    for (int k = 0; k < side; k++) {
+        const kiln_expr *base =
+            kiln_x_add(a, first->arg[0]->arg[0], kiln_x_index(a, k * step_of(first)));
+        const kiln_expr *index = kiln_x_ramp(a, base, kiln_x_index(a, 1), side);
+        kiln_vec_push(a, &out->list,
+                      set_row(a, &now, k, kiln_x_load(a, b, &index, 1, NULL)));
+    }
+    for (int n = 1; n < piece; n *= 2)
+        now = add_step(t, &now, piece, false, out);
+    for (int n = piece; n < side; n *= 2)
+        now = add_step(t, &now, piece, true, out);
+    q->turned = now;
+}
+
+/* ---- stores side by side --------------------------------------------------------- */
+
+static bool is_plain_store(const kiln_stmt *s, const kiln_buffer *not_to) {
+    return s->kind == KILN_STMT_STORE && s->u.store.mask == NULL &&
+           s->u.store.buffer != not_to;
+}
+
+/* The square that begins with a load of stmt[0]; false: it is none. */
+static bool find_square(const kiln_stmt *const *stmt, int n, const kiln_expr *load,
+                        square *out) {
+    if (load->lanes > n)
+        return false;
+    for (int k = 0; k < load->lanes; k++) {
+        if (!is_plain_store(stmt[k], load->u.load.buffer))
+            return false;
+        out->load[k] = find_shifted(stmt[k], load, k);
+        if (out->load[k] == NULL)
+            return false;
+    }
+    return true;
+}
+
+typedef struct replacing {
+    kiln_arena *arena;
+    const square *q;
+    int n, row;
+} replacing;
+
+static const kiln_expr *replaced(void *user, kiln_arena *a, const kiln_expr *e) {
+    const replacing *r = user;
+    if (e->kind != KILN_EXPR_LOAD)
+        return e;
+    for (int i = 0; i < r->n; i++)
+        if (kiln_expr_eq(e, r->q[i].load[r->row]))
+            return row_of(a, &r->q[i].turned, r->row);
+    return e;
+}
+
+/* The stores from stmt[0] on that squares are read for, with these; 0: there are none.
+ */
+static int turn_stores(turning *t, const kiln_stmt *const *stmt, int n,
+                       statements *out) {
+    square q[MAX_SQUARES];
+    strided s = {.n = 0};
+    int n_squares = 0, side = 0;
+    if (!is_plain_store(stmt[0], NULL))
+        return 0;
+    find_strided(stmt[0]->u.store.value, &s);
+    for (int i = 0; i < s.n; i++)
+        if ((side == 0 || s.load[i]->lanes == side) &&
+            find_square(stmt, n, s.load[i], &q[n_squares])) {
+            side = s.load[i]->lanes;
+            n_squares++;
+        }
+    for (int i = 0; i < n_squares; i++)
+        turn(t, &q[i], side, out);
+    for (int k = 0; k < side; k++) {
+        replacing r = {t->arena, q, n_squares, k};
+        const kiln_stmt *store = stmt[k];
+        kiln_vec_push(
+            t->arena, &out->list,
+            kiln_s_store(
+                t->arena, store->u.store.buffer, store->u.store.index,
+                kiln_expr_rewrite(t->arena, store->u.store.value, replaced, &r), NULL));
+    }
+    return side;
+}
+
+static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s) {
+    turning *t = user;
+    statements all = {.list = {0}};
+    bool has_changed = false;
+    if (s->kind != KILN_STMT_SEQ)
+        return s;
+    for (int i = 0; i < s->u.seq.n;) {
+        statements one = {.list = {0}};
+        const int n = turn_stores(t, s->u.seq.stmt + i, s->u.seq.n - i, &one);
+        if (n == 0) {
+            kiln_vec_push(a, &all.list, s->u.seq.stmt[i++]);
+            continue;
+        }
+        const kiln_stmt *turned = kiln_s_seq(a, one.list.v, (int)one.list.n);
+        for (size_t k = one.tiles.n; k-- > 0;)
+            turned = kiln_s_alloc(a, one.tiles.v[k], turned);
+        kiln_vec_push(a, &all.list, turned);
+        has_changed = true;
+        i += n;
+    }
+    return has_changed ? kiln_s_seq(a, all.list.v, (int)all.list.n) : s;
+}
+
+static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *err) {
+    (void)o;
+    (void)err;
+    turning t = {.arena = p->arena};
+    p->body = kiln_stmt_rewritten(p->arena, p->body,
+                                  &(kiln_stmt_rewrite){.stmt = rewritten, .user = &t});
+    return KILN_OK;
+}
+
+const kiln_loop_pass kiln_loop_pass_turn_tiles = {
+    .name = "turn_tiles",
+    .doc = "reads squares of a transposition by rows and turns them in registers",
+    .run = run,
+};

@@ -1,0 +1,62 @@
+/* Inside pipeline/study. */
+#ifndef KILN_PIPELINE_STUDY_INTERNAL_H
+#define KILN_PIPELINE_STUDY_INTERNAL_H
+
+#include "pipeline/bench/bench.h"
+#include "pipeline/study/study.h"
+
+/* ---- several ways to make one network (ways.c) ----------------------------------- */
+
+typedef struct kiln_study_way {
+    const char *name;
+    kiln_network_options net; /* without `choose`, which all share */
+    double published;         /* gain over the first way; 0: not known */
+} kiln_study_way;
+
+/* A row for each way, in turns, round by round. `scratch` holds networks and processes
+ * until it is reset. KILN_ERR_INTERRUPTED: before anything was measured; what was, is
+ * in `out`. Other failures are of the source: no way of it could be measured. */
+kiln_status kiln_study_compare(kiln_arena *a, kiln_arena *scratch,
+                               const kiln_source *source, const kiln_study_way *way,
+                               int n_ways, const kiln_study_options *o,
+                               kiln_doc_study_part *out, kiln_err *err);
+
+/* ---- what every row says (rows.c) ------------------------------------------------ */
+
+/* Numbers of a row, and its gain over the samples of its group's first; first NULL, or
+ * empty: nobody knows. */
+void kiln_study_add_up(kiln_doc_study_row *row, const kiln_sample_list *own,
+                       const kiln_sample_list *first);
+/* A row that has a reason instead of numbers; texts are copied. */
+kiln_doc_study_row kiln_study_failed(kiln_arena *a, const char *group,
+                                     const char *model, const char *way, int threads,
+                                     const char *state, const char *problem);
+/* What all studies begin with. */
+void kiln_study_begin(kiln_arena *a, const char *name, const kiln_study_options *o,
+                      kiln_doc_study *out);
+/* How a model ended: a failure is a row of the part, and is forgotten; an interruption is
+ * passed on. */
+kiln_status kiln_study_settle(kiln_arena *a, kiln_doc_study_part *part,
+                              const char *model, const char *way, int threads,
+                              kiln_status st, kiln_err *err);
+/* How the study ended: interrupted, it says so and is good all the same. */
+kiln_status kiln_study_end(kiln_doc_study *s, kiln_status st, kiln_doc_study *out,
+                           kiln_err *err);
+/* The name of a model without a path: "resnet18" of "zoo:resnet18". */
+const char *kiln_study_name(kiln_arena *a, const char *model);
+
+/* ---- what the papers say (published.c) ------------------------------------------- */
+
+enum { KILN_STUDY_STEPS_OF_PAPER = 4 };
+
+/* A network of NeoCPU's Table 2: milliseconds on 18 cores of Skylake. */
+typedef struct kiln_published {
+    const char *model; /* of the zoo */
+    double mxnet, tensorflow, openvino, neocpu;
+    /* Table 3; 0: it is not in it. */
+    double gain[KILN_STUDY_STEPS_OF_PAPER];
+} kiln_published;
+const kiln_published *kiln_published_at(int i); /* in the paper's order; NULL: end */
+const kiln_published *kiln_published_find(const char *model); /* NULL: not in it */
+
+#endif

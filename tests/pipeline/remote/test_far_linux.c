@@ -1,0 +1,615 @@
+/* Networks on a runner that others started: they run as those in a process of our own do,
+ * several at once; one that crashes or hangs leaves the others alone; a runner that is
+ * killed, lent to others, or does not keep to what was asked is an error that says so.
+ * Linux, as its peers (tests/support/peer.h). */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compiler/reference/reference.h"
+#include "pipeline/kernels/op_line.h"
+#include "pipeline/measure/wire/address.h"
+#include "pipeline/remote/remote.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
+#include "tests/support/peer.h"
+
+enum { N = 64 };
+
+/* y = max(x, 0) over N elements; fault NULL: as it is compiled. */
+typedef struct relu {
+    kiln_arena arena;
+    kiln_profile profile;
+    kiln_network network;
+    kiln_tensor in;
+} relu;
+
+static void make_relu(relu *r, const char *fault) {
+    kiln_err err = {0};
+    kiln_op_line line;
+    kiln_op_work work;
+    *r = (relu){.in = {.data = NULL}};
+    kiln_arena *a = &r->arena;
+    kiln_assert_status_ok(kiln_profile_detect(a, &r->profile, &err), &err);
+    kiln_assert_status_ok(kiln_op_line_of(a, "relu R in=f32[64]", &line, &err), &err);
+    kiln_assert_status_ok(kiln_op_work_make(a, &line, &work, &err), &err);
+    kiln_assert_status_ok(
+        kiln_network_compile(a, work.graph, &r->profile, NULL, &r->network, &err),
+        &err);
+    kiln_network_kernel *k = &r->network.kernel.v[0];
+    if (fault != NULL) {
+        const char *dir = kiln_test_dir();
+        kiln_test_compile_kernel_as(a, "tests/pipeline/kernels/failing_kernels.c",
+                                    fault, dir, k->symbol, NULL);
+        const char *path = kiln_path_join(a, dir, kiln_format(a, "%s.o", fault));
+        kiln_assert_status_ok(kiln_file_map(a, path, 0, &k->object.bytes, &err), &err);
+    }
+    r->in = kiln_ref_random(a, &work.graph->inputs.v[0]->type, 5);
+}
+
+static kiln_far *open_far(kiln_arena *a, const char *address) {
+    const kiln_far_options o = {.address = address};
+    kiln_err err = {0};
+    kiln_far *far = NULL;
+    kiln_assert_status_ok(kiln_far_open(a, &o, &far, &err), &err);
+    assert_string_equal(kiln_far_address(far), address);
+    assert_false(kiln_far_is_lost(far));
+    return far;
+}
+
+static kiln_status open_at(kiln_arena *a, kiln_far *far, const relu *r,
+                           int64_t limit_ms, kiln_remote **out, kiln_err *err) {
+    const kiln_apart_options there = {.far = far};
+    const kiln_remote_options o = {.apart = kiln_apart_new(a, &there),
+                                   .limit_ms = limit_ms};
+    return kiln_remote_of_network(a, &r->network, &r->in, 1, &o, out, err);
+}
+
+static kiln_remote *open_good(kiln_arena *a, kiln_far *far, const relu *r,
+                              int64_t limit_ms) {
+    kiln_err err = {0};
+    kiln_remote *x = NULL;
+    kiln_assert_status_ok(open_at(a, far, r, limit_ms, &x, &err), &err);
+    return x;
+}
+
+static int session_of(kiln_remote *x) {
+    kiln_err err = {0};
+    size_t bytes = 0;
+    int session = -1;
+    kiln_assert_status_ok(kiln_remote_session(x, 1, &session, &bytes, &err), &err);
+    assert_true(bytes > 0);
+    return session;
+}
+
+static const kiln_remote_order once = {.runs = 1, .has_steps = true};
+
+static kiln_status take_turn(kiln_remote *x, int session, kiln_err *err) {
+    kiln_remote_turn turn;
+    return kiln_remote_take_turn(x, session, &once, &turn, err);
+}
+
+static void check_turn(kiln_remote *x, int session, const relu *r) {
+    const kiln_remote_order all = {.n_ahead = 1, .runs = 3, .has_steps = true};
+    const float *in = r->in.data;
+    kiln_err err = {0};
+    kiln_remote_turn turn;
+    float y[N];
+    kiln_assert_status_ok(kiln_remote_take_turn(x, session, &all, &turn, &err), &err);
+    assert_int_equal(turn.n_steps, r->network.step.n);
+    assert_true(turn.ms > 0);
+    kiln_assert_status_ok(kiln_remote_output(x, session, 0, y, &err), &err);
+    for (int i = 0; i < N; i++)
+        assert_true(y[i] == (in[i] > 0 ? in[i] : 0));
+}
+
+/* Several at once, in turns, by both kinds of sockets; one after the other where one was;
+ * a peak; a load. */
+static void runs_over_a_socket(void **state) {
+    (void)state;
+    enum { SEVERAL = 3, LENGTH = 20 * 1000 * 1000 };
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    relu r;
+    make_relu(&r, NULL);
+    const char *const kinds[] = {kiln_test_address(&a), "tcp:127.0.0.1:0"};
+    for (int k = 0; k < 2; k++) {
+        const kiln_remote_order peak = {.n_peaks = 2, .runs = 1};
+        kiln_arena own = {0};
+        kiln_test_server s;
+        kiln_remote *x[SEVERAL];
+        kiln_remote_turn turn;
+        kiln_remote_load load;
+        int session[SEVERAL];
+        kiln_test_serve(&a, kinds[k], &s);
+        kiln_far *far = open_far(&own, s.address);
+        for (int i = 0; i < SEVERAL; i++) {
+            x[i] = open_good(&own, far, &r, 0);
+            session[i] = session_of(x[i]);
+        }
+        for (int i = 0; i < 2 * SEVERAL; i++)
+            check_turn(x[i % SEVERAL], session[i % SEVERAL], &r);
+        kiln_assert_status_ok(
+            kiln_remote_take_turn(x[1], session[1], &peak, &turn, &err), &err);
+        assert_true(turn.peak.measured_gflops > 0);
+        kiln_assert_status_ok(kiln_remote_do_load(x[0], &own, session[0], 1, 1 << 20,
+                                                  LENGTH, &load, &err),
+                              &err);
+        assert_true(load.n_runs[0] > 0);
+        check_turn(x[2], session[2], &r);
+        kiln_arena_fini(&own);
+        kiln_test_server_kill(&s);
+    }
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+}
+
+/* A place is free again when the next network takes it, and there are no more. */
+static void has_so_many_places(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    kiln_remote *last = NULL;
+    relu r;
+    make_relu(&r, NULL);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    kiln_far *far = open_far(&a, s.address);
+    const kiln_apart_options there = {.far = far};
+    const kiln_remote_options again = {.apart = kiln_apart_new(&a, &there)};
+    for (int i = 0; i < 2 * KILN_WIRE_MAX_GUESTS; i++) {
+        kiln_assert_status_ok(
+            kiln_remote_of_network(&a, &r.network, &r.in, 1, &again, &last, &err),
+            &err);
+        check_turn(last, session_of(last), &r);
+    }
+    for (int i = 1; i < KILN_WIRE_MAX_GUESTS; i++)
+        (void)open_good(&a, far, &r, 0);
+    kiln_assert_fails(open_at(&a, far, &r, 0, &last, &err), KILN_ERR_LIMIT, &err,
+                      "at most 8 networks open at once");
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+    kiln_test_server_kill(&s);
+}
+
+typedef struct row {
+    const char *name, *fault, *text;
+    int64_t limit_ms;
+    bool is_of_process; /* it is gone then */
+} row;
+
+static row rows[] = {
+    {"a_crash_is_an_error", "CRASH", "was ended by signal 11", 0, true},
+    {"a_hang_is_an_error", "HANG", "did not answer in time", 2000, true},
+    {"a_refusal_is_an_error", "RETURN", "7", 0, false},
+};
+
+/* Of one network: another on the same runner goes on, and a third takes its place. */
+static void failures_are_errors(void **state) {
+    const row *w = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    relu bad, good;
+    make_relu(&bad, w->fault);
+    make_relu(&good, NULL);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    kiln_far *far = open_far(&a, s.address);
+    kiln_remote *x = open_good(&a, far, &bad, w->limit_ms);
+    kiln_remote *y = open_good(&a, far, &good, 0);
+    const int of_x = session_of(x), of_y = session_of(y);
+    kiln_assert_fails(take_turn(x, of_x, &err), KILN_ERR_LIB, &err, w->text);
+    kiln_err_clear(&err);
+    kiln_assert_fails(take_turn(x, of_x, &err), KILN_ERR_LIB, &err,
+                      w->is_of_process ? "before" : w->text);
+    kiln_err_clear(&err);
+    assert_false(kiln_far_is_lost(far));
+    check_turn(y, of_y, &good);
+    kiln_remote *z = open_good(&a, far, &good, 0);
+    check_turn(z, session_of(z), &good);
+    kiln_arena_fini(&bad.arena);
+    kiln_arena_fini(&good.arena);
+    kiln_arena_fini(&a);
+    kiln_test_server_kill(&s);
+}
+
+/* ---- the runner ------------------------------------------------------------------- */
+
+static void is_killed(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    kiln_remote *again = NULL;
+    relu r;
+    make_relu(&r, NULL);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    kiln_far *far = open_far(&a, s.address);
+    kiln_remote *x = open_good(&a, far, &r, 0), *y = open_good(&a, far, &r, 0);
+    const int of_x = session_of(x), of_y = session_of(y);
+    kiln_test_server_kill(&s);
+    kiln_assert_fails(take_turn(x, of_x, &err), KILN_ERR_LIB, &err,
+                      kiln_format(&a, "the runner at %s is gone", s.address));
+    kiln_err_clear(&err);
+    assert_true(kiln_far_is_lost(far));
+    assert_true(take_turn(y, of_y, &err) == KILN_ERR_LIB);
+    kiln_err_clear(&err);
+    kiln_assert_fails(open_at(&a, far, &r, 0, &again, &err), KILN_ERR_LIB, &err,
+                      "is lost");
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+}
+
+static void pause_ms(int64_t ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&t, NULL);
+}
+
+/* To one at a time; it is free when that one closes it, or says nothing for too long. */
+static void is_lent(void **state) {
+    (void)state;
+    enum { SHORT_MS = 300 };
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    kiln_far *second = NULL;
+    relu r;
+    make_relu(&r, NULL);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    const kiln_far_options hurried = {.address = s.address, .patience_ms = 1};
+    kiln_far *first = open_far(&a, s.address);
+    kiln_remote *x = open_good(&a, first, &r, 0);
+    kiln_assert_fails(
+        kiln_far_open(&a, &hurried, &second, &err), KILN_ERR_IO, &err,
+        kiln_format(&a, "it is lent to process %d on a machine with ", (int)getpid()));
+    assert_non_null(strstr(err.text, s.address));
+    kiln_err_clear(&err);
+    check_turn(x, session_of(x), &r); /* the first is not disturbed */
+    kiln_far_close(first);
+    assert_true(kiln_far_is_lost(first));
+    const kiln_far_options brief = {.address = s.address, .lease_ms = SHORT_MS};
+    kiln_assert_status_ok(kiln_far_open(&a, &brief, &second, &err), &err);
+    x = open_good(&a, second, &r, 0);
+    const int session = session_of(x);
+    for (int i = 0; i < 4; i++) { /* what is said prolongs it */
+        pause_ms(SHORT_MS / 3);
+        check_turn(x, session, &r);
+    }
+    pause_ms(SHORT_MS * 3);
+    kiln_assert_fails(take_turn(x, session, &err), KILN_ERR_LIB, &err,
+                      "nothing came for 300 ms");
+    assert_true(kiln_far_is_lost(second));
+    (void)open_far(&a, s.address);
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+    kiln_test_server_kill(&s);
+}
+
+static void has_no_folders(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    kiln_remote *x = NULL;
+    relu r;
+    make_relu(&r, NULL);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    const kiln_apart_options there = {.far = open_far(&a, s.address)};
+    const kiln_remote_options o = {.apart = kiln_apart_new(&a, &there)};
+    kiln_assert_fails(
+        kiln_remote_of_package(&a, "/", &r.profile, &r.in, 1, &o, &x, &err),
+        KILN_ERR_UNSUPPORTED, &err, "on this machine alone");
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+    kiln_test_server_kill(&s);
+}
+
+/* ---- bad fleets ------------------------------------------------------------------- */
+
+typedef struct talk {
+    kiln_arena arena;
+    int fd;
+    kiln_wire_stream in;
+} talk;
+
+static bool hear(talk *t, kiln_wire_frame *f) {
+    kiln_err err = {0};
+    bool has;
+    kiln_assert_status_ok(
+        kiln_wire_read(t->fd, &t->in, KILN_TEST_PATIENCE_MS, &has, f, &err), &err);
+    return has;
+}
+
+static void lend(talk *t, const char *address) {
+    const kiln_wire_lease lease = {.owner = KILN_STR_LIT("a test"), .ms = 60000};
+    kiln_err err = {0};
+    kiln_wire_address at;
+    kiln_wire_frame f;
+    *t = (talk){.fd = -1};
+    t->in.arena = &t->arena;
+    kiln_assert_status_ok(kiln_wire_address_parse(address, &at, &err), &err);
+    t->fd = kiln_wire_address_socket(&at);
+    assert_true(t->fd >= 0 && connect(t->fd, &at.at.any, at.bytes) == 0);
+    kiln_test_say(t->fd, KILN_WIRE_LEASE, &lease);
+    assert_true(hear(t, &f) && f.kind == KILN_WIRE_HELLO);
+    assert_true(hear(t, &f) && f.kind == KILN_WIRE_LEASED);
+}
+
+typedef struct bad_row {
+    const char *name, *text;
+    kiln_wire_kind kind;
+    union {
+        kiln_wire_network network;
+        kiln_wire_packs packs;
+    } of;
+} bad_row;
+
+static kiln_wire_blob no_bytes[1] = {{.bytes = 0}};
+static kiln_wire_blob too_much[17];
+static bad_row bad_rows[] = {
+    {"a_folder",
+     "is in no folder here",
+     KILN_WIRE_NETWORK,
+     {.network = {.folder = {"/", 1}}}},
+    {"a_part_of_nothing",
+     "part has no bytes",
+     KILN_WIRE_NETWORK,
+     {.network = {.n_parts = 1, .part = no_bytes}}},
+    {"more_than_there_is",
+     "at most 68719476736 bytes",
+     KILN_WIRE_NETWORK,
+     {.network = {.n_parts = 17, .part = too_much}}},
+    {"packings", "sent 'packs' where", KILN_WIRE_PACKS, {.packs = {.n_packers = 0}}},
+};
+
+/* What it says ends the connection, with its reason; the next one finds all well. */
+static void bears_bad_peers(void **state) {
+    const bad_row *w = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    kiln_wire_frame f;
+    kiln_wire_failed why;
+    talk t;
+    relu r;
+    make_relu(&r, NULL);
+    for (int i = 0; i < 17; i++)
+        too_much[i] = (kiln_wire_blob){.bytes = KILN_WIRE_MAX_BLOB_BYTES,
+                                       .sha256 = {(unsigned char)i}};
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    lend(&t, s.address);
+    kiln_test_say(t.fd, w->kind, &w->of);
+    assert_true(hear(&t, &f));
+    kiln_assert_status_ok(kiln_wire_expect(&a, &f, KILN_WIRE_FAILED, &why, &err), &err);
+    if (strstr(kiln_str_dupv(&a, why.text), w->text) == NULL)
+        fail_msg("it says: %.*s", KILN_STR_ARG(why.text));
+    assert_false(hear(&t, &f));
+    assert_int_equal(close(t.fd), 0);
+    kiln_arena_fini(&t.arena);
+    kiln_remote *x = open_good(&a, open_far(&a, s.address), &r, 0);
+    check_turn(x, session_of(x), &r);
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+    kiln_test_server_kill(&s);
+}
+
+/* Code that cannot be loaded, a plan that is none: told, not fatal. A question to nobody
+ * is no question. */
+static void bears_broken_networks(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_test_server s;
+    kiln_wire_frame f;
+    kiln_wire_told told;
+    talk t;
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    lend(&t, s.address);
+    const kiln_wire_ask nobody = {.guest = 3, .what = KILN_ASK_SESSION, .n = 1};
+    const kiln_wire_network empty = {.guest = 5},
+                            outside = {.guest = 5, .plan = {1 << 20, 64}};
+    const kiln_wire_network *const networks[] = {&empty, &outside, &empty};
+    kiln_test_say(t.fd, KILN_WIRE_ASK, &nobody);
+    for (int i = 0; i < 3; i++) {
+        kiln_test_say(t.fd, KILN_WIRE_NETWORK, networks[i]);
+        assert_true(hear(&t, &f));
+        kiln_assert_status_ok(kiln_wire_expect(&a, &f, KILN_WIRE_TOLD, &told, &err),
+                              &err);
+        assert_true(told.guest == 5 && told.problem.n > 0);
+    }
+    assert_int_equal(close(t.fd), 0);
+    kiln_arena_fini(&t.arena);
+    kiln_arena_fini(&a);
+    kiln_test_server_kill(&s);
+}
+
+/* ---- a runner that lies ------------------------------------------------------------ */
+
+typedef enum lie {
+    NO_LIE,
+    OTHER_STEPS,
+    MORE_TIME,
+    LONG_STEPS,
+    NEGATIVE_TIME,
+    OTHER_BYTES,
+    OTHER_GUEST,
+    ASKS_FOR_OTHERS,
+    ASKS_AGAIN,
+    SAYS_NONSENSE,
+    SAYS_IT_IS_LENT,
+    IS_A_BUILDER,
+    HAS_NO_MACHINE,
+    GIVES_UP,
+    HANGS_UP
+} lie;
+
+typedef struct liar {
+    lie what;
+    const char *machine;
+} liar;
+
+static void answer(int fd, lie what, const kiln_wire_ask *q) {
+    static uint64_t step_ns[2];
+    static const char zeros[N * sizeof(float)];
+    kiln_wire_told told = {.guest = q->guest,
+                           .problem = KILN_STR_LIT(""),
+                           .bytes = 4096,
+                           .data = KILN_STR_LIT("")};
+    if (q->what == KILN_ASK_TURN) {
+        told.n_steps = what == OTHER_STEPS ? 2 : 1;
+        told.wall_ns = what == MORE_TIME       ? INT64_C(3600000000000)
+                       : what == NEGATIVE_TIME ? -5
+                                               : 10;
+        step_ns[0] = what == LONG_STEPS ? 5000000 : 5;
+        told.step_ns = step_ns;
+        told.guest = what == OTHER_GUEST ? q->guest + 1 : q->guest;
+    }
+    if (q->what == KILN_ASK_OUTPUT)
+        told.data = (kiln_str){zeros, what == OTHER_BYTES ? 8 : sizeof zeros};
+    if (what == SAYS_NONSENSE && q->what == KILN_ASK_TURN)
+        (void)kiln_wire_write(fd, KILN_STR_LIT("GET / HTTP/1.1\r\n\r\n"), NULL);
+    else
+        kiln_test_say(fd, KILN_WIRE_TOLD, &told);
+}
+
+static void open_lie(int fd, lie what, const kiln_wire_network *n) {
+    const kiln_wire_failed failed = {.text = KILN_STR_LIT("no\nmore")};
+    kiln_wire_blob other = {.bytes = 7};
+    const kiln_wire_need foreign = {.n = 1, .blob = &other},
+                         first = {.n = 1, .blob = &n->part[0]};
+    const kiln_wire_told told = {.guest = n->guest,
+                                 .problem = KILN_STR_LIT(""),
+                                 .open_ms = 1,
+                                 .data = KILN_STR_LIT("")};
+    if (what == ASKS_FOR_OTHERS)
+        kiln_test_say(fd, KILN_WIRE_NEED, &foreign);
+    for (uint32_t i = 0; i <= n->n_parts && what == ASKS_AGAIN; i++)
+        kiln_test_say(fd, KILN_WIRE_NEED, &first);
+    if (what == GIVES_UP)
+        kiln_test_say(fd, KILN_WIRE_FAILED, &failed);
+    kiln_test_say(fd, KILN_WIRE_TOLD, &told);
+}
+
+static void greet(int fd, const liar *l) {
+    const kiln_wire_hello hello = {
+        .role = kiln_str_from(l->what == IS_A_BUILDER ? "builder" : "runner"),
+        .machine = kiln_str_from(l->what == HAS_NO_MACHINE ? "" : l->machine)};
+    const kiln_wire_lent lent = {.owner = KILN_STR_LIT("no\x1b[2Jbody"),
+                                 .left_ms = 2500};
+    if (l->what == SAYS_IT_IS_LENT)
+        kiln_test_say(fd, KILN_WIRE_LENT, &lent);
+    else
+        kiln_test_say(fd, KILN_WIRE_HELLO, &hello);
+}
+
+static void serve_lies(int fd, int nth, const void *user) {
+    const liar *l = user;
+    const kiln_wire_leased leased = {.ms = 1000};
+    kiln_arena a = {0};
+    kiln_wire_stream in = {.arena = &a};
+    bool has = true;
+    (void)nth;
+    greet(fd, l);
+    while (has) {
+        kiln_wire_frame f;
+        kiln_wire_network n;
+        kiln_wire_ask q;
+        if (kiln_wire_read(fd, &in, -1, &has, &f, NULL) != KILN_OK || !has)
+            break;
+        if (f.kind == KILN_WIRE_LEASE)
+            kiln_test_say(fd, KILN_WIRE_LEASED, &leased);
+        if (f.kind == KILN_WIRE_NETWORK && kiln_wire_get(&a, &f, &n, NULL) == KILN_OK)
+            open_lie(fd, l->what, &n);
+        if (f.kind != KILN_WIRE_ASK || kiln_wire_get(&a, &f, &q, NULL) != KILN_OK)
+            continue;
+        if (l->what == HANGS_UP && q.what == KILN_ASK_TURN)
+            break;
+        answer(fd, l->what, &q);
+    }
+    kiln_arena_fini(&a);
+}
+
+typedef struct lie_row {
+    const char *name;
+    lie what;
+    kiln_status want;
+    const char *text;
+    bool is_kept; /* it is no reason to have nothing to do with it any more */
+} lie_row;
+
+static lie_row lie_rows[] = {
+    {"tells_the_truth", NO_LIE, KILN_OK, "", true},
+    {"other_steps", OTHER_STEPS, KILN_ERR_LIB, "other steps than the network has",
+     false},
+    {"more_time", MORE_TIME, KILN_ERR_LIB, "more time than has passed", false},
+    {"long_steps", LONG_STEPS, KILN_ERR_LIB, "more time than has passed", false},
+    {"negative_time", NEGATIVE_TIME, KILN_ERR_LIB, "more time than has passed", false},
+    {"other_bytes", OTHER_BYTES, KILN_ERR_LIB, "another number of bytes", false},
+    {"other_guest", OTHER_GUEST, KILN_ERR_LIB, "answered for another network", false},
+    {"asks_for_others", ASKS_FOR_OTHERS, KILN_ERR_LIB,
+     "asks for blob 000000000000 of 7 bytes, which its network does not have", false},
+    {"asks_again", ASKS_AGAIN, KILN_ERR_LIB, "asks for more than its network has",
+     false},
+    {"says_nonsense", SAYS_NONSENSE, KILN_ERR_LIB, "does not start as one", false},
+    {"says_it_is_lent", SAYS_IT_IS_LENT, KILN_ERR_IO,
+     "it is lent to no\\x1b[2Jbody for 3 s more", false},
+    {"is_a_builder", IS_A_BUILDER, KILN_ERR_LIB, "it is a 'builder'", false},
+    {"has_no_machine", HAS_NO_MACHINE, KILN_ERR_PARSE, "its machine", true},
+    {"gives_up", GIVES_UP, KILN_ERR_LIB, "gave up: no\\x0amore", false},
+    {"hangs_up", HANGS_UP, KILN_ERR_LIB, "is gone: the connection was closed", false},
+};
+
+/* All of it: greeting, opening, a session, a turn, an output. */
+static kiln_status use(kiln_arena *a, const relu *r, const char *address,
+                       kiln_far **far, kiln_err *err) {
+    const kiln_far_options o = {.address = address, .patience_ms = 1};
+    kiln_remote *x = NULL;
+    size_t bytes;
+    int session;
+    float y[N];
+    KILN_TRY(kiln_far_open(a, &o, far, err));
+    KILN_TRY(open_at(a, *far, r, KILN_TEST_PATIENCE_MS, &x, err));
+    KILN_TRY(kiln_remote_session(x, 1, &session, &bytes, err));
+    KILN_TRY(take_turn(x, session, err));
+    return kiln_remote_output(x, session, 0, y, err);
+}
+
+static void refuses_lies(void **state) {
+    const lie_row *w = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_buf machine;
+    kiln_far *far = NULL;
+    relu r;
+    make_relu(&r, NULL);
+    kiln_buf_init(&machine, &a);
+    kiln_profile_machine_json(&machine, &r.profile);
+    const liar l = {w->what, machine.p};
+    const char *address = kiln_test_address(&a);
+    const pid_t runner = kiln_test_listen_beside(address, serve_lies, &l);
+    const kiln_status st = use(&a, &r, address, &far, &err);
+    if (st != w->want || strstr(err.text, w->text) == NULL)
+        fail_msg("it says %d: %s", (int)st, err.text);
+    if (far != NULL)
+        assert_int_equal(kiln_far_is_lost(far), !w->is_kept);
+    kiln_test_end_beside(runner);
+    kiln_arena_fini(&r.arena);
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    kiln_test_as_worker_environment();
+    kiln_test_add("runs_over_a_socket", runs_over_a_socket, NULL);
+    kiln_test_add("has_so_many_places", has_so_many_places, NULL);
+    kiln_test_add_rows(failures_are_errors, rows);
+    kiln_test_add("is_killed", is_killed, NULL);
+    kiln_test_add("is_lent", is_lent, NULL);
+    kiln_test_add("has_no_folders", has_no_folders, NULL);
+    kiln_test_add_rows(bears_bad_peers, bad_rows);
+    kiln_test_add("bears_broken_networks", bears_broken_networks, NULL);
+    kiln_test_add_rows(refuses_lies, lie_rows);
+    return kiln_test_run("far");
+}
