@@ -413,6 +413,12 @@ static says_row says[] = {
      "<span class=\"key o3\"></span><b>table</b>: ships with kiln", "<b>tuned</b>"},
     {"operators_have_their_tuning", "\"ops\": [{\"tuning\": {\"new_trials\": 7}}]",
      "data-path=\"ops[0].tuning.new_trials\">7</span>", NULL},
+    {"searches_have_their_card",
+     JOB("\"tuning\": {\"card\": {\"trials_to\": [{\"share\": 0.9, \"trials\": 3}]}}"),
+     "data-path=\"jobs[0].tuning.card.trials_to[0].trials\">3.00</span>", NULL},
+    {"what_nobody_extrapolated_is_not_there",
+     JOB("\"tuning\": {\"card\": {\"now_ns\": 5, \"taught\": 0}}"),
+     "jobs[0].tuning.card.searches", "if stopped now"},
 };
 
 static void check_says(void **state) {
