@@ -46,6 +46,7 @@ double kiln_product_muladds(const kiln_product *x);
 typedef struct kiln_product_plan {
     int64_t tile_m, tile_n, block_m, block_n, block_k;
     bool columns_outer, pack_a;
+    bool fetches; /* the next panel comes while one passes: caches hold both */
     int64_t parallel;
 } kiln_product_plan;
 /* What such loops take, by the machine model, with b from memory where it is constant:
