@@ -158,7 +158,12 @@ const char *template_guess_program(kiln_arena *a, const template_check *t,
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     kiln_space_init(&s, a);
     kiln_assert_status_ok(t->tmpl->space(&w, t->profile, &s, &err), &err);
-    const kiln_config c = t->tmpl->guess(&w, t->profile, &s);
+    kiln_config c = t->tmpl->guess(&w, t->profile, &s);
+    for (const template_knob *k = t->knobs; k != NULL && k->name != NULL; k++)
+        if (k->word != NULL)
+            template_set_word(&s, &c, k->name, k->word);
+        else
+            template_set(&s, &c, k->name, k->value);
     assert_true(template_check_run(a, t, &w, &s, &c, &err));
     kiln_assert_status_ok(program_of(a, t, &w, &s, &c, &x, &p, &err), &err);
     kiln_buf_init(&text, a);

@@ -7,12 +7,22 @@
 
 #include "compiler/schedule/template.h"
 
+/* An option of a knob: a word, or where there is none a number. */
+typedef struct template_knob {
+    const char *name;
+    int64_t value;
+    const char *word;
+} template_knob;
+
 typedef struct template_check {
     const kiln_template *tmpl;
     const kiln_profile *profile;
     bool compiled; /* run on this machine too, which must be able to */
     uint64_t seed; /* of the arguments */
     double rtol, atol;
+    /* Set in what is guessed (template_guess_program); ends without a name; NULL: none
+     * are. */
+    const template_knob *knobs;
 } template_check;
 
 /* False: the configuration was refused with KILN_ERR_ARG (or KILN_ERR_LIMIT) and a
