@@ -252,6 +252,15 @@ bool template_runs_check(template_runs *r, const template_check *t,
     return true;
 }
 
+int template_property_check(const template_property *p, const kiln_template *tmpl,
+                            template_make_graph *make) {
+    const template_check t = {.tmpl = tmpl, .rtol = p->rtol, .atol = p->atol};
+    template_runs runs = {.n = p->runs};
+    for (int64_t i = 0; template_runs_next(&runs, i); i++)
+        assert_true(template_runs_check(&runs, &t, make(runs.arena, &runs.rng, p)));
+    return runs.n_refused;
+}
+
 void template_check_hot_loop(const template_check *t, const kiln_graph *g,
                              const char *profile, const template_hot_loop *want) {
     kiln_arena *a = kiln_test_arena();

@@ -49,6 +49,21 @@ bool template_runs_next(template_runs *r, int64_t i);
 bool template_runs_check(template_runs *r, const template_check *t,
                          const kiln_graph *g);
 
+/* One such test as a row of a table: so many runs, each of a graph from `make`, which
+ * the template must fit, within a tolerance. */
+typedef struct template_property {
+    const char *name;
+    kiln_dtype dtype;
+    double rtol, atol;
+    int runs;
+    const void *of; /* what else `make` is to know, or NULL; borrowed */
+} template_property;
+typedef kiln_graph *template_make_graph(kiln_arena *a, kiln_rng *rng,
+                                        const template_property *p);
+/* How many configurations were refused. */
+int template_property_check(const template_property *p, const kiln_template *tmpl,
+                            template_make_graph *make);
+
 /* Of the configuration that is guessed, the loop with most multiply-adds: this many at
  * least, among so many instructions at most; no spill, no store. */
 typedef struct template_hot_loop {
