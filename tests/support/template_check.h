@@ -5,6 +5,7 @@
 #ifndef KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
 #define KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
 
+#include "compiler/codegen/codegen.h"
 #include "compiler/schedule/template.h"
 
 typedef struct template_check {
@@ -63,6 +64,11 @@ typedef kiln_graph *template_make_graph(kiln_arena *a, kiln_rng *rng,
 /* How many configurations were refused. */
 int template_property_check(const template_property *p, const kiln_template *tmpl,
                             template_make_graph *make);
+
+/* How many innermost loops the code of what is guessed has on this profile, which the
+ * template must fit; *out: the loops, in the test arena. */
+size_t template_guess_loops(const template_check *t, const kiln_graph *g,
+                            const char *profile, kiln_asm_loop **out);
 
 /* Of the configuration that is guessed, the loop with most multiply-adds: this many at
  * least, among so many instructions at most; no spill, no store. */

@@ -168,12 +168,7 @@ static hot_row hot_rows[] = {
 static void loops_are_clean(void **state) {
     const hot_row *r = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p;
-    kiln_workload w;
-    kiln_space s;
     kiln_asm_loop *loop;
-    size_t n = 0;
     const int64_t around = (r->kernel - 1) / 2;
     const shape x = {.n_spatial = 2,
                      .batch = 1,
@@ -187,16 +182,8 @@ static void loops_are_clean(void **state) {
                               around, around}};
     kiln_graph *g = kiln_graph_new(a, "depthwise");
     kiln_graph_add_output(g, depthwise(g, &x, KILN_F32, false), "y");
-    kiln_assert_status_ok(kiln_profile_find(a, r->profile, &p, &err), &err);
-    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
-    const template_check t = {.tmpl = &kiln_template_depthwise, .profile = &p};
-    kiln_space_init(&s, a);
-    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
-    const kiln_config c = t.tmpl->guess(&w, &p, &s);
-    const kiln_str text = template_assembly(a, &t, &w, &s, &c, &err);
-    assert_true(text.n > 0);
-    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
-                          &err);
+    const template_check t = {.tmpl = &kiln_template_depthwise};
+    const size_t n = template_guess_loops(&t, g, r->profile, &loop);
     kiln_asm_loop hot = {.vector_fma = 0};
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(loop[i].spills, 0);

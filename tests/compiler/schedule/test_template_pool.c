@@ -67,12 +67,7 @@ static void random_configurations(void **state) {
 static void loops_are_clean(void **state) {
     const char *profile = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p;
-    kiln_workload w;
-    kiln_space s;
     kiln_asm_loop *loop;
-    size_t n = 0;
     kiln_graph *g = kiln_graph_new(a, "pool");
     const kiln_type tx = kiln_type_make(KILN_F32, 4, (int64_t[]){1, 64, 112, 112});
     const kiln_attr_arg args[] = {kiln_arg_ints("kernel", (int64_t[]){3, 3}, 2),
@@ -80,16 +75,8 @@ static void loops_are_clean(void **state) {
                                   kiln_arg_ints("pads", (int64_t[]){1, 1, 1, 1}, 4)};
     kiln_value *x = random_operand(g, "x", &tx, false, 0);
     kiln_graph_add_output(g, pool(g, &kiln_op_max_pool, x, args, 3), "y");
-    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
-    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
-    const template_check t = {.tmpl = &kiln_template_pool, .profile = &p};
-    kiln_space_init(&s, a);
-    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
-    const kiln_config c = t.tmpl->guess(&w, &p, &s);
-    const kiln_str text = template_assembly(a, &t, &w, &s, &c, &err);
-    assert_true(text.n > 0);
-    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
-                          &err);
+    const template_check t = {.tmpl = &kiln_template_pool};
+    const size_t n = template_guess_loops(&t, g, profile, &loop);
     bool has_loads = false;
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(loop[i].spills, 0);

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define OK(call) kiln_assert_status_ok((call), &err)
 
