@@ -1,8 +1,8 @@
 /* Members that nights and verbs say alike: see fields.h. */
 #include "reports/fields.h"
 
-static const char *const rival_state[] = {"absent", "failed", "wrong", "measured",
-                                          NULL};
+const char *const kiln_results_states[] = {"absent", "failed", "wrong", "measured",
+                                           NULL};
 const char *const kiln_results_verdicts[] = {"pass",  "fail", "inconclusive", "invalid",
                                              "equal", "new",  "wrong",        NULL};
 
@@ -88,7 +88,7 @@ static const kiln_record_field baseline_rows[] = {
     KILN_MEMBER(name, "of the library"),
     KILN_MEMBER(version, "null: absent, or nobody could tell"),
     KILN_MEMBER_WORD(
-        state, rival_state,
+        state, kiln_results_states,
         "`absent`: not installed; `failed`: here, and it refused, crashed or did not "
         "end; `wrong`: its outputs are not the reference's; `measured`"),
     KILN_MEMBER(problem, "why it was not measured"),
@@ -289,49 +289,47 @@ static const kiln_record_field moved_rows[] = {
     KILN_MEMBER(difference_ms,
                 "candidate - control, centre of the pairs'; above 0: slower"),
 };
-static KILN_RECORD(moved, moved_rows, "A step that moved")
+KILN_RECORD_STATIC(moved, moved_rows, "A step that moved")
 #undef T
 
 #define T kiln_results_pair
-    static const kiln_record_field pair_rows[] = {
-        KILN_MEMBER(series, "0; 1: of the confirmation"),
-        KILN_MEMBER_POSITIVE(candidate_ms, "of one run: the faster of two processes"),
-        KILN_MEMBER_POSITIVE(control_ms, "of the accepted archive, the same"),
+static const kiln_record_field pair_rows[] = {
+    KILN_MEMBER(series, "0; 1: of the confirmation"),
+    KILN_MEMBER_POSITIVE(candidate_ms, "of one run: the faster of two processes"),
+    KILN_MEMBER_POSITIVE(control_ms, "of the accepted archive, the same"),
 };
-static KILN_RECORD(pair, pair_rows, "A pair of the gate")
+KILN_RECORD_STATIC(pair, pair_rows, "A pair of the gate")
 #undef T
 
 #define T kiln_results_gate
-    static const kiln_record_field gate_rows[] = {
-        KILN_MEMBER_WORD(verdict, kiln_results_verdicts,
-                         "`pass`, `fail`, `inconclusive`, `invalid`; `wrong`: its "
-                         "outputs are; `equal`: the same "
-                         "code, nothing "
-                         "to time; `new`: nothing was accepted"),
-        KILN_MEMBER(reason, "one sentence"),
-        KILN_MEMBER(pairs, "of processes that were timed"),
-        KILN_MEMBER_OBJECT("slowdown", slowdown, kiln_results_interval_table,
-                           "candidate / control - 1"),
-        KILN_MEMBER(p,
-                    "of the signed-rank test against a slowdown of at most the limit"),
-        KILN_MEMBER(detectable, "slowdown that so many pairs would have found"),
-        KILN_MEMBER_LIST("timed", timed, pair,
-                         "the pairs, in the order they were taken"),
-        KILN_MEMBER(accepted_sha256, "of the archive it was compared with"),
-        KILN_MEMBER(accepted_commit, "of the kiln that built that archive"),
-        KILN_MEMBER(frozen_sha256,
-                    "of the archive that stays what it is, which every night is "
-                    "held against; null: there is none, or nobody asked"),
-        KILN_MEMBER_OBJECT(
-            "frozen", frozen, kiln_results_ratio_table,
-            "candidate / that archive; 1 exactly: the same code; null: not known"),
-        KILN_MEMBER(frozen_problem, "why it is not known"),
-        KILN_MEMBER_TEXTS("changes", change, "of structure, a sentence each"),
-        KILN_MEMBER_LIST("moved", moved, moved,
-                         "steps whose time changed by more than their noise, largest "
-                         "slowdown first"),
-        KILN_MEMBER(moved_says, "what all steps say of it; null: they were not timed"),
-        KILN_MEMBER(command, "that repeats it, for a shell"),
+static const kiln_record_field gate_rows[] = {
+    KILN_MEMBER_WORD(verdict, kiln_results_verdicts,
+                     "`pass`, `fail`, `inconclusive`, `invalid`; `wrong`: its "
+                     "outputs are; `equal`: the same "
+                     "code, nothing "
+                     "to time; `new`: nothing was accepted"),
+    KILN_MEMBER(reason, "one sentence"),
+    KILN_MEMBER(pairs, "of processes that were timed"),
+    KILN_MEMBER_OBJECT("slowdown", slowdown, kiln_results_interval_table,
+                       "candidate / control - 1"),
+    KILN_MEMBER(p, "of the signed-rank test against a slowdown of at most the limit"),
+    KILN_MEMBER(detectable, "slowdown that so many pairs would have found"),
+    KILN_MEMBER_LIST("timed", timed, pair, "the pairs, in the order they were taken"),
+    KILN_MEMBER(accepted_sha256, "of the archive it was compared with"),
+    KILN_MEMBER(accepted_commit, "of the kiln that built that archive"),
+    KILN_MEMBER(frozen_sha256,
+                "of the archive that stays what it is, which every night is "
+                "held against; null: there is none, or nobody asked"),
+    KILN_MEMBER_OBJECT(
+        "frozen", frozen, kiln_results_ratio_table,
+        "candidate / that archive; 1 exactly: the same code; null: not known"),
+    KILN_MEMBER(frozen_problem, "why it is not known"),
+    KILN_MEMBER_TEXTS("changes", change, "of structure, a sentence each"),
+    KILN_MEMBER_LIST("moved", moved, moved,
+                     "steps whose time changed by more than their noise, largest "
+                     "slowdown first"),
+    KILN_MEMBER(moved_says, "what all steps say of it; null: they were not timed"),
+    KILN_MEMBER(command, "that repeats it, for a shell"),
 };
 KILN_RECORD(kiln_results_gate_table, gate_rows, "A gate's verdict")
 #undef T

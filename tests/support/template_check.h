@@ -5,6 +5,7 @@
 #ifndef KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
 #define KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
 
+#include "compiler/codegen/codegen.h"
 #include "compiler/schedule/template.h"
 
 /* An option of a knob: a word, or where there is none a number. */
@@ -58,6 +59,26 @@ bool template_runs_next(template_runs *r, int64_t i);
  * the template does not fit. */
 bool template_runs_check(template_runs *r, const template_check *t,
                          const kiln_graph *g);
+
+/* One such test as a row of a table: so many runs, each of a graph from `make`, which
+ * the template must fit, within a tolerance. */
+typedef struct template_property {
+    const char *name;
+    kiln_dtype dtype;
+    double rtol, atol;
+    int runs;
+    const void *of; /* what else `make` is to know, or NULL; borrowed */
+} template_property;
+typedef kiln_graph *template_make_graph(kiln_arena *a, kiln_rng *rng,
+                                        const template_property *p);
+/* How many configurations were refused. */
+int template_property_check(const template_property *p, const kiln_template *tmpl,
+                            template_make_graph *make);
+
+/* How many innermost loops the code of what is guessed has on this profile, which the
+ * template must fit; *out: the loops, in the test arena. */
+size_t template_guess_loops(const template_check *t, const kiln_graph *g,
+                            const char *profile, kiln_asm_loop **out);
 
 /* Of the configuration that is guessed, the loop with most multiply-adds: this many at
  * least, among so many instructions at most; no spill, no store. */
