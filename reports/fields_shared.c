@@ -183,88 +183,87 @@ static const kiln_record_field point_rows[] = {
     KILN_MEMBER(trial, "how many had come in"),
     KILN_MEMBER_POSITIVE(ns, "sum of calls times best by then"),
 };
-static KILN_RECORD(point, point_rows, "A point of the tuning curve")
+KILN_RECORD_STATIC(point, point_rows, "A point of the tuning curve")
 #undef T
 
 #define T kiln_results_work
-    static const kiln_record_field work_rows[] = {
-        KILN_MEMBER(name, "of the workload"),
-        KILN_MEMBER_AS("template", tmpl, "that it was tuned with"),
-        KILN_MEMBER(workload, "the database's key"),
-        KILN_MEMBER_POSITIVE(configurations, "of the space that was searched"),
-        KILN_MEMBER(best, "the best configuration, as JSON in a text"),
-        KILN_MEMBER_POSITIVE(calls, "in one run of the network"),
-        KILN_MEMBER_POSITIVE(start_ns, "of one call, before"),
-        KILN_MEMBER_POSITIVE(best_ns, "of one call, after"),
-        KILN_MEMBER_POSITIVE(best_share, "of the machine's peak, after"),
-        KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
-        KILN_MEMBER(known_trials, "that the database had"),
-        KILN_MEMBER(new_trials, "of this session"),
-        KILN_MEMBER_AS("starts_from_ready", is_from_ready,
-                       "`start_ns` is a ready record's time"),
+static const kiln_record_field work_rows[] = {
+    KILN_MEMBER(name, "of the workload"),
+    KILN_MEMBER_AS("template", tmpl, "that it was tuned with"),
+    KILN_MEMBER(workload, "the database's key"),
+    KILN_MEMBER_POSITIVE(configurations, "of the space that was searched"),
+    KILN_MEMBER(best, "the best configuration, as JSON in a text"),
+    KILN_MEMBER_POSITIVE(calls, "in one run of the network"),
+    KILN_MEMBER_POSITIVE(start_ns, "of one call, before"),
+    KILN_MEMBER_POSITIVE(best_ns, "of one call, after"),
+    KILN_MEMBER_POSITIVE(best_share, "of the machine's peak, after"),
+    KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
+    KILN_MEMBER(known_trials, "that the database had"),
+    KILN_MEMBER(new_trials, "of this session"),
+    KILN_MEMBER_AS("starts_from_ready", is_from_ready,
+                   "`start_ns` is a ready record's time"),
 };
-static KILN_RECORD(work, work_rows, "A tuned workload")
+KILN_RECORD_STATIC(work, work_rows, "A tuned workload")
 #undef T
 
 #define T kiln_results_reached
-    static const kiln_record_field reached_rows[] = {
-        KILN_MEMBER_POSITIVE(share, "of the best that is known now"),
-        KILN_MEMBER_POSITIVE(trials, "of a search until it was there; geometric mean"),
+static const kiln_record_field reached_rows[] = {
+    KILN_MEMBER_POSITIVE(share, "of the best that is known now"),
+    KILN_MEMBER_POSITIVE(trials, "of a search until it was there; geometric mean"),
 };
-static KILN_RECORD(reached, reached_rows, "How soon near the best")
+KILN_RECORD_STATIC(reached, reached_rows, "How soon near the best")
 #undef T
 
 #define T kiln_results_look
-    static const kiln_record_field look_rows[] = {
-        KILN_MEMBER(trials, "of a search"),
-        KILN_MEMBER_POSITIVE(share,
-                             "of the best that is known now, by then; geometric mean"),
+static const kiln_record_field look_rows[] = {
+    KILN_MEMBER(trials, "of a search"),
+    KILN_MEMBER_POSITIVE(share,
+                         "of the best that is known now, by then; geometric mean"),
 };
-static KILN_RECORD(look, look_rows, "How near after so many trials")
+KILN_RECORD_STATIC(look, look_rows, "How near after so many trials")
 #undef T
 
 #define T kiln_results_card
-    static const kiln_record_field card_rows[] = {
-        KILN_MEMBER(searches, "that it is of: those with 8 trials or more on record"),
-        KILN_MEMBER(taught, "of them began with a model of other work"),
-        KILN_MEMBER_LIST("trials_to", reached, reached, "how soon near the best"),
-        KILN_MEMBER_LIST("after", look, look, "how near after so many trials"),
-        KILN_MEMBER_POSITIVE(taught_trials,
-                             "to 95% of the best, of searches that were taught"),
-        KILN_MEMBER_POSITIVE(alone_trials, "the same, of the others"),
-        KILN_MEMBER(accuracy, "of trials that a model of these searches had not seen: "
-                              "the part of all pairs that it has in order"),
-        KILN_MEMBER(recall, "of the best fifth of these: the part that is in its own"),
-        KILN_MEMBER(build_s, "seconds of building, of all workers"),
-        KILN_MEMBER(run_s, "seconds of proving and timing, of all workers"),
-        KILN_MEMBER(model_s, "seconds of fitting the model of all work"),
-        KILN_MEMBER(search_s,
-                    "seconds of proposing, fitting each search's own model too"),
-        KILN_MEMBER(think_cpu_s, "of both, seconds of the processor"),
-        KILN_MEMBER_POSITIVE(now_ns, "sum of calls times best"),
-        KILN_MEMBER_POSITIVE(later_ns, "the same after `later_s` more, at this rate: "
-                                       "extrapolated, as the scheduler expects it"),
-        KILN_MEMBER_POSITIVE(later_s, "seconds"),
+static const kiln_record_field card_rows[] = {
+    KILN_MEMBER(searches, "that it is of: those with 8 trials or more on record"),
+    KILN_MEMBER(taught, "of them began with a model of other work"),
+    KILN_MEMBER_LIST("trials_to", reached, reached, "how soon near the best"),
+    KILN_MEMBER_LIST("after", look, look, "how near after so many trials"),
+    KILN_MEMBER_POSITIVE(taught_trials,
+                         "to 95% of the best, of searches that were taught"),
+    KILN_MEMBER_POSITIVE(alone_trials, "the same, of the others"),
+    KILN_MEMBER(accuracy, "of trials that a model of these searches had not seen: "
+                          "the part of all pairs that it has in order"),
+    KILN_MEMBER(recall, "of the best fifth of these: the part that is in its own"),
+    KILN_MEMBER(build_s, "seconds of building, of all workers"),
+    KILN_MEMBER(run_s, "seconds of proving and timing, of all workers"),
+    KILN_MEMBER(model_s, "seconds of fitting the model of all work"),
+    KILN_MEMBER(search_s, "seconds of proposing, fitting each search's own model too"),
+    KILN_MEMBER(think_cpu_s, "of both, seconds of the processor"),
+    KILN_MEMBER_POSITIVE(now_ns, "sum of calls times best"),
+    KILN_MEMBER_POSITIVE(later_ns, "the same after `later_s` more, at this rate: "
+                                   "extrapolated, as the scheduler expects it"),
+    KILN_MEMBER_POSITIVE(later_s, "seconds"),
 };
-static KILN_RECORD(card, card_rows, "The report card")
+KILN_RECORD_STATIC(card, card_rows, "The report card")
 #undef T
 
 #define T kiln_results_tuning
-    static const kiln_record_field tuning_rows[] = {
-        KILN_MEMBER(new_trials, "of this session"),
-        KILN_MEMBER(seconds, "that it took"),
-        KILN_MEMBER_POSITIVE(start_ns, "sum of calls times time of one call, before"),
-        KILN_MEMBER_POSITIVE(best_ns, "the same, after"),
-        KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
-        KILN_MEMBER(end, "why it ended"),
-        KILN_MEMBER_LIST("by_error", by_error, kiln_results_count_table,
-                         "trials that gave no time, by reason"),
-        KILN_MEMBER_LIST("work", work, work, "the workloads"),
-        KILN_MEMBER_LIST("curve", curve, point,
-                         "best so far; each point is an improvement"),
-        KILN_MEMBER_OPTIONAL("card", card, card,
-                             "how well the searches did ([tuning.md](tuning.md)); "
-                             "null: they had too few trials"),
+static const kiln_record_field tuning_rows[] = {
+    KILN_MEMBER(new_trials, "of this session"),
+    KILN_MEMBER(seconds, "that it took"),
+    KILN_MEMBER_POSITIVE(start_ns, "sum of calls times time of one call, before"),
+    KILN_MEMBER_POSITIVE(best_ns, "the same, after"),
+    KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
+    KILN_MEMBER(end, "why it ended"),
+    KILN_MEMBER_LIST("by_error", by_error, kiln_results_count_table,
+                     "trials that gave no time, by reason"),
+    KILN_MEMBER_LIST("work", work, work, "the workloads"),
+    KILN_MEMBER_LIST("curve", curve, point,
+                     "best so far; each point is an improvement"),
+    KILN_MEMBER_OPTIONAL("card", card, card,
+                         "how well the searches did ([tuning.md](tuning.md)); "
+                         "null: they had too few trials"),
 };
 KILN_RECORD(kiln_results_tuning_table, tuning_rows, "Tuning")
 #undef T
