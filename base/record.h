@@ -117,6 +117,9 @@ struct kiln_record_table {
 #define KILN_RECORD(name, rows, title_)                                                \
     const kiln_record_table name = {(title_), (rows),                                  \
                                     sizeof(rows) / sizeof((rows)[0]), sizeof(T)};
+/* The same, for this file alone. (clang-format 14 loses its way behind a `static` in
+ * front of a macro.) */
+#define KILN_RECORD_STATIC(name, rows, title_) static KILN_RECORD(name, rows, title_)
 
 /* ---- documents ------------------------------------------------------------------- */
 

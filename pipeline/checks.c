@@ -70,23 +70,32 @@ static int shorter_axis(const kiln_type *got, const kiln_type *want) {
     return axis;
 }
 
+/* All that lies together along an axis: so many runs of so many bytes. */
+typedef struct span {
+    int64_t n, bytes;
+} span;
+
+static span span_of(const kiln_type *t, int axis) {
+    span s = {1, (int64_t)kiln_dtype_bytes(t->dtype)};
+    for (int i = 0; i < t->rank; i++) {
+        s.n *= i < axis ? t->dim[i] : 1;
+        s.bytes *= i >= axis ? t->dim[i] : 1;
+    }
+    return s;
+}
+
 /* The first `count` along the axis. */
 static kiln_tensor first_of(kiln_arena *a, const kiln_tensor *x, int axis,
                             int64_t count) {
     kiln_tensor part = {x->type, x->data};
-    int64_t inner = (int64_t)kiln_dtype_bytes(x->type.dtype), outer = 1;
-    for (int i = 0; i < x->type.rank; i++) {
-        outer *= i < axis ? x->type.dim[i] : 1;
-        inner *= i > axis ? x->type.dim[i] : 1;
-    }
-    const size_t whole = (size_t)(x->type.dim[axis] * inner);
-    const size_t kept = (size_t)(count * inner);
     part.type.dim[axis] = count;
-    if (outer == 1)
+    const span all = span_of(&x->type, axis), kept = span_of(&part.type, axis);
+    if (all.n == 1)
         return part;
     part = kiln_tensor_new(a, &part.type);
-    for (size_t i = 0; i < (size_t)outer; i++)
-        memcpy((char *)part.data + i * kept, (const char *)x->data + i * whole, kept);
+    for (int64_t i = 0; i < all.n; i++)
+        memcpy((char *)part.data + i * kept.bytes,
+               (const char *)x->data + i * all.bytes, (size_t)kept.bytes);
     return part;
 }
 
@@ -105,6 +114,22 @@ kiln_tensor kiln_counted_rows(kiln_arena *a, const char *const *name,
             return first_of(a, &value[i], axis, count);
     }
     return value[i];
+}
+
+kiln_tensor kiln_counted_whole(kiln_arena *a, const kiln_tensor *rows, int axis,
+                               const kiln_tensor *whole) {
+    const kiln_type *t = &whole->type;
+    const bool fits =
+        rows->type.dtype == t->dtype &&
+        (kiln_type_same_shape(&rows->type, t) || shorter_axis(t, &rows->type) == axis);
+    if (!fits)
+        return *rows;
+    const span own = span_of(&rows->type, axis), all = span_of(t, axis);
+    const kiln_tensor out = {*t, kiln_arena_dup(a, whole->data, kiln_type_bytes(t))};
+    for (int64_t i = 0; i < all.n; i++)
+        memcpy((char *)out.data + i * all.bytes,
+               (const char *)rows->data + i * own.bytes, (size_t)own.bytes);
+    return out;
 }
 
 kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *output,

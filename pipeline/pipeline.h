@@ -203,6 +203,11 @@ kiln_status kiln_check_compare(kiln_arena *a, kiln_check *check, const char *out
 kiln_tensor kiln_counted_rows(kiln_arena *a, const char *const *name,
                               const kiln_tensor *value, size_t n, size_t i,
                               const kiln_type *want);
+/* The other way: `whole` with its first elements along the axis replaced by `rows`, which
+ * came from who gives no more than there are. Rows of another type, or more of them, as
+ * they are. */
+kiln_tensor kiln_counted_whole(kiln_arena *a, const kiln_tensor *rows, int axis,
+                               const kiln_tensor *whole);
 /* Appends and counts. */
 void kiln_checks_add(kiln_arena *a, kiln_checks *c, const kiln_check *check);
 /* JSON: counts in all and by group, then every check. */

@@ -1,10 +1,11 @@
-/* results.csv: a line for each job and operator, and one for each of their baselines
- * (docs/results-csv.md). RFC 4180. */
+/* results.csv: a line for each job and operator, one for each of their baselines, and one
+ * for what tuning a job or list found (docs/results-csv.md). RFC 4180. */
 #include "reports/csv.h"
 #include "reports/results.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 /* ---- cells ----------------------------------------------------------------------- */
@@ -32,7 +33,47 @@ typedef struct line {
     double median_ms, q1_ms, q3_ms, min_ms, gflops, peak_share, open_ms;
     kiln_stats_interval ratio, slowdown;
     double max_abs_error, p;
+    const kiln_results_tuning *tuning; /* NULL: this line is not of tuning */
 } line;
+
+/* ---- tuning ---------------------------------------------------------------------- */
+
+static const kiln_results_card *card_of(const line *l) {
+    return l->tuning != NULL && l->tuning->has_card ? &l->tuning->card : NULL;
+}
+
+/* 0: not known. */
+static double card_number(const line *l, size_t offset) {
+    const kiln_results_card *c = card_of(l);
+    return c != NULL ? *(const double *)(const void *)((const char *)c + offset)
+                     : (double)NAN;
+}
+
+static double trials_to(const line *l, double share) {
+    const kiln_results_card *c = card_of(l);
+    for (size_t i = 0; c != NULL && i < c->reached.n; i++)
+        if (fabs(c->reached.v[i].share - share) < 1e-9)
+            return c->reached.v[i].trials;
+    return 0;
+}
+
+static double share_after(const line *l, int64_t trials) {
+    const kiln_results_card *c = card_of(l);
+    for (size_t i = 0; c != NULL && i < c->look.n; i++)
+        if (c->look.v[i].trials == trials)
+            return c->look.v[i].share;
+    return 0;
+}
+
+static int64_t failed_trials(const line *l) {
+    int64_t n = 0;
+    for (size_t i = 0; l->tuning != NULL && i < l->tuning->by_error.n; i++)
+        n += l->tuning->by_error.v[i].n;
+    return n;
+}
+
+#define TUNED(member) (l->tuning != NULL ? l->tuning->member : 0)
+#define CARD(member) card_number(l, offsetof(kiln_results_card, member))
 
 #define COLUMNS(TEXT, F64, POSITIVE, I64)                                              \
     TEXT(run, l->r->run)                                                               \
@@ -70,6 +111,32 @@ typedef struct line {
     TEXT(archive_sha256, l->sha256)                                                    \
     I64(packed_bytes, l->packed_bytes)                                                 \
     POSITIVE(open_ms, l->open_ms)                                                      \
+    I64(new_trials, TUNED(new_trials))                                                 \
+    I64(failed_trials, failed_trials(l))                                               \
+    POSITIVE(tuning_s, TUNED(seconds))                                                 \
+    POSITIVE(start_ns, TUNED(start_ns))                                                \
+    POSITIVE(best_ns, TUNED(best_ns))                                                  \
+    I64(searches, card_of(l) != NULL ? card_of(l)->searches : 0)                       \
+    I64(taught, card_of(l) != NULL ? card_of(l)->taught : 0)                           \
+    POSITIVE(trials_to_90, trials_to(l, 0.90))                                         \
+    POSITIVE(trials_to_95, trials_to(l, 0.95))                                         \
+    POSITIVE(trials_to_99, trials_to(l, 0.99))                                         \
+    POSITIVE(after_1, share_after(l, 1))                                               \
+    POSITIVE(after_4, share_after(l, 4))                                               \
+    POSITIVE(after_8, share_after(l, 8))                                               \
+    POSITIVE(after_16, share_after(l, 16))                                             \
+    POSITIVE(after_32, share_after(l, 32))                                             \
+    POSITIVE(taught_trials, CARD(taught_trials))                                       \
+    POSITIVE(alone_trials, CARD(alone_trials))                                         \
+    F64(accuracy, CARD(accuracy))                                                      \
+    F64(recall, CARD(recall))                                                          \
+    F64(build_s, CARD(build_s))                                                        \
+    F64(run_s, CARD(run_s))                                                            \
+    F64(model_s, CARD(model_s))                                                        \
+    F64(search_s, CARD(search_s))                                                      \
+    F64(think_cpu_s, CARD(think_cpu_s))                                                \
+    POSITIVE(now_ns, CARD(now_ns))                                                     \
+    POSITIVE(later_ns, CARD(later_ns))                                                 \
     TEXT(problem, l->problem)
 
 static void put_head(kiln_buf *out) {
@@ -137,6 +204,19 @@ static void put_baselines(kiln_buf *out, const line *from,
     }
 }
 
+/* Of a job or of a list of operators, where it was tuned. */
+static void put_tuning(kiln_buf *out, const line *from, bool has,
+                       const kiln_results_tuning *t) {
+    line l = line_of(from);
+    if (!has)
+        return;
+    l.kind = "tuning";
+    l.library = "kiln";
+    l.version = from->r->kiln;
+    l.tuning = t;
+    put_line(out, &l);
+}
+
 static void put_job(kiln_buf *out, const kiln_results *r, const kiln_results_job *j) {
     const line from = {.r = r,
                        .kind = "job",
@@ -177,6 +257,7 @@ static void put_job(kiln_buf *out, const kiln_results *r, const kiln_results_job
             l.problem = j->stage.v[i].message;
     put_line(out, &l);
     put_baselines(out, &from, &j->baseline);
+    put_tuning(out, &from, j->has_tuning, &j->tuning);
 }
 
 static void put_op(kiln_buf *out, const kiln_results *r, const kiln_results_ops *o,
@@ -206,7 +287,15 @@ void kiln_results_csv(kiln_buf *out, const kiln_results *r) {
     put_head(out);
     for (size_t i = 0; i < r->job.n; i++)
         put_job(out, r, &r->job.v[i]);
-    for (size_t i = 0; i < r->ops.n; i++)
-        for (size_t k = 0; k < r->ops.v[i].row.n; k++)
-            put_op(out, r, &r->ops.v[i], &r->ops.v[i].row.v[k]);
+    for (size_t i = 0; i < r->ops.n; i++) {
+        const kiln_results_ops *o = &r->ops.v[i];
+        const line from = {.r = r,
+                           .set = o->set,
+                           .profile = o->profile,
+                           .threads = o->threads,
+                           .status = o->status};
+        for (size_t k = 0; k < o->row.n; k++)
+            put_op(out, r, o, &o->row.v[k]);
+        put_tuning(out, &from, o->has_tuning, &o->tuning);
+    }
 }

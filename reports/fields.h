@@ -18,7 +18,7 @@ extern const kiln_record_table kiln_doc_own_table;
 extern const kiln_record_table kiln_doc_study_row_table;
 
 /* Words that members are made of; NULL at the end. */
-extern const char *const kiln_results_verdicts[];
+extern const char *const kiln_results_verdicts[], *const kiln_results_states[];
 
 extern const kiln_record_document kiln_results_document;
 

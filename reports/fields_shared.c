@@ -1,8 +1,8 @@
 /* Members that nights and verbs say alike: see fields.h. */
 #include "reports/fields.h"
 
-static const char *const rival_state[] = {"absent", "failed", "wrong", "measured",
-                                          NULL};
+const char *const kiln_results_states[] = {"absent", "failed", "wrong", "measured",
+                                           NULL};
 const char *const kiln_results_verdicts[] = {"pass",  "fail", "inconclusive", "invalid",
                                              "equal", "new",  "wrong",        NULL};
 
@@ -88,7 +88,7 @@ static const kiln_record_field baseline_rows[] = {
     KILN_MEMBER(name, "of the library"),
     KILN_MEMBER(version, "null: absent, or nobody could tell"),
     KILN_MEMBER_WORD(
-        state, rival_state,
+        state, kiln_results_states,
         "`absent`: not installed; `failed`: here, and it refused, crashed or did not "
         "end; `wrong`: its outputs are not the reference's; `measured`"),
     KILN_MEMBER(problem, "why it was not measured"),
@@ -183,42 +183,87 @@ static const kiln_record_field point_rows[] = {
     KILN_MEMBER(trial, "how many had come in"),
     KILN_MEMBER_POSITIVE(ns, "sum of calls times best by then"),
 };
-static KILN_RECORD(point, point_rows, "A point of the tuning curve")
+KILN_RECORD_STATIC(point, point_rows, "A point of the tuning curve")
 #undef T
 
 #define T kiln_results_work
-    static const kiln_record_field work_rows[] = {
-        KILN_MEMBER(name, "of the workload"),
-        KILN_MEMBER_AS("template", tmpl, "that it was tuned with"),
-        KILN_MEMBER(workload, "the database's key"),
-        KILN_MEMBER_POSITIVE(configurations, "of the space that was searched"),
-        KILN_MEMBER(best, "the best configuration, as JSON in a text"),
-        KILN_MEMBER_POSITIVE(calls, "in one run of the network"),
-        KILN_MEMBER_POSITIVE(start_ns, "of one call, before"),
-        KILN_MEMBER_POSITIVE(best_ns, "of one call, after"),
-        KILN_MEMBER_POSITIVE(best_share, "of the machine's peak, after"),
-        KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
-        KILN_MEMBER(known_trials, "that the database had"),
-        KILN_MEMBER(new_trials, "of this session"),
-        KILN_MEMBER_AS("starts_from_ready", is_from_ready,
-                       "`start_ns` is a ready record's time"),
+static const kiln_record_field work_rows[] = {
+    KILN_MEMBER(name, "of the workload"),
+    KILN_MEMBER_AS("template", tmpl, "that it was tuned with"),
+    KILN_MEMBER(workload, "the database's key"),
+    KILN_MEMBER_POSITIVE(configurations, "of the space that was searched"),
+    KILN_MEMBER(best, "the best configuration, as JSON in a text"),
+    KILN_MEMBER_POSITIVE(calls, "in one run of the network"),
+    KILN_MEMBER_POSITIVE(start_ns, "of one call, before"),
+    KILN_MEMBER_POSITIVE(best_ns, "of one call, after"),
+    KILN_MEMBER_POSITIVE(best_share, "of the machine's peak, after"),
+    KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
+    KILN_MEMBER(known_trials, "that the database had"),
+    KILN_MEMBER(new_trials, "of this session"),
+    KILN_MEMBER_AS("starts_from_ready", is_from_ready,
+                   "`start_ns` is a ready record's time"),
 };
-static KILN_RECORD(work, work_rows, "A tuned workload")
+KILN_RECORD_STATIC(work, work_rows, "A tuned workload")
+#undef T
+
+#define T kiln_results_reached
+static const kiln_record_field reached_rows[] = {
+    KILN_MEMBER_POSITIVE(share, "of the best that is known now"),
+    KILN_MEMBER_POSITIVE(trials, "of a search until it was there; geometric mean"),
+};
+KILN_RECORD_STATIC(reached, reached_rows, "How soon near the best")
+#undef T
+
+#define T kiln_results_look
+static const kiln_record_field look_rows[] = {
+    KILN_MEMBER(trials, "of a search"),
+    KILN_MEMBER_POSITIVE(share,
+                         "of the best that is known now, by then; geometric mean"),
+};
+KILN_RECORD_STATIC(look, look_rows, "How near after so many trials")
+#undef T
+
+#define T kiln_results_card
+static const kiln_record_field card_rows[] = {
+    KILN_MEMBER(searches, "that it is of: those with 8 trials or more on record"),
+    KILN_MEMBER(taught, "of them began with a model of other work"),
+    KILN_MEMBER_LIST("trials_to", reached, reached, "how soon near the best"),
+    KILN_MEMBER_LIST("after", look, look, "how near after so many trials"),
+    KILN_MEMBER_POSITIVE(taught_trials,
+                         "to 95% of the best, of searches that were taught"),
+    KILN_MEMBER_POSITIVE(alone_trials, "the same, of the others"),
+    KILN_MEMBER(accuracy, "of trials that a model of these searches had not seen: "
+                          "the part of all pairs that it has in order"),
+    KILN_MEMBER(recall, "of the best fifth of these: the part that is in its own"),
+    KILN_MEMBER(build_s, "seconds of building, of all workers"),
+    KILN_MEMBER(run_s, "seconds of proving and timing, of all workers"),
+    KILN_MEMBER(model_s, "seconds of fitting the model of all work"),
+    KILN_MEMBER(search_s, "seconds of proposing, fitting each search's own model too"),
+    KILN_MEMBER(think_cpu_s, "of both, seconds of the processor"),
+    KILN_MEMBER_POSITIVE(now_ns, "sum of calls times best"),
+    KILN_MEMBER_POSITIVE(later_ns, "the same after `later_s` more, at this rate: "
+                                   "extrapolated, as the scheduler expects it"),
+    KILN_MEMBER_POSITIVE(later_s, "seconds"),
+};
+KILN_RECORD_STATIC(card, card_rows, "The report card")
 #undef T
 
 #define T kiln_results_tuning
-    static const kiln_record_field tuning_rows[] = {
-        KILN_MEMBER(new_trials, "of this session"),
-        KILN_MEMBER(seconds, "that it took"),
-        KILN_MEMBER_POSITIVE(start_ns, "sum of calls times time of one call, before"),
-        KILN_MEMBER_POSITIVE(best_ns, "the same, after"),
-        KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
-        KILN_MEMBER(end, "why it ended"),
-        KILN_MEMBER_LIST("by_error", by_error, kiln_results_count_table,
-                         "trials that gave no time, by reason"),
-        KILN_MEMBER_LIST("work", work, work, "the workloads"),
-        KILN_MEMBER_LIST("curve", curve, point,
-                         "best so far; each point is an improvement"),
+static const kiln_record_field tuning_rows[] = {
+    KILN_MEMBER(new_trials, "of this session"),
+    KILN_MEMBER(seconds, "that it took"),
+    KILN_MEMBER_POSITIVE(start_ns, "sum of calls times time of one call, before"),
+    KILN_MEMBER_POSITIVE(best_ns, "the same, after"),
+    KILN_MEMBER_POSITIVE(speedup, "derived: `start_ns` / `best_ns`"),
+    KILN_MEMBER(end, "why it ended"),
+    KILN_MEMBER_LIST("by_error", by_error, kiln_results_count_table,
+                     "trials that gave no time, by reason"),
+    KILN_MEMBER_LIST("work", work, work, "the workloads"),
+    KILN_MEMBER_LIST("curve", curve, point,
+                     "best so far; each point is an improvement"),
+    KILN_MEMBER_OPTIONAL("card", card, card,
+                         "how well the searches did ([tuning.md](tuning.md)); "
+                         "null: they had too few trials"),
 };
 KILN_RECORD(kiln_results_tuning_table, tuning_rows, "Tuning")
 #undef T
@@ -243,49 +288,47 @@ static const kiln_record_field moved_rows[] = {
     KILN_MEMBER(difference_ms,
                 "candidate - control, centre of the pairs'; above 0: slower"),
 };
-static KILN_RECORD(moved, moved_rows, "A step that moved")
+KILN_RECORD_STATIC(moved, moved_rows, "A step that moved")
 #undef T
 
 #define T kiln_results_pair
-    static const kiln_record_field pair_rows[] = {
-        KILN_MEMBER(series, "0; 1: of the confirmation"),
-        KILN_MEMBER_POSITIVE(candidate_ms, "of one run: the faster of two processes"),
-        KILN_MEMBER_POSITIVE(control_ms, "of the accepted archive, the same"),
+static const kiln_record_field pair_rows[] = {
+    KILN_MEMBER(series, "0; 1: of the confirmation"),
+    KILN_MEMBER_POSITIVE(candidate_ms, "of one run: the faster of two processes"),
+    KILN_MEMBER_POSITIVE(control_ms, "of the accepted archive, the same"),
 };
-static KILN_RECORD(pair, pair_rows, "A pair of the gate")
+KILN_RECORD_STATIC(pair, pair_rows, "A pair of the gate")
 #undef T
 
 #define T kiln_results_gate
-    static const kiln_record_field gate_rows[] = {
-        KILN_MEMBER_WORD(verdict, kiln_results_verdicts,
-                         "`pass`, `fail`, `inconclusive`, `invalid`; `wrong`: its "
-                         "outputs are; `equal`: the same "
-                         "code, nothing "
-                         "to time; `new`: nothing was accepted"),
-        KILN_MEMBER(reason, "one sentence"),
-        KILN_MEMBER(pairs, "of processes that were timed"),
-        KILN_MEMBER_OBJECT("slowdown", slowdown, kiln_results_interval_table,
-                           "candidate / control - 1"),
-        KILN_MEMBER(p,
-                    "of the signed-rank test against a slowdown of at most the limit"),
-        KILN_MEMBER(detectable, "slowdown that so many pairs would have found"),
-        KILN_MEMBER_LIST("timed", timed, pair,
-                         "the pairs, in the order they were taken"),
-        KILN_MEMBER(accepted_sha256, "of the archive it was compared with"),
-        KILN_MEMBER(accepted_commit, "of the kiln that built that archive"),
-        KILN_MEMBER(frozen_sha256,
-                    "of the archive that stays what it is, which every night is "
-                    "held against; null: there is none, or nobody asked"),
-        KILN_MEMBER_OBJECT(
-            "frozen", frozen, kiln_results_ratio_table,
-            "candidate / that archive; 1 exactly: the same code; null: not known"),
-        KILN_MEMBER(frozen_problem, "why it is not known"),
-        KILN_MEMBER_TEXTS("changes", change, "of structure, a sentence each"),
-        KILN_MEMBER_LIST("moved", moved, moved,
-                         "steps whose time changed by more than their noise, largest "
-                         "slowdown first"),
-        KILN_MEMBER(moved_says, "what all steps say of it; null: they were not timed"),
-        KILN_MEMBER(command, "that repeats it, for a shell"),
+static const kiln_record_field gate_rows[] = {
+    KILN_MEMBER_WORD(verdict, kiln_results_verdicts,
+                     "`pass`, `fail`, `inconclusive`, `invalid`; `wrong`: its "
+                     "outputs are; `equal`: the same "
+                     "code, nothing "
+                     "to time; `new`: nothing was accepted"),
+    KILN_MEMBER(reason, "one sentence"),
+    KILN_MEMBER(pairs, "of processes that were timed"),
+    KILN_MEMBER_OBJECT("slowdown", slowdown, kiln_results_interval_table,
+                       "candidate / control - 1"),
+    KILN_MEMBER(p, "of the signed-rank test against a slowdown of at most the limit"),
+    KILN_MEMBER(detectable, "slowdown that so many pairs would have found"),
+    KILN_MEMBER_LIST("timed", timed, pair, "the pairs, in the order they were taken"),
+    KILN_MEMBER(accepted_sha256, "of the archive it was compared with"),
+    KILN_MEMBER(accepted_commit, "of the kiln that built that archive"),
+    KILN_MEMBER(frozen_sha256,
+                "of the archive that stays what it is, which every night is "
+                "held against; null: there is none, or nobody asked"),
+    KILN_MEMBER_OBJECT(
+        "frozen", frozen, kiln_results_ratio_table,
+        "candidate / that archive; 1 exactly: the same code; null: not known"),
+    KILN_MEMBER(frozen_problem, "why it is not known"),
+    KILN_MEMBER_TEXTS("changes", change, "of structure, a sentence each"),
+    KILN_MEMBER_LIST("moved", moved, moved,
+                     "steps whose time changed by more than their noise, largest "
+                     "slowdown first"),
+    KILN_MEMBER(moved_says, "what all steps say of it; null: they were not timed"),
+    KILN_MEMBER(command, "that repeats it, for a shell"),
 };
 KILN_RECORD(kiln_results_gate_table, gate_rows, "A gate's verdict")
 #undef T

@@ -2,15 +2,13 @@
 #include "reports/fields.h"
 #include "reports/study.h"
 
-static const char *const states[] = {"absent", "failed", "wrong", "measured", NULL};
-
 #define T kiln_doc_study_row
 static const kiln_record_field row_rows[] = {
     KILN_MEMBER(group, "rows of one group stand together and are compared"),
     KILN_MEMBER(model, "a network, or a piece of one"),
     KILN_MEMBER(way, "how it was made, or the library that ran it"),
     KILN_MEMBER(threads, "that it was run with"),
-    KILN_MEMBER_WORD(state, states,
+    KILN_MEMBER_WORD(state, kiln_results_states,
                      "`measured`; or `absent`: not installed; `failed`: it refused or "
                      "broke; `wrong`: its outputs are not the reference's"),
     KILN_MEMBER(version, "of a library; null: kiln's own, or absent"),
@@ -42,27 +40,27 @@ static const kiln_record_field part_rows[] = {
     KILN_MEMBER_TEXTS("notes", note, "the paper's numbers, one line a network"),
     KILN_MEMBER_LIST("rows", row, kiln_doc_study_row_table, "in the order of groups"),
 };
-static KILN_RECORD(part_table, part_rows, "A part")
+KILN_RECORD_STATIC(part_table, part_rows, "A part")
 #undef T
 
 #define T kiln_doc_study
-    static const kiln_record_field study_rows[] = {
-        KILN_MEMBER_PART(own, kiln_doc_own_table),
-        KILN_MEMBER(study, "`neocpu` or `fusion`"),
-        KILN_MEMBER_OBJECT("machine", machine, kiln_results_machine_table,
-                           "where it was measured; peaks are not"),
-        KILN_MEMBER(profile, "that code was made for"),
-        KILN_MEMBER(rounds, "samples of each row that were asked for"),
-        KILN_MEMBER_AS("interrupted", is_interrupted,
-                       "Ctrl-C came: what is here was measured, more was asked for"),
-        KILN_MEMBER_LIST("parts", part, part_table, "experiments, in order"),
+static const kiln_record_field study_rows[] = {
+    KILN_MEMBER_PART(own, kiln_doc_own_table),
+    KILN_MEMBER(study, "`neocpu` or `fusion`"),
+    KILN_MEMBER_OBJECT("machine", machine, kiln_results_machine_table,
+                       "where it was measured; peaks are not"),
+    KILN_MEMBER(profile, "that code was made for"),
+    KILN_MEMBER(rounds, "samples of each row that were asked for"),
+    KILN_MEMBER_AS("interrupted", is_interrupted,
+                   "Ctrl-C came: what is here was measured, more was asked for"),
+    KILN_MEMBER_LIST("parts", part, part_table, "experiments, in order"),
 };
-static KILN_RECORD(study, study_rows, "The document")
+KILN_RECORD_STATIC(study, study_rows, "The document")
 #undef T
 
-    const kiln_record_document kiln_study_document = {
-        .format_key = "format",
-        .format = "kiln-study-1",
-        .table = &study,
-        .docs = "docs/study-json.md",
-        .what = "made by 'kiln study neocpu --json' or 'kiln study fusion --json'"};
+const kiln_record_document kiln_study_document = {
+    .format_key = "format",
+    .format = "kiln-study-1",
+    .table = &study,
+    .docs = "docs/study-json.md",
+    .what = "made by 'kiln study neocpu --json' or 'kiln study fusion --json'"};

@@ -117,6 +117,88 @@ static void put_errors(kiln_page *p, const char *at, const kiln_results_tuning *
     kiln_page_put(p, "</ul>\n");
 }
 
+/* ---- the report card ------------------------------------------------------------- */
+
+static void put_reached(kiln_page *p, const char *at, const kiln_results_card *c) {
+    kiln_page_put(p, "<p>Trials until within a share of the best known, mean of ");
+    kiln_page_count(p, "span", at, "searches", c->searches);
+    kiln_page_put(p, " searches:</p><ul class=\"counts\">");
+    for (size_t i = 0; i < c->reached.n; i++) {
+        const char *here = kiln_page_item(p, at, "trials_to", i);
+        kiln_page_put(p, "<li><b>");
+        kiln_page_number(p, "span", here, "trials", c->reached.v[i].trials,
+                         &kiln_unit_plain);
+        kiln_page_put(p, "</b> to ");
+        kiln_page_number(p, "span", here, "share", c->reached.v[i].share,
+                         &kiln_unit_percent);
+        kiln_page_put(p, "</li>\n");
+    }
+    kiln_page_put(p, "</ul>\n<p>Share of the best known after so many trials:</p>"
+                     "<ul class=\"counts\">");
+    for (size_t i = 0; i < c->look.n; i++) {
+        const char *here = kiln_page_item(p, at, "after", i);
+        kiln_page_put(p, "<li><b>");
+        kiln_page_number(p, "span", here, "share", c->look.v[i].share,
+                         &kiln_unit_percent);
+        kiln_page_put(p, "</b> after ");
+        kiln_page_count(p, "span", here, "trials", c->look.v[i].trials);
+        kiln_page_put(p, "</li>\n");
+    }
+    kiln_page_put(p, "</ul>\n");
+}
+
+/* What a model of other work saved, as far as works may be compared. */
+static void put_taught(kiln_page *p, const char *at, const kiln_results_card *c) {
+    if (c->taught == 0)
+        return;
+    kiln_page_fact(p, "began with a model of other work");
+    kiln_page_count(p, "span", at, "taught", c->taught);
+    kiln_page_put(p, "<small>");
+    kiln_page_number(p, "span", at, "taught_trials", c->taught_trials,
+                     &kiln_unit_plain);
+    kiln_page_put(p, " trials until near the best, the others ");
+    kiln_page_number(p, "span", at, "alone_trials", c->alone_trials, &kiln_unit_plain);
+    kiln_page_put(p, "</small>");
+    kiln_page_fact_end(p);
+}
+
+static void put_ahead(kiln_page *p, const char *at, const kiln_results_card *c) {
+    if (c->later_ns <= 0)
+        return;
+    kiln_page_fact_number(p, "if stopped now, \xC2\xB5s", at, "now_ns", c->now_ns,
+                          &kiln_unit_ns_as_us);
+    kiln_page_fact(p, "if it went on, \xC2\xB5s");
+    kiln_page_number(p, "span", at, "later_ns", c->later_ns, &kiln_unit_ns_as_us);
+    kiln_page_put(p, "<small>after ");
+    kiln_page_number(p, "span", at, "later_s", c->later_s, &kiln_unit_seconds);
+    kiln_page_put(p, " more, extrapolated</small>");
+    kiln_page_fact_end(p);
+}
+
+static void put_card(kiln_page *p, const char *at, const kiln_results_card *c) {
+    static const struct {
+        const char *label, *member;
+    } where[] = {{"building, all workers", "build_s"},
+                 {"running, all workers", "run_s"},
+                 {"model of all work", "model_s"},
+                 {"proposing", "search_s"},
+                 {"of both, processor time", "think_cpu_s"}};
+    const double seconds[] = {c->build_s, c->run_s, c->model_s, c->search_s,
+                              c->think_cpu_s};
+    put_reached(p, at, c);
+    kiln_page_put(p, "<dl>\n");
+    kiln_page_fact_number(p, "pairs that the model has in order", at, "accuracy",
+                          c->accuracy, &kiln_unit_part);
+    kiln_page_fact_number(p, "of the best fifth in its own", at, "recall", c->recall,
+                          &kiln_unit_part);
+    put_taught(p, at, c);
+    for (size_t i = 0; i < sizeof where / sizeof where[0]; i++)
+        kiln_page_fact_number(p, where[i].label, at, where[i].member, seconds[i],
+                              &kiln_unit_seconds);
+    put_ahead(p, at, c);
+    kiln_page_put(p, "</dl>\n");
+}
+
 void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t) {
     kiln_page_put(p, "<details><summary><h4>Tuning</h4></summary>\n<dl>\n");
     kiln_page_fact_number(p, "before, \xC2\xB5s", at, "start_ns", t->start_ns,
@@ -143,5 +225,7 @@ void kiln_page_tuning(kiln_page *p, const char *at, const kiln_results_tuning *t
         put_curve(p, t);
     put_work(p, at, t);
     put_errors(p, at, t);
+    if (t->has_card)
+        put_card(p, kiln_page_at(p, at, "card"), &t->card);
     kiln_page_put(p, "</details>\n");
 }

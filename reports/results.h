@@ -132,6 +132,28 @@ typedef struct kiln_results_work {
     int64_t known_trials, new_trials;
     bool is_from_ready; /* start is a ready record's */
 } kiln_results_work;
+/* The report card: how well the searches themselves did; geometric means of those with
+ * trials enough. */
+typedef struct kiln_results_reached {
+    double share;  /* of the best that is known */
+    double trials; /* until then */
+} kiln_results_reached;
+typedef struct kiln_results_look {
+    int64_t trials;
+    double share; /* of the best that is known, by then */
+} kiln_results_look;
+typedef struct kiln_results_card {
+    int64_t searches, taught; /* taught: began with a model of other work */
+    KILN_VEC(kiln_results_reached) reached;
+    KILN_VEC(kiln_results_look) look;
+    double taught_trials, alone_trials; /* to 95%; 0: there are none */
+    double accuracy, recall;            /* of the model, held out; NaN: not known */
+    double build_s, run_s;              /* of all workers */
+    double model_s, search_s;           /* of the tuner itself, by the wall; */
+    double think_cpu_s;                 /* of both, of the processor */
+    double now_ns, later_ns; /* if stopped now, after later_s more; 0: not known */
+    double later_s;
+} kiln_results_card;
 typedef struct kiln_results_tuning {
     int64_t new_trials;
     double seconds, start_ns, best_ns;
@@ -140,6 +162,8 @@ typedef struct kiln_results_tuning {
     KILN_VEC(kiln_results_count) by_error;
     KILN_VEC(kiln_results_work) work;
     KILN_VEC(kiln_results_point) curve; /* best so far, each point an improvement */
+    bool has_card;
+    kiln_results_card card;
 } kiln_results_tuning;
 
 typedef struct kiln_results_archive {

@@ -1,6 +1,7 @@
 /* Models: a checked plan, its parameters, its kernels found by name. */
 #include "runtime/arch.h"
 #include "runtime/model_internal.h"
+#include "runtime/pages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,7 @@
 
 static void *default_alloc(void *user, size_t bytes) {
     (void)user;
-    return aligned_alloc(KILN_PLAN_ALIGN, (bytes + KILN_PLAN_ALIGN - 1) /
-                                              KILN_PLAN_ALIGN * KILN_PLAN_ALIGN);
+    return kiln_pages_alloc(KILN_PLAN_ALIGN, bytes);
 }
 
 static void default_release(void *user, void *block) {

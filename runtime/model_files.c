@@ -37,6 +37,23 @@ static int open_file(const char *path, size_t *bytes, char *error) {
     return fd;
 }
 
+/* The whole of a file that has bytes, and its path; NULL with the reason. */
+static void *map_file(char path[PATH_BYTES], const char *folder, const char *file,
+                      size_t *bytes, char *error) {
+    if (path_of(path, folder, file, error) != 0)
+        return NULL;
+    const int fd = open_file(path, bytes, error);
+    if (fd < 0)
+        return NULL;
+    void *map =
+        *bytes > 0 ? mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    close(fd);
+    if (map != MAP_FAILED)
+        return map;
+    snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
+    return NULL;
+}
+
 static int read_plan(kiln_model *m, const char *folder, size_t *bytes, char *error) {
     char path[PATH_BYTES];
     if (path_of(path, folder, "plan.bin", error) != 0)
@@ -79,18 +96,9 @@ static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts
                       char *error) {
     char path[PATH_BYTES];
     size_t bytes = 0;
-    if (path_of(path, folder, "params.safetensors", error) != 0)
+    void *map = map_file(path, folder, "params.safetensors", &bytes, error);
+    if (map == NULL)
         return -1;
-    const int fd = open_file(path, &bytes, error);
-    if (fd < 0)
-        return -1;
-    void *map =
-        bytes > 0 ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    close(fd);
-    if (map == MAP_FAILED) {
-        snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
-        return -1;
-    }
     m->param_map = map;
     m->param_map_bytes = bytes;
     if (cut_params(map, bytes, parts) == 0)
@@ -103,18 +111,9 @@ static int map_module(void *user, const char *file, kiln_device_image *out,
                       char where[KILN_ERROR_TEXT], char error[KILN_ERROR_TEXT]) {
     char path[PATH_BYTES];
     size_t bytes = 0;
-    if (path_of(path, user, file, error) != 0)
+    void *map = map_file(path, user, file, &bytes, error);
+    if (map == NULL)
         return -1;
-    const int fd = open_file(path, &bytes, error);
-    if (fd < 0)
-        return -1;
-    void *map =
-        bytes > 0 ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    close(fd);
-    if (map == MAP_FAILED) {
-        snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be mapped", path);
-        return -1;
-    }
     *out = (kiln_device_image){.bytes = map, .n = bytes};
     snprintf(where, KILN_ERROR_TEXT, "'%.90s'", path);
     return 0;

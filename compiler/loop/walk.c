@@ -122,10 +122,28 @@ static bool without_quotient(const kiln_linear *l, kiln_linear *out) {
     return false;
 }
 
+/* Terms are integers: a sum of multiples of 48 that is at least 977 is at least 1008. So
+ * the last tile of a fused loop is known (fused % 22 * 48 > 976: that is tile 21), and
+ * needs no guards inside (Pugh, The Omega Test, Supercomputing 1991, section 2.1). */
+static void tighten(kiln_linear *l) {
+    int64_t common = 0;
+    for (int i = 0; i < l->n; i++)
+        for (int64_t f = l->term[i].factor; f != 0;) {
+            const int64_t rest = common % f;
+            common = f;
+            f = rest;
+        }
+    if (common < 0)
+        common = -common;
+    if (common > 1 && common <= INT32_MAX && l->constant > INT64_MIN / 4)
+        l->constant = floor_div(l->constant, common) * common;
+}
+
 static void learn_linear(kiln_walk *w, const kiln_linear *l) {
     kiln_linear *kept = kiln_new(w->arena, kiln_linear);
     kiln_linear within;
     *kept = *l;
+    tighten(kept);
     kiln_vec_push(w->arena, &w->known, (const kiln_linear *)kept);
     narrow(w, kept);
     if (without_quotient(kept, &within))
@@ -167,17 +185,44 @@ static void find_comparison(void *user, const kiln_expr *e) {
     *found = *found || e->kind == KILN_EXPR_LT || e->kind == KILN_EXPR_LE;
 }
 
-static const kiln_expr *decide(void *user, kiln_arena *a, const kiln_expr *e) {
-    const kiln_walk *w = user;
-    kiln_linear l;
+/* What one lane of a ramp, or of what is the same in all, is; NULL: of anything else. */
+static const kiln_expr *lane_of(kiln_arena *a, const kiln_expr *e, int lane) {
+    if (e->kind == KILN_EXPR_BROADCAST)
+        return e->arg[0];
+    if (e->kind != KILN_EXPR_RAMP)
+        return e->lanes == 1 ? e : NULL;
+    return kiln_x_add(a, e->arg[0], kiln_x_mul(a, e->arg[1], kiln_x_index(a, lane)));
+}
+
+/* -1: nobody knows. */
+static int truth_of(const kiln_walk *w, const kiln_expr *e) {
+    kiln_linear l, not_l = {.constant = -1};
     if (!kiln_comparison_linear(e, &l))
-        return e;
+        return -1;
     if (kiln_walk_proves(w, &l))
-        return kiln_x_int(a, KILN_BOOL, 1);
-    kiln_linear not_l = {.constant = -1};
-    if (kiln_linear_add(&not_l, &l, -1) && kiln_walk_proves(w, &not_l))
-        return kiln_x_int(a, KILN_BOOL, 0);
-    return e;
+        return 1;
+    return kiln_linear_add(&not_l, &l, -1) && kiln_walk_proves(w, &not_l) ? 0 : -1;
+}
+
+/* Of vectors both sides are linear in the lane: what holds of the first and the last
+ * holds of all. */
+static const kiln_expr *decide(void *user, kiln_arena *a, const kiln_expr *e) {
+    if ((e->kind != KILN_EXPR_LT && e->kind != KILN_EXPR_LE) ||
+        e->arg[0]->dtype != KILN_I64)
+        return e;
+    int truth = -1;
+    for (int end = 0; end < (e->lanes > 1 ? 2 : 1); end++) {
+        const int lane = end * (e->lanes - 1);
+        const kiln_expr *x = lane_of(a, e->arg[0], lane),
+                        *y = lane_of(a, e->arg[1], lane);
+        if (x == NULL || y == NULL)
+            return e;
+        const int here = truth_of(user, kiln_x_binary(a, e->kind, x, y));
+        if (here < 0 || (end > 0 && here != truth))
+            return e;
+        truth = here;
+    }
+    return kiln_x_broadcast(a, kiln_x_int(a, KILN_BOOL, truth), e->lanes);
 }
 
 const kiln_expr *kiln_walk_expr(kiln_walk *w, const kiln_expr *e) {

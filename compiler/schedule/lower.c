@@ -311,6 +311,14 @@ static const kiln_expr *fetched_elems(kiln_arena *a, const struct kiln_prefetch 
         sum = kiln_x_add(
             a, sum,
             kiln_x_mul(a, kiln_x_ref(a, p->iter->var), kiln_x_index(a, h->step_elems)));
+    if (h->last != NULL) {
+        const kiln_expr *next =
+            kiln_x_add(a, kiln_x_ref(a, h->last->var), kiln_x_index(a, 1));
+        const kiln_expr *is_last = kiln_x_binary(a, KILN_EXPR_FLOORDIV, next,
+                                                 kiln_x_index(a, h->last->extent));
+        sum =
+            kiln_x_add(a, sum, kiln_x_mul(a, is_last, kiln_x_index(a, h->last_elems)));
+    }
     if (h->around == NULL)
         return sum;
     const kiln_expr *part =

@@ -49,6 +49,10 @@ typedef struct kiln_ahead {
     int64_t step_elems;
     kiln_iter *around;
     int64_t around_wraps, around_elems;
+    /* In the last iteration of this loop around the stage (NULL: none) so many elements
+     * further; below 0: nearer. */
+    kiln_iter *last;
+    int64_t last_elems;
 } kiln_ahead;
 
 typedef enum kiln_attach {

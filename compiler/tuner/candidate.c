@@ -1,5 +1,5 @@
 /* Tasks, and their configurations as cost models read them. */
-#include "compiler/tuner/tuner.h"
+#include "compiler/tuner/search_internal.h"
 
 kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
                                 const kiln_profile *p, const kiln_template *tmpl,
@@ -19,15 +19,14 @@ kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
     return KILN_OK;
 }
 
-/* The latest encodings by index, one place each. */
-enum { CACHE_BITS = 12, CACHE_SIZE = 1 << CACHE_BITS };
+/* So many are kept; then all are forgotten, and their memory is used again. */
+enum { MOST_KEPT = 1 << 14, CHUNK = 256 };
 
-typedef enum entry_state { EMPTY, TAKEN, REFUSED } entry_state;
+typedef enum entry_state { TAKEN, REFUSED } entry_state;
 
 /* A place keeps its memory for the next candidate, so that of encodings of one size it
  * takes some only once. */
 typedef struct entry {
-    uint64_t index;
     entry_state state;
     kiln_buf bytes;
     kiln_encoding encoding;
@@ -36,8 +35,11 @@ typedef struct entry {
 struct kiln_candidates {
     const kiln_tune_task *task;
     const kiln_cost_model_kind *kind;
+    kiln_arena *arena;
     kiln_arena scratch; /* one candidate */
-    entry cache[CACHE_SIZE];
+    kiln_index_map place_of;
+    entry *chunk[MOST_KEPT / CHUNK];
+    size_t n; /* that are kept */
     kiln_candidates_stats stats;
 };
 
@@ -53,14 +55,19 @@ kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
     kiln_candidates *c = kiln_new(a, kiln_candidates);
     c->task = t;
     c->kind = kind;
-    for (size_t i = 0; i < CACHE_SIZE; i++)
-        kiln_buf_init(&c->cache[i].bytes, a);
+    c->arena = a;
     kiln_arena_defer(a, release, c);
     return c;
 }
 
-static size_t place_of(uint64_t index) {
-    return (size_t)(index * UINT64_C(0x9E3779B97F4A7C15) >> (64 - CACHE_BITS));
+static entry *entry_at(kiln_candidates *c, size_t place) {
+    entry **chunk = &c->chunk[place / CHUNK];
+    if (*chunk == NULL) {
+        *chunk = kiln_array(c->arena, entry, CHUNK);
+        for (int i = 0; i < CHUNK; i++)
+            kiln_buf_init(&(*chunk)[i].bytes, c->arena);
+    }
+    return &(*chunk)[place % CHUNK];
 }
 
 /* Only lowered: loop passes refuse little, and cost six times as much. */
@@ -83,22 +90,30 @@ static bool encode(kiln_candidates *c, uint64_t index, kiln_buf *out) {
     return true;
 }
 
+static entry *make_entry(kiln_candidates *c, uint64_t index) {
+    if (c->n == MOST_KEPT) {
+        kiln_index_map_clear(&c->place_of);
+        c->n = 0;
+    }
+    entry *e = entry_at(c, c->n);
+    kiln_index_map_put(c->arena, &c->place_of, index, (uint32_t)c->n++);
+    c->stats.lowered++;
+    e->state = encode(c, index, &e->bytes) ? TAKEN : REFUSED;
+    c->stats.refused += e->state == REFUSED;
+    if (e->state == TAKEN)
+        e->encoding = (kiln_encoding){
+            .bytes = kiln_buf_str(&e->bytes),
+            .hash = kiln_hash64(e->bytes.p, e->bytes.n, 0),
+        };
+    return e;
+}
+
 const kiln_encoding *kiln_candidates_encoding(kiln_candidates *c, uint64_t index) {
     KILN_ASSERT(index < c->task->space.size, "candidate %llu of %llu",
                 (unsigned long long)index, (unsigned long long)c->task->space.size);
-    entry *e = &c->cache[place_of(index)];
+    const uint32_t *known = kiln_index_map_get(&c->place_of, index);
+    const entry *e = known != NULL ? entry_at(c, *known) : make_entry(c, index);
     c->stats.asked++;
-    if (e->state == EMPTY || e->index != index) {
-        c->stats.lowered++;
-        e->index = index;
-        e->state = encode(c, index, &e->bytes) ? TAKEN : REFUSED;
-        c->stats.refused += e->state == REFUSED;
-        if (e->state == TAKEN)
-            e->encoding = (kiln_encoding){
-                .bytes = kiln_buf_str(&e->bytes),
-                .hash = kiln_hash64(e->bytes.p, e->bytes.n, 0),
-            };
-    }
     return e->state == TAKEN ? &e->encoding : NULL;
 }
 

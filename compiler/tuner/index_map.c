@@ -1,6 +1,8 @@
 /* A hash map from indexes of configurations to small numbers. */
 #include "compiler/tuner/search_internal.h"
 
+#include <string.h>
+
 static size_t slot_of(const kiln_index_map *m, uint64_t key) {
     size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (m->cap - 1);
     while (m->used[at] && m->key[at] != key)
@@ -39,4 +41,10 @@ void kiln_index_map_put(kiln_arena *a, kiln_index_map *m, uint64_t key,
     m->used[at] = 1;
     m->key[at] = key;
     m->value[at] = value;
+}
+
+void kiln_index_map_clear(kiln_index_map *m) {
+    if (m->cap > 0)
+        memset(m->used, 0, m->cap * sizeof *m->used);
+    m->n = 0;
 }

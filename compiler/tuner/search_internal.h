@@ -15,6 +15,7 @@ typedef struct kiln_index_map {
 /* NULL when absent; borrowed until the next call of put. */
 uint32_t *kiln_index_map_get(const kiln_index_map *m, uint64_t key);
 void kiln_index_map_put(kiln_arena *a, kiln_index_map *m, uint64_t key, uint32_t value);
+void kiln_index_map_clear(kiln_index_map *m); /* keeps the memory */
 
 /* Why a configuration is not proposed (again). */
 enum { KILN_SEEN_PROPOSED = 1, KILN_SEEN_REPORTED, KILN_SEEN_REFUSED, KILN_SEEN_LOST };

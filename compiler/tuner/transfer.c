@@ -8,7 +8,7 @@ enum {
     LEAST_WORKLOADS = 4, /* fewer say nothing of a further one */
     LEAST_TAKEN = 3
 };
-static const double least_accuracy = 0.65, least_gain = 1.03;
+static const double least_accuracy = 0.65, least_gain = 1.03, least_worst = 0.97;
 static const double near_tie = 1.05; /* closer pairs are in no order: noise */
 static const double margins[] = {0, 0.25, 0.5, 1, 2};
 enum { N_MARGINS = sizeof margins / sizeof margins[0] };
@@ -204,5 +204,6 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
 
 bool kiln_held_out_beats_rule(const kiln_held_out *h) {
     return h->n_workloads >= LEAST_WORKLOADS && h->n_taken >= LEAST_TAKEN &&
-           h->accuracy >= least_accuracy && h->gain >= least_gain;
+           h->accuracy >= least_accuracy && h->gain >= least_gain &&
+           h->worst >= least_worst;
 }

@@ -69,7 +69,8 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
                                 const kiln_cost_model_options *o, const kiln_lesson *l,
                                 size_t n, kiln_held_out *out, kiln_err *err);
 /* Is the model's choice worth more than the rule's, as far as this tells? At least 4
- * workloads, 3 choices, 65% of the pairs in order and a gain of 3%. */
+ * workloads, 3 choices, 65% of the pairs in order and a gain of 3%, where no choice was
+ * slower than the rule by more than 3%. */
 bool kiln_held_out_beats_rule(const kiln_held_out *h);
 
 /* The part of the pairs that differ by 5% or more whose faster one has the larger score;

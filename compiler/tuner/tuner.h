@@ -265,7 +265,10 @@ typedef struct kiln_search_options {
                          that learn), negative: none */
     double diversity; /* weight of new knob values against predicted speed; 0: the
                          default, negative: none */
-    int n_chains, n_steps;             /* of annealing; 0: the default */
+    int n_chains, n_steps; /* of annealing; 0: the default */
+    /* Programs that annealing makes to propose a batch, at most: making them is what
+     * proposals cost. 0: 48, and 12 for each of the batch; negative: no limit. */
+    int n_fresh;
     const kiln_cost_model_kind *model; /* NULL: xgboost */
     kiln_cost_model_options model_options;
     kiln_acquisition acquisition;

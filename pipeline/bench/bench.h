@@ -33,6 +33,9 @@ typedef struct kiln_subject_step {
 typedef struct kiln_subject {
     const char *name;
     const char *file; /* of the model, for baselines; NULL: a package alone */
+    /* The file as it was imported, whose outputs are `want`, in this order; NULL where
+     * file is. */
+    const kiln_graph *imported;
     /* Inputs of the file that are none of the model's: borrowed. */
     const kiln_value_binding *fixed;
     size_t n_fixed;

@@ -1,34 +1,46 @@
 /* What baselines are asked to run beside a network at one number of threads. */
 #include "pipeline/bench/bench_internal.h"
 
+#include <string.h>
+
 typedef struct asked {
     kiln_arena *arena;
     const kiln_subject *subject;
     kiln_baseline_job job;
 } asked;
 
+/* The file's own outputs. Behind them are counts of the bounded ones, which only kiln
+ * gives (docs/bounded-outputs.md). */
+static size_t n_own(const kiln_graph *imported) {
+    size_t n = imported->outputs.n;
+    for (size_t i = 0; i < imported->outputs.n; i++)
+        n -= imported->outputs.v[i]->count != NULL;
+    return n;
+}
+
 /* The session's inputs, and those that the import fixed: the file asks for all. */
 static void make_job(asked *r, const kiln_net_bench_options *o, int threads) {
     const kiln_subject *s = r->subject;
-    const size_t n_own = (size_t)kiln_remote_n_inputs(s->remote);
+    const size_t n_in = (size_t)kiln_remote_n_inputs(s->remote);
+    const size_t n_out = n_own(s->imported);
     kiln_value_binding *in =
-        kiln_array(r->arena, kiln_value_binding, n_own + s->n_fixed);
-    const char **out = kiln_array(r->arena, const char *, s->n_want);
-    for (size_t i = 0; i < n_own; i++) {
+        kiln_array(r->arena, kiln_value_binding, n_in + s->n_fixed);
+    const char **out = kiln_array(r->arena, const char *, n_out);
+    for (size_t i = 0; i < n_in; i++) {
         const kiln_remote_port *port = kiln_remote_input_at(s->remote, (int)i);
         in[i] = (kiln_value_binding){port->name, s->in[i]};
     }
     for (size_t i = 0; i < s->n_fixed; i++)
-        in[n_own + i] = s->fixed[i];
-    for (size_t i = 0; i < s->n_want; i++)
+        in[n_in + i] = s->fixed[i];
+    for (size_t i = 0; i < n_out; i++)
         out[i] = s->want[i].name;
     r->job = (kiln_baseline_job){.dir = o->baselines_dir,
                                  .model = s->file,
                                  .threads = threads,
                                  .in = in,
-                                 .n_in = n_own + s->n_fixed,
+                                 .n_in = n_in + s->n_fixed,
                                  .out = out,
-                                 .n_out = s->n_want,
+                                 .n_out = n_out,
                                  .limit_ms = o->baselines_limit_ms};
 }
 
@@ -38,14 +50,58 @@ static kiln_status open_one(void *user, const kiln_baseline *b,
     return b->open(b, r->arena, &r->job, out, err);
 }
 
+/* What must come out, with zeros where nothing is wanted. */
+static kiln_tensor wanted_whole(kiln_arena *a, const kiln_value *v,
+                                const kiln_wanted *w) {
+    const size_t size = kiln_dtype_bytes(v->type.dtype);
+    if (w->at == NULL)
+        return w->value;
+    kiln_tensor t = kiln_tensor_new(a, &v->type);
+    for (int64_t i = 0; i < kiln_type_elems(&w->value.type); i++)
+        memcpy((char *)t.data + (size_t)w->at[i] * size,
+               (const char *)w->value.data + (size_t)i * size, size);
+    return t;
+}
+
+/* How many rows a baseline gave of those that `count` counts. */
+static kiln_tensor rows_given(kiln_arena *a, const kiln_graph *g,
+                              const kiln_baseline_session *session,
+                              const kiln_value *count) {
+    kiln_tensor t = kiln_tensor_new(a, &count->type);
+    size_t i = 0;
+    while (i < n_own(g) && g->outputs.v[i]->count != count)
+        i++;
+    KILN_ASSERT(i < n_own(g), "'%s' counts no output of the file", count->name);
+    const kiln_type *got = &session->out[i].type;
+    const int axis = g->outputs.v[i]->bounded_axis;
+    *(int64_t *)t.data = axis < got->rank ? got->dim[axis] : -1;
+    return t;
+}
+
+/* Output i as kiln gives it: a count, or bounded rows ahead of those that nobody else
+ * gives. */
+static kiln_tensor given(const asked *r, const kiln_baseline_session *session,
+                         size_t i) {
+    const kiln_graph *g = r->subject->imported;
+    const kiln_value *v = g->outputs.v[i];
+    if (i >= n_own(g))
+        return rows_given(r->arena, g, session, v);
+    if (v->count == NULL)
+        return session->out[i];
+    const kiln_tensor whole = wanted_whole(r->arena, v, &r->subject->want[i]);
+    return kiln_counted_whole(r->arena, &session->out[i], v->bounded_axis, &whole);
+}
+
 static kiln_status compare(void *user, const kiln_baseline_session *session,
                            kiln_rival *v, kiln_err *err) {
     const asked *r = user;
     const kiln_subject *s = r->subject;
     kiln_check check = {.name = s->name, .group = "", .reason = ""};
-    for (size_t i = 0; i < s->n_want; i++)
-        KILN_TRY(kiln_check_wanted(r->arena, &check, &session->out[i], &s->want[i],
-                                   &s->tolerance, err));
+    for (size_t i = 0; i < s->n_want; i++) {
+        const kiln_tensor got = given(r, session, i);
+        KILN_TRY(
+            kiln_check_wanted(r->arena, &check, &got, &s->want[i], &s->tolerance, err));
+    }
     v->max_abs = check.max_abs;
     v->error = check.rms_error;
     if (check.outcome != KILN_PASSED) {

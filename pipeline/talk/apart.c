@@ -100,6 +100,16 @@ static kiln_status all_ended(kiln_apart *x, kiln_status st) {
     return st;
 }
 
+/* Sets *is_over where frame f tells the end of this guest. */
+static kiln_status read_end(kiln_apart *x, const kiln_wire_frame *f, bool *is_over) {
+    kiln_wire_ended m;
+    if (f->kind != KILN_WIRE_ENDED)
+        return KILN_OK;
+    KILN_TRY(kiln_wire_get(&x->answer, f, &m, NULL));
+    *is_over = m.guest == x->number;
+    return KILN_OK;
+}
+
 /* Until the runner elsewhere says that it is gone; what it said before does not count. */
 static void finish_far(kiln_apart *x) {
     const kiln_wire_ask q = {.guest = x->number, .what = KILN_ASK_END};
@@ -111,12 +121,10 @@ static void finish_far(kiln_apart *x) {
     bool is_over = x->o.far->guest[x->number].how[0] != '\0';
     while (st == KILN_OK && !is_over) {
         kiln_wire_frame f;
-        kiln_wire_ended m;
         kiln_arena_reset(&x->answer);
         st = kiln_line_next(x->line, &x->answer, deadline_ns, &f, NULL);
-        if (st == KILN_OK && f.kind == KILN_WIRE_ENDED)
-            st = kiln_wire_get(&x->answer, &f, &m, NULL);
-        is_over = st == KILN_OK && f.kind == KILN_WIRE_ENDED && m.guest == x->number;
+        if (st == KILN_OK)
+            st = read_end(x, &f, &is_over);
     }
     if (!is_over)
         kiln_far_close(x->o.far); /* with all that runs there */

@@ -2,11 +2,25 @@
 #include "pipeline/tune/run_internal.h"
 
 #include <math.h>
+#include <time.h>
 
 enum { LEAST_TRIALS = 8, LEAST_SAMPLES = 40 };
 
 const double kiln_card_reached[KILN_CARD_REACHED] = {0.90, 0.95, 0.99};
 const int kiln_card_looks[KILN_CARD_LOOKS] = {1, 4, 8, 16, 32};
+
+kiln_tune_spent kiln_tune_clocks(void) {
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (kiln_tune_spent){kiln_now_ns(),
+                             (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec};
+}
+
+void kiln_tune_spend(kiln_tune_spent *sum, kiln_tune_spent since) {
+    const kiln_tune_spent now = kiln_tune_clocks();
+    sum->wall_ns += now.wall_ns - since.wall_ns;
+    sum->cpu_ns += now.cpu_ns - since.cpu_ns;
+}
 
 /* The least of the first n that ran; 0: none. */
 static double best_of(const kiln_trial *t, size_t n) {
@@ -108,8 +122,10 @@ kiln_status kiln_tune_grade(kiln_tuning *r, double seconds, kiln_tune_card *out,
                             kiln_err *err) {
     kiln_tune_card c = {.accuracy = -1,
                         .recall = -1,
-                        .model_s = (double)r->model_ns * 1e-9,
-                        .search_s = (double)r->search_ns * 1e-9};
+                        .model_s = (double)r->model.wall_ns * 1e-9,
+                        .search_s = (double)r->search.wall_ns * 1e-9,
+                        .think_cpu_s =
+                            (double)(r->model.cpu_ns + r->search.cpu_ns) * 1e-9};
     sum_up(r, &c);
     if (r->n_new > 0 && !kiln_interrupted()) /* seconds, after thousands of trials */
         KILN_TRY(judge(r, &c, err));
@@ -157,8 +173,9 @@ void kiln_card_text(kiln_buf *out, const kiln_tune_card *c) {
     if (c->build_s + c->run_s > 0)
         kiln_buf_printf(out,
                         "  seconds: building %.1f and running %.1f (all workers), "
-                        "model of all works %.1f, search %.1f\n",
-                        c->build_s, c->run_s, c->model_s, c->search_s);
+                        "model of all works %.1f, search %.1f (%.1f of the processor "
+                        "for both)\n",
+                        c->build_s, c->run_s, c->model_s, c->search_s, c->think_cpu_s);
     if (c->later_ns > 0)
         kiln_buf_printf(out,
                         "  latency if stopped now: %.3f ms; after %d more minutes: "

@@ -15,7 +15,7 @@ static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
     kiln_arena a;
     kiln_sample_set set;
     kiln_status st = KILN_OK;
-    const int64_t begin_ns = kiln_now_ns();
+    const kiln_tune_spent begin = kiln_tune_clocks();
     r->n_unlearnt = 0;
     kiln_arena_init(&a);
     kiln_sample_set_init(&set, &a, true);
@@ -24,13 +24,14 @@ static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
             kiln_sample_set_add(&set, kiln_search_candidates(r->work[i].search),
                                 r->work[i].trial.v, r->work[i].trial.n);
     const kiln_samples samples = kiln_sample_set_view(&set);
+    r->n_learnt = (int64_t)samples.encoding.n;
     if (samples.encoding.n >= FEW_TRIALS)
         st = kiln_cost_model_fit(&r->global, &samples, err);
     if (st == KILN_OK && is_judged && samples.encoding.n >= FEW_TRIALS)
         st = kiln_cost_model_hold_out(r->global.kind, NULL, &samples, &h, err);
     if (st == KILN_OK && is_judged && r->global.is_fitted)
         r->global.origin.held_out = h.accuracy;
-    r->model_ns += kiln_now_ns() - begin_ns;
+    kiln_tune_spend(&r->model, begin);
     kiln_arena_fini(&a);
     return st;
 }

@@ -40,6 +40,7 @@ static kiln_status find(const kiln_tune_transfer *t, kiln_arena *a,
     const kiln_search_options o = {.seed = SEED,
                                    .n_chains = N_CHAINS,
                                    .n_steps = N_STEPS,
+                                   .n_fresh = -1,
                                    .model = t->model.kind,
                                    .global = &t->model};
     kiln_search *s = NULL;

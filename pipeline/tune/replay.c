@@ -84,6 +84,7 @@ kiln_status kiln_corpus_replay(const kiln_corpus_work *w, const kiln_search_kind
     options.without_guess = true;
     options.n_chains = o->n_chains > 0 ? o->n_chains : N_CHAINS;
     options.n_steps = o->n_steps > 0 ? o->n_steps : N_STEPS;
+    options.n_fresh = o->n_fresh != 0 ? o->n_fresh : -1; /* each is made but once */
     kiln_status st = kiln_search_new(&a, kind, &w->task, &options, &s, err);
     if (st == KILN_OK)
         st = replay(w, s, most > 0 ? most : MOST_TRIALS, &r, err);

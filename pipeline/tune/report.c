@@ -1,5 +1,6 @@
 /* What a run found, for people and programs. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "pipeline/tune/tune_internal.h"
@@ -170,12 +171,41 @@ static kiln_results_work work_of(const kiln_tune_row *r) {
                                .is_from_ready = r->is_from_ready};
 }
 
+static double or_unknown(double share) { return share >= 0 ? share : (double)NAN; }
+
+static kiln_results_card card_of(kiln_arena *a, const kiln_tune_card *c) {
+    kiln_results_card out = {.searches = c->n_searches,
+                             .taught = c->n_taught,
+                             .taught_trials = c->taught_trials,
+                             .alone_trials = c->alone_trials,
+                             .accuracy = or_unknown(c->accuracy),
+                             .recall = or_unknown(c->recall),
+                             .build_s = c->build_s,
+                             .run_s = c->run_s,
+                             .model_s = c->model_s,
+                             .search_s = c->search_s,
+                             .think_cpu_s = c->think_cpu_s,
+                             .now_ns = c->now_ns,
+                             .later_ns = c->later_ns,
+                             .later_s = c->later_ns > 0 ? KILN_CARD_LATER_S : 0};
+    for (int i = 0; i < KILN_CARD_REACHED; i++)
+        kiln_vec_push(a, &out.reached,
+                      ((kiln_results_reached){kiln_card_reached[i], c->trials_to[i]}));
+    for (int i = 0; i < KILN_CARD_LOOKS; i++)
+        kiln_vec_push(a, &out.look,
+                      ((kiln_results_look){kiln_card_looks[i], c->after[i]}));
+    return out;
+}
+
 static kiln_results_tuning tuning_of(kiln_arena *a, const kiln_tune_result *r) {
     kiln_results_tuning t = {.new_trials = r->n_new,
                              .seconds = r->seconds,
                              .start_ns = r->start_ns,
                              .best_ns = r->best_ns,
-                             .end = kiln_task_end_name(r->end)};
+                             .end = kiln_task_end_name(r->end),
+                             .has_card = r->card.n_searches > 0};
+    if (t.has_card)
+        t.card = card_of(a, &r->card);
     for (size_t i = 0; i < r->row.n; i++) {
         const kiln_results_work work = work_of(&r->row.v[i]);
         kiln_vec_push(a, &t.work, work);

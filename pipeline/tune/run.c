@@ -9,7 +9,8 @@ enum {
     BATCH = 16,          /* small ones learn sooner, large ones waste fewer fits */
     CLAIM_SECONDS = 900, /* longer than all on their way take */
     REFIT_EVERY = 48,    /* new trials between two fits of the model of all works; */
-    REFIT_FIRST = 16,    /* before a work's first turn */
+    REFIT_FIRST = 16,    /* before a work's first turn; */
+    REFIT_PART = 4,      /* and a quarter of what it knows, else it would not change */
     POLL_MS = 100,
     AGAIN_MS = 180 /* for slices of a second look: three times the pool's own budget */
 };
@@ -194,10 +195,10 @@ static kiln_status begin_turn(kiln_tuning *r, kiln_tuned_work *t, int n,
     size_t n_index = 0;
     const size_t want = n < BATCH ? (size_t)n : BATCH;
     KILN_TRY(kiln_tune_hear(r, t, err));
-    const int64_t begin_ns = kiln_now_ns();
+    const kiln_tune_spent begin = kiln_tune_clocks();
     t->is_taught |= t->trial.n <= 1 && r->global.is_fitted && !r->o->no_transfer;
     KILN_TRY(kiln_search_next(t->search, want, index, &n_index, err));
-    r->search_ns += kiln_now_ns() - begin_ns;
+    kiln_tune_spend(&r->search, begin);
     t->is_exhausted = n_index < want;
     if (n_index > 0)
         KILN_TRY(add_work(r, t, err));
@@ -303,6 +304,13 @@ static void make_scheduler(kiln_tuning *r) {
         kiln_tune_replay(r, &r->work[i], (int)i);
 }
 
+/* A work that begins shall know what the others have taught so far. */
+static bool is_model_stale(const kiln_tuning *r, const kiln_tuned_work *t) {
+    const int64_t least = t->trial.n <= 1 ? REFIT_FIRST : REFIT_EVERY;
+    return !r->o->no_transfer && r->o->more == 0 && r->n_unlearnt >= least &&
+           REFIT_PART * r->n_unlearnt >= r->n_learnt;
+}
+
 /* Keeps so many on their way that no worker waits; false: the scheduler has ended. */
 static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
     while (pending(r) < LOW_WATER) {
@@ -317,10 +325,7 @@ static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
         const int64_t batch = (int64_t)kiln_search_batch(r->work[i].search);
         n = n < batch ? n : (int)batch;
         n = n < left ? n : (int)left;
-        /* A work that begins shall know what the others have taught so far. */
-        const bool begins = r->work[i].trial.n <= 1 && r->n_unlearnt >= REFIT_FIRST;
-        if (!r->o->no_transfer && r->o->more == 0 &&
-            (r->n_unlearnt >= REFIT_EVERY || begins))
+        if (is_model_stale(r, &r->work[i]))
             KILN_TRY(kiln_tune_learn(r, err));
         KILN_LOG(DEBUG, "tuner",
                  "'%s' gets %d trials: a trial should save %.3f us of %.3f of all",

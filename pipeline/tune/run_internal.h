@@ -66,6 +66,14 @@ typedef struct kiln_tune_event {
     double best_ns; /* 0: none is left */
 } kiln_tune_event;
 
+/* Time that the tuner itself took for something. */
+typedef struct kiln_tune_spent {
+    int64_t wall_ns, cpu_ns; /* of this thread */
+} kiln_tune_spent;
+/* Now; and what passed since, added. */
+kiln_tune_spent kiln_tune_clocks(void);
+void kiln_tune_spend(kiln_tune_spent *sum, kiln_tune_spent since);
+
 typedef struct kiln_tuning {
     kiln_arena *arena;
     kiln_arena scratch;
@@ -80,8 +88,8 @@ typedef struct kiln_tuning {
     kiln_measure *pool;                 /* opened for the first candidate */
     kiln_task_scheduler *scheduler;     /* NULL during the first look */
     kiln_cost_model global;             /* of all works */
-    int64_t n_unlearnt;                 /* trials since it was fitted */
-    int64_t model_ns, search_ns;        /* that learning and proposing took */
+    int64_t n_learnt, n_unlearnt;       /* trials that it was fitted to, and since */
+    kiln_tune_spent model, search;      /* that learning and proposing took */
     const kiln_tune_transfer *transfer; /* of the whole database, in the end; NULL: too
                                            little is in it, or nothing is new */
     double peak_gflops, memory_gbs;     /* the best known; 0: not known */

@@ -35,15 +35,15 @@ static const kiln_record_field rows[] = {
     KILN_MEMBER_AS("margin", held_out.margin, "of scores, above the rule's"),
     KILN_MEMBER_TEXTS("seen", seen, "conditions and shapes"),
 };
-static KILN_RECORD(table, rows, "A transfer model")
+KILN_RECORD_STATIC(table, rows, "A transfer model")
 #undef T
 
-    static const kiln_record_document document = {
-        .format_key = "format",
-        .format = "kiln-transfer-1",
-        .table = &table,
-        .docs = "docs/tuning.md",
-        .what = "a transfer model of 'kiln tune'"};
+static const kiln_record_document document = {.format_key = "format",
+                                              .format = "kiln-transfer-1",
+                                              .table = &table,
+                                              .docs = "docs/tuning.md",
+                                              .what =
+                                                  "a transfer model of 'kiln tune'"};
 
 /* ---- making ---------------------------------------------------------------------- */
 

@@ -149,6 +149,7 @@ typedef struct kiln_tune_card {
     /* Where the time went: of all workers; global model; proposing, with the models of
      * the works. They overlap: workers go on meanwhile. */
     double build_s, run_s, model_s, search_s;
+    double think_cpu_s; /* of model and search, of the processor: load does not count */
     /* If stopped now, and after 20 more minutes as the scheduler expects it, at the
      * rate of this run; extrapolated. 0: not known. */
     double now_ns, later_ns;

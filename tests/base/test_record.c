@@ -33,18 +33,18 @@ static const kiln_record_field dot_rows[] = {
     KILN_MEMBER(x, "where"),
     KILN_MEMBER_AS("big", is_big, "is it?"),
 };
-static KILN_RECORD(dot_table, dot_rows, "A dot")
+KILN_RECORD_STATIC(dot_table, dot_rows, "A dot")
 #undef T
 
 #define T size
-    static const kiln_record_field size_rows[] = {
-        KILN_MEMBER(width, "in mm"),
-        KILN_MEMBER_POSITIVE(height, "the same"),
+static const kiln_record_field size_rows[] = {
+    KILN_MEMBER(width, "in mm"),
+    KILN_MEMBER_POSITIVE(height, "the same"),
 };
-static KILN_RECORD(size_table, size_rows, "A size")
+KILN_RECORD_STATIC(size_table, size_rows, "A size")
 #undef T
 
-    static const char *const paints[] = {"red", "green", "blue", NULL};
+static const char *const paints[] = {"red", "green", "blue", NULL};
 static const char *const shapes[] = {"round", "square", NULL};
 
 #define T thing
@@ -61,24 +61,24 @@ static const kiln_record_field thing_rows[] = {
                     .most = 2),
     KILN_MEMBER_TEXTS("notes", note, "of people"),
 };
-static KILN_RECORD(thing_table, thing_rows, "A thing")
+KILN_RECORD_STATIC(thing_table, thing_rows, "A thing")
 #undef T
 
-    typedef struct things {
+typedef struct things {
     KILN_VEC(thing) thing;
 } things;
 #define T things
 static const kiln_record_field things_rows[] = {
     KILN_MEMBER_LIST("things", thing, thing_table, "all of them"),
 };
-static KILN_RECORD(things_table, things_rows, "Things")
+KILN_RECORD_STATIC(things_table, things_rows, "Things")
 #undef T
 
-    static const kiln_record_document document = {.format_key = "format",
-                                                  .format = "thing-1",
-                                                  .table = &thing_table,
-                                                  .docs = "docs/thing.md",
-                                                  .what = "a thing"};
+static const kiln_record_document document = {.format_key = "format",
+                                              .format = "thing-1",
+                                              .table = &thing_table,
+                                              .docs = "docs/thing.md",
+                                              .what = "a thing"};
 static const kiln_record_document list = {
     .table = &things_table, .docs = "docs/thing.md", .what = "things", .is_list = true};
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MAX_COLUMNS = 64, MAX_LINES = 64 };
+enum { MAX_COLUMNS = 96, MAX_LINES = 64 };
 
 typedef struct table {
     const char *cell[MAX_LINES][MAX_COLUMNS];
@@ -85,6 +85,34 @@ static void texts_come_back(void **state) {
     assert_string_equal(cell(&t, 1, "profile"), "plain");
 }
 
+/* Of what has no card, the cells are empty. */
+static void tuning_has_lines_of_its_own(void **state) {
+    (void)state;
+    table t;
+    read_csv(csv_of(KILN_STR_LIT(
+                 "{\"schema\": \"kiln-results-1\", \"jobs\": [{\"model\": \"m\", "
+                 "\"tuning\": {\"new_trials\": 9, \"by_error\": [{\"name\": \"wrong\", "
+                 "\"n\": 2}, {\"name\": \"lost\", \"n\": 1}]}}], \"ops\": [{\"set\": "
+                 "\"mine\", \"tuning\": {\"card\": {\"searches\": 4, \"trials_to\": "
+                 "[{\"share\": 0.95, \"trials\": 3.5}], \"after\": [{\"trials\": 8, "
+                 "\"share\": 0.9}], \"accuracy\": 0.75}}}]}")),
+             &t);
+    assert_int_equal(t.n_lines, 4);
+    assert_string_equal(cell(&t, 1, "kind"), "job");
+    assert_string_equal(cell(&t, 1, "new_trials"), "");
+    assert_string_equal(cell(&t, 2, "kind"), "tuning");
+    assert_string_equal(cell(&t, 2, "name"), "m");
+    assert_string_equal(cell(&t, 2, "new_trials"), "9");
+    assert_string_equal(cell(&t, 2, "failed_trials"), "3");
+    assert_string_equal(cell(&t, 2, "accuracy"), "");
+    assert_string_equal(cell(&t, 3, "set"), "mine");
+    assert_string_equal(cell(&t, 3, "searches"), "4");
+    assert_string_equal(cell(&t, 3, "trials_to_90"), "");
+    assert_string_equal(cell(&t, 3, "trials_to_95"), "3.5");
+    assert_string_equal(cell(&t, 3, "after_8"), "0.9");
+    assert_string_equal(cell(&t, 3, "accuracy"), "0.75");
+}
+
 typedef struct row {
     const char *name, *text, *want;
 } row;
@@ -147,6 +175,7 @@ static void documentation_has_every_column(void **state) {
 
 int main(void) {
     kiln_test_add("texts_come_back", texts_come_back, NULL);
+    kiln_test_add("tuning_has_lines_of_its_own", tuning_has_lines_of_its_own, NULL);
     kiln_test_add_rows(check_formula, rows);
     kiln_test_add("documentation_has_every_column", documentation_has_every_column,
                   NULL);

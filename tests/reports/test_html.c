@@ -76,22 +76,6 @@ static const char *unescaped(kiln_str s) {
     return out.p;
 }
 
-/* "jobs[3].latency.median_ms" */
-static const kiln_json *find(const kiln_json *v, const char *path) {
-    while (*path != '\0' && v != NULL) {
-        if (*path == '[') {
-            v = kiln_json_at(v, (size_t)strtoul(path + 1, NULL, 10));
-            path += strcspn(path, "]") + 1;
-            continue;
-        }
-        path += *path == '.';
-        const size_t n = strcspn(path, ".[");
-        v = kiln_json_get(v, kiln_str_dupv(kiln_test_arena(), (kiln_str){path, n}));
-        path += n;
-    }
-    return v;
-}
-
 /* The number that the text shows, and half a unit of its last digit. */
 static double shown(const char *text, double *half) {
     kiln_buf plain;
@@ -140,7 +124,7 @@ static void check_element(reader *r, const char *path, const char *by,
                           const char *text) {
     if (path[0] == '.' || path[0] == '[')
         path = kiln_format(kiln_test_arena(), "%s%s", r->base, path);
-    const kiln_json *v = find(r->json, path);
+    const kiln_json *v = kiln_test_json_at(r->json, path);
     count_sentence(r, path);
     if (v == NULL || kiln_json_is_null(v))
         fail_msg("%s is not in results.json; the page shows '%s'", path, text);
@@ -413,6 +397,12 @@ static says_row says[] = {
      "<span class=\"key o3\"></span><b>table</b>: ships with kiln", "<b>tuned</b>"},
     {"operators_have_their_tuning", "\"ops\": [{\"tuning\": {\"new_trials\": 7}}]",
      "data-path=\"ops[0].tuning.new_trials\">7</span>", NULL},
+    {"searches_have_their_card",
+     JOB("\"tuning\": {\"card\": {\"trials_to\": [{\"share\": 0.9, \"trials\": 3}]}}"),
+     "data-path=\"jobs[0].tuning.card.trials_to[0].trials\">3.00</span>", NULL},
+    {"what_nobody_extrapolated_is_not_there",
+     JOB("\"tuning\": {\"card\": {\"now_ns\": 5, \"taught\": 0}}"),
+     "jobs[0].tuning.card.searches", "if stopped now"},
 };
 
 static void check_says(void **state) {

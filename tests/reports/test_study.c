@@ -61,21 +61,6 @@ static const char *page_of(const kiln_doc_study *s) {
 
 /* ---- the page -------------------------------------------------------------------- */
 
-static const kiln_json *find(const kiln_json *v, const char *path) {
-    while (*path != '\0' && v != NULL) {
-        if (*path == '[') {
-            v = kiln_json_at(v, (size_t)strtoul(path + 1, NULL, 10));
-            path += strcspn(path, "]") + 1;
-            continue;
-        }
-        path += *path == '.';
-        const size_t n = strcspn(path, ".[");
-        v = kiln_json_get(v, kiln_str_dupv(kiln_test_arena(), (kiln_str){path, n}));
-        path += n;
-    }
-    return v;
-}
-
 static void every_number_is_its_member(void **state) {
     static const char mark[] = "data-path=\"";
     (void)state;
@@ -94,7 +79,7 @@ static void every_number_is_its_member(void **state) {
         at += sizeof mark - 1;
         const char *path =
             kiln_str_dupv(kiln_test_arena(), (kiln_str){at, strcspn(at, "\"")});
-        const kiln_json *v = find(doc, path);
+        const kiln_json *v = kiln_test_json_at(doc, path);
         const char *text = strchr(at, '>') + 1;
         if (v == NULL)
             fail_msg("the page names %s, which is nowhere", path);

@@ -107,6 +107,13 @@ void kiln_test_check_text(kiln_str got, kiln_str want, const char *file, int lin
  * number (-126, -1022). */
 double kiln_test_ulps(double got, double want, int bits, int min_exponent);
 
+/* ---- texts ----------------------------------------------------------------------- */
+
+/* The text with the first `from`, which must be there, made `to`. In the test arena. */
+const char *kiln_test_replaced(const char *text, const char *from, const char *to);
+/* "jobs[3].latency.median_ms" of a document; NULL: it has no such member. */
+const kiln_json *kiln_test_json_at(const kiln_json *v, const char *path);
+
 /* ---- files ----------------------------------------------------------------------- */
 
 /* A fresh empty folder, removed when the program ends. In the test arena. */

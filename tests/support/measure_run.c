@@ -81,7 +81,7 @@ void kiln_test_serve(kiln_arena *a, const char *address, kiln_test_server *out) 
         const ssize_t got = read(out->child.out, text + n, sizeof text - 1 - n);
         assert_true(got != 0);
         n += got > 0 ? (size_t)got : 0;
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        kiln_test_pause_ms(1);
     }
     assert_memory_equal(text, begin, sizeof begin - 1);
     *strchr(text, '\n') = '\0';
@@ -92,6 +92,11 @@ void kiln_test_server_kill(kiln_test_server *s) {
     bool by_itself;
     int status;
     kiln_child_end(&s->child, &by_itself, &status);
+}
+
+void kiln_test_pause_ms(int64_t ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&t, NULL);
 }
 
 void kiln_test_compile_bare(kiln_arena *a, const char *source, const char *to,

@@ -47,4 +47,7 @@ void kiln_test_serve(kiln_arena *a, const char *address, kiln_test_server *out);
 /* SIGKILL: nothing is tidied up. A second time is fine. */
 void kiln_test_server_kill(kiln_test_server *s);
 
+/* Sleeps. */
+void kiln_test_pause_ms(int64_t ms);
+
 #endif

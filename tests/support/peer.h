@@ -17,4 +17,19 @@ void kiln_test_end_beside(pid_t pid);
 /* A message, as far as the other side takes it. */
 void kiln_test_say(int fd, kiln_wire_kind kind, const void *message);
 
+/* Who asks: a connection to a runner that listens, from kiln_test_call to
+ * kiln_test_hang_up. */
+typedef struct kiln_test_talk {
+    kiln_arena arena; /* of what is heard */
+    int fd;
+    kiln_wire_stream in;
+} kiln_test_talk;
+void kiln_test_call(kiln_test_talk *t, const char *address);
+/* What comes next; false: an end. */
+bool kiln_test_hear(kiln_test_talk *t, kiln_wire_frame *f);
+/* Calls, is greeted, and borrows the runner for so long. */
+void kiln_test_borrow(kiln_test_talk *t, const char *address, const char *owner,
+                      int64_t ms);
+void kiln_test_hang_up(kiln_test_talk *t);
+
 #endif

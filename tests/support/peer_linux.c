@@ -58,3 +58,38 @@ void kiln_test_say(int fd, kiln_wire_kind kind, const void *message) {
     (void)kiln_wire_write(fd, kiln_buf_str(&out), NULL);
     kiln_arena_fini(&a);
 }
+
+void kiln_test_call(kiln_test_talk *t, const char *address) {
+    kiln_err err = {0};
+    kiln_wire_address at;
+    *t = (kiln_test_talk){.fd = -1};
+    t->in.arena = &t->arena;
+    kiln_assert_status_ok(kiln_wire_address_parse(address, &at, &err), &err);
+    t->fd = kiln_wire_address_socket(&at);
+    assert_true(t->fd >= 0 && connect(t->fd, &at.at.any, at.bytes) == 0);
+}
+
+bool kiln_test_hear(kiln_test_talk *t, kiln_wire_frame *f) {
+    kiln_err err = {0};
+    bool has;
+    kiln_assert_status_ok(
+        kiln_wire_read(t->fd, &t->in, KILN_TEST_PATIENCE_MS, &has, f, &err), &err);
+    return has;
+}
+
+void kiln_test_borrow(kiln_test_talk *t, const char *address, const char *owner,
+                      int64_t ms) {
+    const kiln_wire_lease lease = {.owner = kiln_str_from(owner), .ms = ms};
+    kiln_wire_frame f;
+    kiln_test_call(t, address);
+    assert_true(kiln_test_hear(t, &f));
+    assert_int_equal(f.kind, KILN_WIRE_HELLO);
+    kiln_test_say(t->fd, KILN_WIRE_LEASE, &lease);
+    assert_true(kiln_test_hear(t, &f));
+    assert_int_equal(f.kind, KILN_WIRE_LEASED);
+}
+
+void kiln_test_hang_up(kiln_test_talk *t) {
+    assert_int_equal(close(t->fd), 0);
+    kiln_arena_fini(&t->arena);
+}

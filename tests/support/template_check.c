@@ -158,7 +158,12 @@ const char *template_guess_program(kiln_arena *a, const template_check *t,
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     kiln_space_init(&s, a);
     kiln_assert_status_ok(t->tmpl->space(&w, t->profile, &s, &err), &err);
-    const kiln_config c = t->tmpl->guess(&w, t->profile, &s);
+    kiln_config c = t->tmpl->guess(&w, t->profile, &s);
+    for (const template_knob *k = t->knobs; k != NULL && k->name != NULL; k++)
+        if (k->word != NULL)
+            template_set_word(&s, &c, k->name, k->word);
+        else
+            template_set(&s, &c, k->name, k->value);
     assert_true(template_check_run(a, t, &w, &s, &c, &err));
     kiln_assert_status_ok(program_of(a, t, &w, &s, &c, &x, &p, &err), &err);
     kiln_buf_init(&text, a);
@@ -252,14 +257,22 @@ bool template_runs_check(template_runs *r, const template_check *t,
     return true;
 }
 
-void template_check_hot_loop(const template_check *t, const kiln_graph *g,
-                             const char *profile, const template_hot_loop *want) {
+int template_property_check(const template_property *p, const kiln_template *tmpl,
+                            template_make_graph *make) {
+    const template_check t = {.tmpl = tmpl, .rtol = p->rtol, .atol = p->atol};
+    template_runs runs = {.n = p->runs};
+    for (int64_t i = 0; template_runs_next(&runs, i); i++)
+        assert_true(template_runs_check(&runs, &t, make(runs.arena, &runs.rng, p)));
+    return runs.n_refused;
+}
+
+size_t template_guess_loops(const template_check *t, const kiln_graph *g,
+                            const char *profile, kiln_asm_loop **out) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
     kiln_workload w;
     kiln_space s;
     kiln_profile p;
-    kiln_asm_loop *loop, hot = {.vector_fma = 0};
     size_t n = 0;
     template_check x = *t;
     kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
@@ -271,8 +284,15 @@ void template_check_hot_loop(const template_check *t, const kiln_graph *g,
     const kiln_config c = x.tmpl->guess(&w, &p, &s);
     const kiln_str text = template_assembly(a, &x, &w, &s, &c, &err);
     assert_true(text.n > 0);
-    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
+    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, out, &n, &err),
                           &err);
+    return n;
+}
+
+void template_check_hot_loop(const template_check *t, const kiln_graph *g,
+                             const char *profile, const template_hot_loop *want) {
+    kiln_asm_loop *loop, hot = {.vector_fma = 0};
+    const size_t n = template_guess_loops(t, g, profile, &loop);
     for (size_t i = 0; i < n; i++)
         if (loop[i].vector_fma > hot.vector_fma)
             hot = loop[i];

@@ -5,7 +5,15 @@
 #ifndef KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
 #define KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H
 
+#include "compiler/codegen/codegen.h"
 #include "compiler/schedule/template.h"
+
+/* An option of a knob: a word, or where there is none a number. */
+typedef struct template_knob {
+    const char *name;
+    int64_t value;
+    const char *word;
+} template_knob;
 
 typedef struct template_check {
     const kiln_template *tmpl;
@@ -13,6 +21,9 @@ typedef struct template_check {
     bool compiled; /* run on this machine too, which must be able to */
     uint64_t seed; /* of the arguments */
     double rtol, atol;
+    /* Set in what is guessed (template_guess_program); ends without a name; NULL: none
+     * are. */
+    const template_knob *knobs;
 } template_check;
 
 /* False: the configuration was refused with KILN_ERR_ARG (or KILN_ERR_LIMIT) and a
@@ -48,6 +59,26 @@ bool template_runs_next(template_runs *r, int64_t i);
  * the template does not fit. */
 bool template_runs_check(template_runs *r, const template_check *t,
                          const kiln_graph *g);
+
+/* One such test as a row of a table: so many runs, each of a graph from `make`, which
+ * the template must fit, within a tolerance. */
+typedef struct template_property {
+    const char *name;
+    kiln_dtype dtype;
+    double rtol, atol;
+    int runs;
+    const void *of; /* what else `make` is to know, or NULL; borrowed */
+} template_property;
+typedef kiln_graph *template_make_graph(kiln_arena *a, kiln_rng *rng,
+                                        const template_property *p);
+/* How many configurations were refused. */
+int template_property_check(const template_property *p, const kiln_template *tmpl,
+                            template_make_graph *make);
+
+/* How many innermost loops the code of what is guessed has on this profile, which the
+ * template must fit; *out: the loops, in the test arena. */
+size_t template_guess_loops(const template_check *t, const kiln_graph *g,
+                            const char *profile, kiln_asm_loop **out);
 
 /* Of the configuration that is guessed, the loop with most multiply-adds: this many at
  * least, among so many instructions at most; no spill, no store. */

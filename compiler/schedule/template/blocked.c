@@ -51,6 +51,20 @@ kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
     return layout;
 }
 
+void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes) {
+    static const int64_t powers[] = {2, 4, 8, 16, 32, 64};
+    enum { N_POWERS = sizeof powers / sizeof powers[0] };
+    int64_t ic[N_POWERS + 1] = {1};
+    int n = 1;
+    while (n <= N_POWERS && powers[n - 1] <= lanes && (n == 1 || powers[n - 2] < c)) {
+        ic[n] = powers[n - 1];
+        n++;
+    }
+    kiln_space_add_up_to(s, "oc_block", "output channels of a block", powers, N_POWERS,
+                         o < lanes ? o : lanes);
+    kiln_space_add_ints(s, "ic_block", "input channels of a block", ic, n);
+}
+
 kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
                                    kiln_blocked_stages *out, kiln_err *err) {
     kiln_blocked_stages found = {.y = NULL};

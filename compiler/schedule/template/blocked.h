@@ -27,6 +27,11 @@ kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
                                   const kiln_node *anchor, int64_t x_block,
                                   int64_t y_block);
 
+/* Two knobs, the first two that a template has: "oc_block", powers of two up to `lanes`
+ * as far as o output channels fill them; "ic_block", 1 and such powers as far as c input
+ * channels do. */
+void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes);
+
 /* The stages of an anchor that reduces, its padding, and what is behind it. */
 typedef struct kiln_blocked_stages {
     kiln_stage *y, *anchor, *pad; /* pad: NULL where there is none */

@@ -3,6 +3,10 @@
  * put on the best trials. A batch is picked from all that the chains saw, for quality
  * and diversity, and a part of it is random.
  *
+ * What a proposal costs is making programs of the configurations that chains come to.
+ * So there is a limit for each batch; with few to make there are fewer chains, that each
+ * goes far: short ones find less (tests/compiler/tuner/test_search_quality.c).
+ *
  * Configurations with the same encoding are almost always the same program (a knob that
  * is cut off, a tile that is its own rest), and the model cannot tell them apart: of
  * those one is measured; the others come only when nothing else is left. */
@@ -14,6 +18,12 @@
 
 enum { MIN_LEARNED = 4 }; /* trials before a model without transfer says anything */
 static const double best_part = 0.25; /* of the chains, on the best trials */
+enum {
+    FRESH_ALWAYS = 48, /* programs that a batch may make, */
+    FRESH_EACH = 12,   /* and for each that is asked for; */
+    LEAST_CHAINS = 8,
+    CHAIN_STEPS = 60 /* of them for each chain */
+};
 
 typedef struct annealing {
     uint64_t *chain;         /* where each stands */
@@ -22,6 +32,8 @@ typedef struct annealing {
     bool is_scored;           /* `seen` is of the model as it is */
     kiln_index_map programs;  /* hashes of encodings that were proposed or reported */
     size_t n_hashed;          /* trials that are among them */
+    kiln_index_map met;       /* configurations that chains came to, or trials */
+    int64_t fresh_left;       /* others that they may still come to, of this batch */
     kiln_arena round;         /* score_of and seen */
     kiln_encoding_list asked; /* of one step, at most one of each chain */
 } annealing;
@@ -57,6 +69,7 @@ static void mark_trials(kiln_search *s) {
     annealing *x = s->state;
     const kiln_encodings all = kiln_encoding_list_view(&s->encoding);
     for (; x->n_hashed < all.n; x->n_hashed++) {
+        kiln_index_map_put(s->arena, &x->met, s->trial.v[x->n_hashed].index, 1);
         const kiln_str bytes = kiln_encodings_at(&all, x->n_hashed);
         if (bytes.n > 0)
             kiln_index_map_put(s->arena, &x->programs, kiln_hash64(bytes.p, bytes.n, 0),
@@ -68,7 +81,12 @@ static void mark_trials(kiln_search *s) {
 
 static const float refused_score = -INFINITY;
 
-static void remember(annealing *x, uint64_t index, float score) {
+static void remember(kiln_search *s, uint64_t index, float score) {
+    annealing *x = s->state;
+    if (kiln_index_map_get(&x->met, index) == NULL) {
+        kiln_index_map_put(s->arena, &x->met, index, 1);
+        x->fresh_left--;
+    }
     kiln_index_map_put(&x->round, &x->score_of, index, (uint32_t)x->seen.n);
     kiln_vec_push(&x->round, &x->seen, ((kiln_scored){index, score}));
 }
@@ -83,7 +101,7 @@ static kiln_status score_all(kiln_search *s, const uint64_t *index, size_t n,
         if (kiln_index_map_get(&x->score_of, index[i]) != NULL)
             continue;
         const kiln_encoding *e = kiln_candidates_encoding(s->candidates, index[i]);
-        remember(x, index[i], e != NULL ? 0 : refused_score);
+        remember(s, index[i], e != NULL ? 0 : refused_score);
         if (e != NULL)
             kiln_encoding_list_add(s->arena, &x->asked, e->bytes);
     }
@@ -111,8 +129,8 @@ static int by_cost(const void *a, const void *b) {
                                      : x->index > y->index;
 }
 
-/* The first chains go to the best trials, the others stay where they are. */
-static void place_chains(kiln_search *s, kiln_arena *scratch) {
+/* The first of n chains go to the best trials, the others stay where they are. */
+static void place_chains(kiln_search *s, kiln_arena *scratch, int n_chains) {
     annealing *x = s->state;
     kiln_trial *t = kiln_array(scratch, kiln_trial, s->trial.n);
     size_t n = 0;
@@ -121,7 +139,7 @@ static void place_chains(kiln_search *s, kiln_arena *scratch) {
             t[n++] = s->trial.v[i];
     if (n > 0)
         qsort(t, n, sizeof *t, by_cost);
-    const size_t most = (size_t)(best_part * s->options.n_chains);
+    const size_t most = (size_t)(best_part * n_chains);
     for (size_t i = 0; i < n && i < most; i++)
         x->chain[i] = t[i].index;
 }
@@ -150,19 +168,36 @@ static bool accepts(kiln_rng *rng, float from, float to, double temperature) {
     return kiln_rng_unit(rng) < exp(((double)to - (double)from) / temperature);
 }
 
-/* One annealing of all chains, from hot to cold. */
-static kiln_status anneal(kiln_search *s, kiln_err *err) {
+/* So many chains that each may go CHAIN_STEPS of new ones. */
+static int n_chains_for(const kiln_search *s, int64_t limit) {
+    const int64_t n = limit / CHAIN_STEPS;
+    const int64_t most = s->options.n_chains;
+    const int64_t least = most < LEAST_CHAINS ? most : LEAST_CHAINS;
+    return (int)(n < least ? least : n > most ? most : n);
+}
+
+/* From 1 to 0: by the steps, or by what may still be made. */
+static double heat_of(const kiln_search *s, int step, int64_t limit) {
+    const annealing *x = s->state;
+    const double by_steps = 1 - (double)step / s->options.n_steps;
+    return fmin(by_steps, (double)x->fresh_left / (double)limit);
+}
+
+/* One annealing of the chains, from hot to cold. */
+static kiln_status anneal(kiln_search *s, int64_t limit, kiln_err *err) {
     annealing *x = s->state;
-    const int n = s->options.n_chains;
+    const int n = n_chains_for(s, limit);
     kiln_arena scratch = {0};
     float *score = kiln_array(&scratch, float, n),
           *next = kiln_array(&scratch, float, n);
     uint64_t *step = kiln_array(&scratch, uint64_t, n);
-    place_chains(s, &scratch);
+    x->fresh_left = limit;
+    place_chains(s, &scratch, n);
     kiln_status st = score_all(s, x->chain, (size_t)n, score, err);
     const double spread = spread_of(score, n);
-    for (int t = 0; st == KILN_OK && t < s->options.n_steps; t++) {
-        const double heat = 1 - (double)t / s->options.n_steps;
+    for (int t = 0; st == KILN_OK && t < s->options.n_steps && x->fresh_left >= n;
+         t++) {
+        const double heat = heat_of(s, t, limit);
         for (int i = 0; i < n; i++) {
             kiln_config c = kiln_config_at(&s->task->space, x->chain[i]);
             c = kiln_config_neighbour(&s->task->space, &c, &s->rng);
@@ -188,8 +223,16 @@ static int by_score(const void *a, const void *b) {
                                  : x->index > y->index;
 }
 
-/* Everything that the chains see with the model as it is, best first. */
-static kiln_status look(kiln_search *s, kiln_scored **out, size_t *n_out,
+static int64_t limit_of(const kiln_search *s, size_t n) {
+    static const int64_t no_limit = (int64_t)1 << 40;
+    return s->options.n_fresh < 0   ? no_limit
+           : s->options.n_fresh > 0 ? s->options.n_fresh
+                                    : FRESH_ALWAYS + FRESH_EACH * (int64_t)n;
+}
+
+/* Everything that the chains see with the model as it is, best first; for a batch of so
+ * many. */
+static kiln_status look(kiln_search *s, size_t batch, kiln_scored **out, size_t *n_out,
                         kiln_err *err) {
     annealing *x = s->state;
     if (s->is_stale || !x->is_scored) {
@@ -199,7 +242,7 @@ static kiln_status look(kiln_search *s, kiln_scored **out, size_t *n_out,
         kiln_arena_reset(&x->round);
         x->is_scored = false;
     }
-    KILN_TRY(anneal(s, err));
+    KILN_TRY(anneal(s, limit_of(s, batch), err));
     kiln_scored *v = kiln_arena_dup(&x->round, x->seen.v, x->seen.n * sizeof *v);
     qsort(v, x->seen.n, sizeof *v, by_score);
     size_t n = x->seen.n;
@@ -272,7 +315,7 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
         kiln_scored *v, *pool = kiln_array(&scratch, kiln_scored, most);
         size_t n_seen, n_pool;
         const size_t n_random = draw_random_part(s, n);
-        const kiln_status st = look(s, &v, &n_seen, err);
+        const kiln_status st = look(s, n, &v, &n_seen, err);
         if (st != KILN_OK) {
             kiln_arena_fini(&scratch);
             return st;
@@ -294,7 +337,7 @@ static kiln_status predicted(kiln_search *s, size_t n, uint64_t *out, size_t *n_
                              kiln_err *err) {
     kiln_scored *v;
     size_t n_seen;
-    KILN_TRY(look(s, &v, &n_seen, err));
+    KILN_TRY(look(s, n, &v, &n_seen, err));
     *n_out = n_seen < n ? n_seen : n;
     for (size_t i = 0; i < *n_out; i++)
         out[i] = v[i].index;

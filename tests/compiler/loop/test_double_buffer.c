@@ -3,6 +3,7 @@
  * that the pass after it puts are enough, and none of them is too many. And what can't
  * be done ahead is refused. */
 #include "compiler/loop/loop.h"
+#include "tests/support/barriers.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>
@@ -282,20 +283,6 @@ static void in_series(void **state) {
 
 /* ---- one barrier less ------------------------------------------------------------ */
 
-typedef struct taking {
-    int64_t at, n; /* takes number `at` of n */
-} taking;
-
-static const kiln_stmt *take(void *user, kiln_arena *a, const kiln_stmt *s) {
-    taking *t = user;
-    return s->kind == KILN_STMT_BARRIER && t->n++ == t->at ? kiln_s_nothing(a) : s;
-}
-
-static const kiln_stmt *without(kiln_arena *a, const kiln_stmt *s, taking *t) {
-    t->n = 0;
-    return kiln_stmt_rewritten(a, s, &(kiln_stmt_rewrite){.stmt = take, .user = t});
-}
-
 static void one_barrier_less(void **state) {
     const int64_t n = kiln_test_cases(CASES);
     int64_t n_taken = 0, n_missed = 0;
@@ -304,7 +291,6 @@ static void one_barrier_less(void **state) {
         kiln_arena a = {0};
         drawn d;
         kiln_err err = {0};
-        taking count = {.at = -1};
         const uint64_t seed = kiln_test_seed() * 1000003u + i;
         draw(&a, seed, false, &d);
         kiln_program p = *d.program;
@@ -314,15 +300,13 @@ static void one_barrier_less(void **state) {
         }
         assert_true(passes(&p, &kiln_loop_pass_double_buffer, &err) &&
                     passes(&p, &kiln_loop_pass_barriers, &err));
-        (void)without(&a, p.body, &count);
-        for (int64_t k = 0; k < count.n; k++) {
+        const int64_t n_barriers = kiln_test_barriers(&a, p.body);
+        for (int64_t k = 0; k < n_barriers; k++) {
             kiln_program q = p;
-            q.body = without(&a, p.body, &(taking){.at = k});
+            q.body = kiln_test_without_barrier(&a, p.body, k);
             n_taken++;
             err = (kiln_err){0};
-            if (computes(&d, &q, seed, &err) ||
-                (strstr(err.text, "race: ") == NULL &&
-                 strstr(err.text, "which nobody has written yet") == NULL)) {
+            if (computes(&d, &q, seed, &err) || !kiln_test_is_missed(&err)) {
                 report(&d, &q, seed, "nobody misses a barrier");
                 n_missed++;
             }

@@ -2,6 +2,7 @@
  * evaluation does, in any order of threads and after all passes; without any one of them
  * the interpreter finds a race. KILN_SOAK=1: 10,000 programs, 20,000 barriers. */
 #include "compiler/loop/loop.h"
+#include "tests/support/barriers.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_threads.h"
 
@@ -88,43 +89,27 @@ static void in_lock_step(void **state) {
 
 /* ---- one barrier less ------------------------------------------------------------ */
 
-typedef struct taking {
-    int64_t at, n; /* takes number `at` of n */
-} taking;
-
-static const kiln_stmt *take(void *user, kiln_arena *a, const kiln_stmt *s) {
-    taking *t = user;
-    return s->kind == KILN_STMT_BARRIER && t->n++ == t->at ? kiln_s_nothing(a) : s;
-}
-
-static const kiln_stmt *without(kiln_arena *a, const kiln_stmt *s, taking *t) {
-    t->n = 0;
-    return kiln_stmt_rewritten(a, s, &(kiln_stmt_rewrite){.stmt = take, .user = t});
-}
-
 /* Every barrier of the program in turn: how many were missed without anybody noticing?
  * -1: the program could not be made. */
 static int64_t taken_out(uint64_t seed, int64_t *n_taken, int64_t most) {
     kiln_arena a = {0};
     random_threads x = {0};
     kiln_program p;
-    taking count = {.at = -1};
     int64_t n_missed = 0;
     random_threads_make(&a, seed, &x);
     if (!with_barriers(&x, &p, seed))
         return -1;
     int64_t *y = kiln_array(&a, int64_t, x.n);
-    (void)without(&a, p.body, &count);
-    for (int64_t i = 0; i < count.n && *n_taken < most; i++) {
+    const int64_t n_barriers = kiln_test_barriers(&a, p.body);
+    for (int64_t i = 0; i < n_barriers && *n_taken < most; i++) {
         kiln_program q = p;
         kiln_err err = {0};
-        q.body = without(&a, p.body, &(taking){.at = i});
+        q.body = kiln_test_without_barrier(&a, p.body, i);
         ++*n_taken;
         if (run(&a, &x, &q, seed, y, &err) == KILN_OK) {
             report(&x, &q, seed, "nobody misses a barrier");
             n_missed++;
-        } else if (strstr(err.text, "race: ") == NULL &&
-                   strstr(err.text, "which nobody has written yet") == NULL) {
+        } else if (!kiln_test_is_missed(&err)) {
             report(&x, &q, seed, err.text);
             n_missed++;
         }

@@ -103,31 +103,21 @@ static shape draw_shape(kiln_rng *rng) {
 
 /* ---- interpreted equals reference ------------------------------------------------ */
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
+static kiln_graph *random_attention(kiln_arena *a, kiln_rng *rng,
+                                    const template_property *p) {
+    const shape x = draw_shape(rng);
+    return attention_of(a, rng, p->dtype, &x);
+}
 
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 0, 4e-4, 40},
-    {"f16_is_the_reference", KILN_F16, 2e-3, 2e-3, 12},
-    {"bf16_is_the_reference", KILN_BF16, 2e-2, 2e-2, 8},
-    {"f64_is_the_reference", KILN_F64, 0, 1e-12, 8},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 0, 4e-4, 40, NULL},
+    {"f16_is_the_reference", KILN_F16, 2e-3, 2e-3, 12, NULL},
+    {"bf16_is_the_reference", KILN_BF16, 2e-2, 2e-2, 8, NULL},
+    {"f64_is_the_reference", KILN_F64, 0, 1e-12, 8, NULL},
 };
 
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const shape x = draw_shape(&runs.rng);
-        const kiln_graph *g = attention_of(runs.arena, &runs.rng, p->dtype, &x);
-        const template_check t = {
-            .tmpl = &kiln_template_attention, .rtol = p->rtol, .atol = p->atol};
-        if (!template_runs_check(&runs, &t, g))
-            fail_msg("the template must fit");
-    }
+    template_property_check(*state, &kiln_template_attention, random_attention);
 }
 
 /* ---- what it does not fit -------------------------------------------------------- */

@@ -30,7 +30,8 @@ static kiln_value *add_mixed(kiln_graph *g, kiln_rng *rng, kiln_value *y) {
     return graph_node(g, &kiln_op_mul, in, 2);
 }
 
-static kiln_graph *random_conv(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+static kiln_graph *random_conv(kiln_arena *a, kiln_rng *rng,
+                               const template_property *p) {
     static const int64_t sizes[] = {1, 2, 3, 5, 7, 8, 11};
     static const int64_t channels[] = {1, 2, 3, 8, 16, 17, 20, 32, 40};
     const int n_spatial = (int)kiln_rng_range(rng, 1, 3);
@@ -44,9 +45,9 @@ static kiln_graph *random_conv(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
         dw[2 + i] = 1;
         strides[i] = is_strided ? kiln_rng_range(rng, 1, 3) : 1;
     }
-    const kiln_type tx = kiln_type_make(dtype, 2 + n_spatial, dx);
-    const kiln_type tw = kiln_type_make(dtype, 2 + n_spatial, dw);
-    const kiln_type tb = kiln_type_make(dtype, 1, dw);
+    const kiln_type tx = kiln_type_make(p->dtype, 2 + n_spatial, dx);
+    const kiln_type tw = kiln_type_make(p->dtype, 2 + n_spatial, dw);
+    const kiln_type tb = kiln_type_make(p->dtype, 1, dw);
     kiln_graph *g = kiln_graph_new(a, "conv");
     kiln_value *in[3] = {random_operand(g, "x", &tx, false, 0),
                          random_operand(g, "w", &tw, kiln_rng_range(rng, 0, 3) > 0, 6)};
@@ -54,36 +55,22 @@ static kiln_graph *random_conv(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
     if (has_bias)
         in[2] = random_operand(g, "b", &tb, true, 8);
     kiln_value *y = conv(g, in, has_bias ? 3 : 2, strides, (size_t)n_spatial);
-    if (kiln_rng_range(rng, 0, 4) == 0 && kiln_dtype_is_float(dtype))
+    if (kiln_rng_range(rng, 0, 4) == 0 && kiln_dtype_is_float(p->dtype))
         y = add_mixed(g, rng, y);
     kiln_graph_add_output(g, random_epilogue(g, rng, y, 1), "y");
     return g;
 }
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
-
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-5, 3e-4, 80},
-    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16},
-    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16},
-    {"i32_is_the_reference", KILN_I32, 0, 0, 16},
-    {"i8_is_the_reference", KILN_I8, 0, 0, 16},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 3e-4, 80, NULL},
+    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16, NULL},
+    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16, NULL},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 16, NULL},
+    {"i8_is_the_reference", KILN_I8, 0, 0, 16, NULL},
 };
 
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_conv_1x1, .rtol = p->rtol, .atol = p->atol};
-        assert_true(template_runs_check(&runs, &t,
-                                        random_conv(runs.arena, &runs.rng, p->dtype)));
-    }
+    template_property_check(*state, &kiln_template_conv_1x1, random_conv);
 }
 
 /* ---- what it takes --------------------------------------------------------------- */

@@ -101,21 +101,15 @@ static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype d
 
 /* ---- interpreted and compiled equal the reference -------------------------------- */
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
-
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 200},
-    {"f16_is_the_reference", KILN_F16, 2e-3, 1e-2, 15},
-    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 15},
-    {"i32_is_the_reference", KILN_I32, 0, 0, 15},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 200, NULL},
+    {"f16_is_the_reference", KILN_F16, 2e-3, 1e-2, 15, NULL},
+    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 15, NULL},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 15, NULL},
 };
 
-static void one_draw(kiln_arena *a, const property *p, int64_t i, int *n_refused) {
+static void one_draw(kiln_arena *a, const template_property *p, int64_t i,
+                     int *n_refused) {
     kiln_rng rng;
     kiln_err err = {0};
     kiln_workload w;
@@ -145,7 +139,7 @@ static void one_draw(kiln_arena *a, const property *p, int64_t i, int *n_refused
 }
 
 static void random_configurations(void **state) {
-    const property *p = *state;
+    const template_property *p = *state;
     const int64_t runs = kiln_test_cases(p->runs);
     int n_refused = 0;
     for (int64_t i = 0; i < runs; i++) {

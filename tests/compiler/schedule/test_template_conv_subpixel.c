@@ -32,10 +32,11 @@ static kiln_value *deconv(kiln_graph *g, const shape *s) {
                            &strides, 1);
 }
 
-static kiln_graph *random_deconv(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+static kiln_graph *random_deconv(kiln_arena *a, kiln_rng *rng,
+                                 const template_property *p) {
     static const int64_t sizes[] = {1, 2, 3, 5, 7, 8, 11};
     static const int64_t channels[] = {1, 2, 3, 8, 16, 17, 20, 32, 40};
-    shape s = {.dtype = dtype,
+    shape s = {.dtype = p->dtype,
                .n = (int)kiln_rng_range(rng, 1, 3),
                .images = kiln_rng_range(rng, 1, 2),
                .c = random_pick(rng, channels, 9),
@@ -51,30 +52,16 @@ static kiln_graph *random_deconv(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype)
     return g;
 }
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
-
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-5, 3e-4, 80},
-    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16},
-    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16},
-    {"i32_is_the_reference", KILN_I32, 0, 0, 16},
-    {"i8_is_the_reference", KILN_I8, 0, 0, 16},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 3e-4, 80, NULL},
+    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16, NULL},
+    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16, NULL},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 16, NULL},
+    {"i8_is_the_reference", KILN_I8, 0, 0, 16, NULL},
 };
 
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_conv_subpixel, .rtol = p->rtol, .atol = p->atol};
-        assert_true(template_runs_check(
-            &runs, &t, random_deconv(runs.arena, &runs.rng, p->dtype)));
-    }
+    template_property_check(*state, &kiln_template_conv_subpixel, random_deconv);
 }
 
 /* ---- what it takes --------------------------------------------------------------- */

@@ -13,7 +13,8 @@ static kiln_graph *identity_of(kiln_arena *a, const kiln_type *t) {
     return g;
 }
 
-static kiln_graph *random_value(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+static kiln_graph *random_value(kiln_arena *a, kiln_rng *rng,
+                                const template_property *p) {
     static const int64_t channels[] = {1, 3, 8, 16, 17, 24, 40};
     int64_t dim[KILN_MAX_RANK];
     const int rank = (int)kiln_rng_range(rng, 3, 5);
@@ -21,21 +22,15 @@ static kiln_graph *random_value(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) 
     dim[1] = random_pick(rng, channels, 7);
     for (int i = 2; i < rank; i++)
         dim[i] = kiln_rng_range(rng, 1, 9);
-    const kiln_type t = kiln_type_make(dtype, rank, dim);
+    const kiln_type t = kiln_type_make(p->dtype, rank, dim);
     return identity_of(a, &t);
 }
 
 static void any_pair_of_layouts(void **state) {
-    const char *name = *state;
-    kiln_dtype dtype;
-    assert_true(kiln_dtype_parse(kiln_str_from(name), &dtype));
-    template_runs runs = {.n = 40};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {.tmpl = &kiln_template_convert};
-        assert_true(
-            template_runs_check(&runs, &t, random_value(runs.arena, &runs.rng, dtype)));
-    }
-    assert_int_equal(runs.n_refused, 0);
+    template_property p = {.name = *state, .runs = 40};
+    assert_true(kiln_dtype_parse(kiln_str_from(p.name), &p.dtype));
+    assert_int_equal(template_property_check(&p, &kiln_template_convert, random_value),
+                     0);
 }
 
 static void the_rule_follows_how_values_lie(void **state) {

@@ -68,33 +68,24 @@ static shape random_shape(kiln_rng *rng) {
     return s;
 }
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
+static kiln_graph *random_depthwise(kiln_arena *a, kiln_rng *rng,
+                                    const template_property *p) {
+    kiln_graph *g = kiln_graph_new(a, "depthwise");
+    const shape s = random_shape(rng);
+    kiln_value *y = depthwise(g, &s, p->dtype, kiln_rng_range(rng, 0, 1) == 0);
+    kiln_graph_add_output(g, random_epilogue(g, rng, y, 1), "y");
+    return g;
+}
 
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 120},
-    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 12},
-    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 12},
-    {"i32_is_the_reference", KILN_I32, 0, 0, 12},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 120, NULL},
+    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 12, NULL},
+    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 12, NULL},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 12, NULL},
 };
 
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_depthwise, .rtol = p->rtol, .atol = p->atol};
-        kiln_graph *g = kiln_graph_new(runs.arena, "depthwise");
-        const shape s = random_shape(&runs.rng);
-        kiln_value *y =
-            depthwise(g, &s, p->dtype, kiln_rng_range(&runs.rng, 0, 1) == 0);
-        kiln_graph_add_output(g, random_epilogue(g, &runs.rng, y, 1), "y");
-        assert_true(template_runs_check(&runs, &t, g));
-    }
+    template_property_check(*state, &kiln_template_depthwise, random_depthwise);
 }
 
 /* ---- what it takes --------------------------------------------------------------- */
@@ -177,12 +168,7 @@ static hot_row hot_rows[] = {
 static void loops_are_clean(void **state) {
     const hot_row *r = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p;
-    kiln_workload w;
-    kiln_space s;
     kiln_asm_loop *loop;
-    size_t n = 0;
     const int64_t around = (r->kernel - 1) / 2;
     const shape x = {.n_spatial = 2,
                      .batch = 1,
@@ -196,16 +182,8 @@ static void loops_are_clean(void **state) {
                               around, around}};
     kiln_graph *g = kiln_graph_new(a, "depthwise");
     kiln_graph_add_output(g, depthwise(g, &x, KILN_F32, false), "y");
-    kiln_assert_status_ok(kiln_profile_find(a, r->profile, &p, &err), &err);
-    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
-    const template_check t = {.tmpl = &kiln_template_depthwise, .profile = &p};
-    kiln_space_init(&s, a);
-    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
-    const kiln_config c = t.tmpl->guess(&w, &p, &s);
-    const kiln_str text = template_assembly(a, &t, &w, &s, &c, &err);
-    assert_true(text.n > 0);
-    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
-                          &err);
+    const template_check t = {.tmpl = &kiln_template_depthwise};
+    const size_t n = template_guess_loops(&t, g, r->profile, &loop);
     kiln_asm_loop hot = {.vector_fma = 0};
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(loop[i].spills, 0);

@@ -248,26 +248,79 @@ typedef struct fetch_row {
     int64_t m, k, n, l2;
     int line_bytes;
     const char *want; /* what the loop over terms fetches first; NULL: nothing */
+    int cores;        /* 0: one */
+    template_knob knobs[4];
 } fetch_row;
+
+#define AS_GUESSED                                                                     \
+    0, {                                                                               \
+        { NULL, 0, NULL }                                                              \
+    }
 
 /* Tiles of 8 rows by 48 columns; a panel of 64 terms is 3072 elements. */
 static fetch_row fetch_rows[] = {
     /* 12 tiles of 64 steps have 4 elements each. */
     {"each_tile_of_rows_fetches_a_part_of_the_next_panel", 96, 64, 480, 65536, 0,
-     "b[i1.inner.outer*3072 + k.outer*4 + i0.inner.outer*256 + 3072])"},
+     "b[i1.inner.outer*3072 + k.outer*4 + i0.inner.outer*256 + 3072])", AS_GUESSED},
     /* 128 steps for 192 lines: two at a time. */
     {"few_steps_fetch_several_lines", 16, 64, 480, 65536, 0,
-     "b[i1.inner.outer*3072 + k.outer*32 + i0.inner.outer*2048 + 3088])"},
+     "b[i1.inner.outer*3072 + k.outer*32 + i0.inner.outer*2048 + 3088])", AS_GUESSED},
     {"longer_lines_are_fewer", 16, 64, 480, 65536, 128,
-     "b[i1.inner.outer*3072 + k.outer*32 + i0.inner.outer*2048 + 3072])"},
+     "b[i1.inner.outer*3072 + k.outer*32 + i0.inner.outer*2048 + 3072])", AS_GUESSED},
     /* 48 tiles fetch all of it, of 108. */
     {"many_tiles_begin_again", 864, 64, 480, 65536, 0,
-     "b[i1.inner.outer*3072 + k.outer + i0.inner.outer % 48*64 + 3072])"},
+     "b[i1.inner.outer*3072 + k.outer + i0.inner.outer % 48*64 + 3072])", AS_GUESSED},
     /* 400 cycles of 8 bytes are 17 steps of 48 elements. */
     {"the_own_panel_where_two_are_too_large", 96, 256, 480, 65536, 0,
-     "b[i1.inner.outer*12288 + k.outer*48 + 848])"},
-    {"one_tile_is_a_stream_that_hardware_follows", 8, 64, 480, 65536, 0, NULL},
-    {"what_the_cache_holds_comes_by_itself", 96, 64, 480, 1 << 20, 0, NULL},
+     "b[i1.inner.outer*12288 + k.outer*48 + 848])", AS_GUESSED},
+    /* Rows and columns are one loop that 7 cores share: 12 of its iterations pass a
+     * panel. */
+    {"tiles_of_one_loop_fetch_too",
+     96,
+     64,
+     480,
+     65536,
+     0,
+     "b[i1.inner.outer.i0.inner.outer.fused // 12*3072 + k.outer*4 + "
+     "i1.inner.outer.i0.inner.outer.fused % 12*256 + 3072])",
+     7,
+     {{NULL, 0, NULL}}},
+    /* 5 panels: the next one's terms of the cut; behind the last the first's of the next
+     * cut, 5 panels nearer and 64 terms further. */
+    {"a_cut_fetches_its_own_terms",
+     96,
+     256,
+     240,
+     65536,
+     0,
+     "b[i1.inner.outer*12288 + k.outer*3072 + k.inner.outer*16 - "
+     "(i1.inner.outer + 1) // 5*58368 + i0.inner.outer % 3*1024 + 12288])",
+     0,
+     {{"block_k", 64, NULL}}},
+    {"blocks_of_columns_are_cut_by_themselves",
+     96,
+     256,
+     192,
+     65536,
+     0,
+     "b[i1.outer.i0.outer.fused // 3*24576 + i1.inner.outer*12288 + k.outer*3072 + "
+     "k.inner.outer*16 - (i1.inner.outer + 1) // 2*21504 + i0.inner.outer % 3*1024 + "
+     "12288])",
+     2,
+     {{"block_k", 64, NULL}, {"block_n", 2, NULL}, {"parallel", 0, "blocks"}}},
+    {"a_panel_that_is_cut_by_itself_fetches_its_next_terms",
+     96,
+     256,
+     240,
+     65536,
+     0,
+     "b[i0.outer.i1.inner.outer.fused % 5*12288 + k.outer*3072 + k.inner.outer*16 + "
+     "i0.inner.outer % 3*1024 + 3072])",
+     2,
+     {{"block_k", 64, NULL}, {"parallel", 0, "tiles"}}},
+    {"one_tile_is_a_stream_that_hardware_follows", 8, 64, 480, 65536, 0, NULL,
+     AS_GUESSED},
+    {"what_the_cache_holds_comes_by_itself", 96, 64, 480, 1 << 20, 0, NULL, AS_GUESSED},
 };
 
 /* What the program fetches; compiled and run where this machine can. */
@@ -279,19 +332,20 @@ static void fetches_what_comes(void **state) {
     char missing[128];
     kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
     kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
-    p.cores = 1;
+    p.cores = r->cores > 0 ? r->cores : 1;
     p.l2_bytes = r->l2;
     p.core.line_bytes = r->line_bytes;
     const template_check t = {.tmpl = &kiln_template_matmul,
                               .profile = &p,
                               .compiled = kiln_profile_runs_on(&p, &machine, missing),
                               .rtol = 1e-5,
-                              .atol = 3e-3};
+                              .atol = 3e-3,
+                              .knobs = r->knobs};
     const char *text =
         template_guess_program(a, &t, product_of(a, r->m, r->k, r->n, true));
     static const char call[] = "prefetch(";
     const char *found = strstr(text, call);
-    print_message("%.80s\n", found != NULL ? found : "nothing");
+    print_message("%.160s\n", found != NULL ? found : "nothing");
     assert_int_equal(found != NULL, r->want != NULL);
     if (found != NULL)
         assert_memory_equal(found + strlen(call), r->want, strlen(r->want));

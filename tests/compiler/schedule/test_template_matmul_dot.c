@@ -104,23 +104,16 @@ static shape random_shape(kiln_rng *rng, kiln_dtype dtype) {
     return s;
 }
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
-
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-5, 1e-3, 80},
-    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16},
-    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16},
-    {"i32_is_the_reference", KILN_I32, 0, 0, 16},
-    {"i8_is_the_reference", KILN_I8, 0, 0, 16},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-5, 1e-3, 80, NULL},
+    {"f16_is_the_reference", KILN_F16, 4e-3, 4e-3, 16, NULL},
+    {"bf16_is_the_reference", KILN_BF16, 3e-2, 3e-2, 16, NULL},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 16, NULL},
+    {"i8_is_the_reference", KILN_I8, 0, 0, 16, NULL},
 };
 
 static void random_configurations(void **state) {
-    const property *p = *state;
+    const template_property *p = *state;
     template_runs runs = {.n = p->runs};
     for (int64_t i = 0; template_runs_next(&runs, i); i++) {
         const shape s = random_shape(&runs.rng, p->dtype);

@@ -17,8 +17,9 @@ static kiln_value *pool(kiln_graph *g, const kiln_op_def *op, kiln_value *x,
 }
 
 /* Pads are smaller than the window, as the operator asks. */
-static kiln_graph *random_pool(kiln_arena *a, kiln_rng *rng, const kiln_op_def *op,
-                               kiln_dtype dtype) {
+static kiln_graph *random_pool(kiln_arena *a, kiln_rng *rng,
+                               const template_property *p) {
+    const kiln_op_def *op = p->of;
     static const int64_t channels[] = {1, 3, 8, 16, 17, 20, 33};
     int64_t dim[KILN_MAX_RANK], kernel[3], stride[3], dilation[3], pads[6];
     int n = (int)kiln_rng_range(rng, 1, 5);
@@ -35,7 +36,7 @@ static kiln_graph *random_pool(kiln_arena *a, kiln_rng *rng, const kiln_op_def *
             (kernel[i] - 1) * dilation[i] + 1 + kiln_rng_range(rng, 0, n == 3 ? 3 : 12);
     }
     kiln_graph *g = kiln_graph_new(a, "pool");
-    const kiln_type t = kiln_type_make(dtype, n + 2, dim);
+    const kiln_type t = kiln_type_make(p->dtype, n + 2, dim);
     const kiln_attr_arg args[] = {
         kiln_arg_ints("kernel", kernel, (size_t)n),
         kiln_arg_ints("strides", stride, (size_t)n),
@@ -44,49 +45,29 @@ static kiln_graph *random_pool(kiln_arena *a, kiln_rng *rng, const kiln_op_def *
         kiln_arg_bool("ceil_mode", kiln_rng_range(rng, 0, 1))};
     kiln_value *x = random_operand(g, "x", &t, false, 0);
     kiln_value *y = pool(g, op, x, args, 5);
-    if (kiln_rng_range(rng, 0, 2) == 0 && kiln_dtype_is_float(dtype))
+    if (kiln_rng_range(rng, 0, 2) == 0 && kiln_dtype_is_float(p->dtype))
         y = graph_node(g, &kiln_op_relu, &y, 1);
     kiln_graph_add_output(g, y, "y");
     return g;
 }
 
-typedef struct property {
-    const char *name;
-    const kiln_op_def *op;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
-
-static property properties[] = {
-    {"largest_f32", &kiln_op_max_pool, KILN_F32, 0, 0, 80},
-    {"largest_f16", &kiln_op_max_pool, KILN_F16, 0, 0, 10},
-    {"largest_i8", &kiln_op_max_pool, KILN_I8, 0, 0, 10},
-    {"mean_f32", &kiln_op_avg_pool, KILN_F32, 1e-5, 1e-5, 60},
-    {"mean_f16", &kiln_op_avg_pool, KILN_F16, 2e-3, 2e-3, 10},
-    {"norm_f32", &kiln_op_lp_pool, KILN_F32, 1e-5, 1e-5, 15},
+static template_property properties[] = {
+    {"largest_f32", KILN_F32, 0, 0, 80, &kiln_op_max_pool},
+    {"largest_f16", KILN_F16, 0, 0, 10, &kiln_op_max_pool},
+    {"largest_i8", KILN_I8, 0, 0, 10, &kiln_op_max_pool},
+    {"mean_f32", KILN_F32, 1e-5, 1e-5, 60, &kiln_op_avg_pool},
+    {"mean_f16", KILN_F16, 2e-3, 2e-3, 10, &kiln_op_avg_pool},
+    {"norm_f32", KILN_F32, 1e-5, 1e-5, 15, &kiln_op_lp_pool},
 };
 
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_pool, .rtol = p->rtol, .atol = p->atol};
-        assert_true(template_runs_check(
-            &runs, &t, random_pool(runs.arena, &runs.rng, p->op, p->dtype)));
-    }
+    template_property_check(*state, &kiln_template_pool, random_pool);
 }
 
 static void loops_are_clean(void **state) {
     const char *profile = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p;
-    kiln_workload w;
-    kiln_space s;
     kiln_asm_loop *loop;
-    size_t n = 0;
     kiln_graph *g = kiln_graph_new(a, "pool");
     const kiln_type tx = kiln_type_make(KILN_F32, 4, (int64_t[]){1, 64, 112, 112});
     const kiln_attr_arg args[] = {kiln_arg_ints("kernel", (int64_t[]){3, 3}, 2),
@@ -94,16 +75,8 @@ static void loops_are_clean(void **state) {
                                   kiln_arg_ints("pads", (int64_t[]){1, 1, 1, 1}, 4)};
     kiln_value *x = random_operand(g, "x", &tx, false, 0);
     kiln_graph_add_output(g, pool(g, &kiln_op_max_pool, x, args, 3), "y");
-    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
-    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
-    const template_check t = {.tmpl = &kiln_template_pool, .profile = &p};
-    kiln_space_init(&s, a);
-    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
-    const kiln_config c = t.tmpl->guess(&w, &p, &s);
-    const kiln_str text = template_assembly(a, &t, &w, &s, &c, &err);
-    assert_true(text.n > 0);
-    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
-                          &err);
+    const template_check t = {.tmpl = &kiln_template_pool};
+    const size_t n = template_guess_loops(&t, g, profile, &loop);
     bool has_loads = false;
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(loop[i].spills, 0);

@@ -7,38 +7,37 @@
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
-typedef struct property {
-    const char *name;
-    const kiln_op_def *op;
-    kiln_dtype dtype;
-    double tol;
-    int runs;
-    int64_t hidden; /* 0: several */
-} property;
+static const random_recurrent rnn = {.op = &kiln_op_rnn, .is_hoisted = true};
+static const random_recurrent gru = {.op = &kiln_op_gru, .is_hoisted = true};
+static const random_recurrent lstm = {.op = &kiln_op_lstm, .is_hoisted = true};
+/* Large enough that threads share the loops of a step. */
+static const random_recurrent large_rnn = {
+    .op = &kiln_op_rnn, .is_hoisted = true, .hidden = 370};
+static const random_recurrent large_gru = {
+    .op = &kiln_op_gru, .is_hoisted = true, .hidden = 257};
+static const random_recurrent large_lstm = {
+    .op = &kiln_op_lstm, .is_hoisted = true, .hidden = 257};
 
-static property properties[] = {
-    {"rnn_f32", &kiln_op_rnn, KILN_F32, 3e-5, 40, 0},
-    {"gru_f32", &kiln_op_gru, KILN_F32, 3e-5, 60, 0},
-    {"lstm_f32", &kiln_op_lstm, KILN_F32, 3e-5, 60, 0},
-    {"lstm_f64", &kiln_op_lstm, KILN_F64, 1e-12, 15, 0},
-    {"gru_f16", &kiln_op_gru, KILN_F16, 4e-3, 15, 0},
-    /* Large enough that threads share the loops of a step. */
-    {"rnn_shared", &kiln_op_rnn, KILN_F32, 1e-4, 4, 370},
-    {"gru_shared", &kiln_op_gru, KILN_F32, 1e-4, 4, 257},
-    {"lstm_shared", &kiln_op_lstm, KILN_F32, 1e-4, 4, 257},
+static template_property properties[] = {
+    {"rnn_f32", KILN_F32, 3e-5, 3e-5, 40, &rnn},
+    {"gru_f32", KILN_F32, 3e-5, 3e-5, 60, &gru},
+    {"lstm_f32", KILN_F32, 3e-5, 3e-5, 60, &lstm},
+    {"lstm_f64", KILN_F64, 1e-12, 1e-12, 15, &lstm},
+    {"gru_f16", KILN_F16, 4e-3, 4e-3, 15, &gru},
+    {"rnn_shared", KILN_F32, 1e-4, 1e-4, 4, &large_rnn},
+    {"gru_shared", KILN_F32, 1e-4, 1e-4, 4, &large_gru},
+    {"lstm_shared", KILN_F32, 1e-4, 1e-4, 4, &large_lstm},
 };
 
+static kiln_graph *random_cell(kiln_arena *a, kiln_rng *rng,
+                               const template_property *p) {
+    random_recurrent o = *(const random_recurrent *)p->of;
+    o.dtype = p->dtype;
+    return random_recurrent_graph(a, rng, &o);
+}
+
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    const random_recurrent o = {
-        .op = p->op, .dtype = p->dtype, .is_hoisted = true, .hidden = p->hidden};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_recurrent, .rtol = p->tol, .atol = p->tol};
-        assert_true(template_runs_check(
-            &runs, &t, random_recurrent_graph(runs.arena, &runs.rng, &o)));
-    }
+    template_property_check(*state, &kiln_template_recurrent, random_cell);
 }
 
 /* A cell of `units`, as lstm_lm has them. */
@@ -73,21 +72,14 @@ static void products_are_clean(void **state) {
     kiln_err err = {0};
     kiln_profile p;
     kiln_workload w;
-    kiln_space s;
     kiln_asm_loop *loop;
-    size_t n = 0;
     bool found = false;
+    const kiln_graph *g = lstm_of(a, r->units, true);
     kiln_assert_status_ok(kiln_profile_find(a, r->profile, &p, &err), &err);
-    kiln_assert_status_ok(kiln_workload_of(lstm_of(a, r->units, true), &w, &err), &err);
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     assert_ptr_equal(kiln_template_for(&w, &p), &kiln_template_recurrent);
-    const template_check t = {.tmpl = &kiln_template_recurrent, .profile = &p};
-    kiln_space_init(&s, a);
-    kiln_assert_status_ok(t.tmpl->space(&w, &p, &s, &err), &err);
-    const kiln_config c = t.tmpl->guess(&w, &p, &s);
-    const kiln_str text = template_assembly(a, &t, &w, &s, &c, &err);
-    assert_true(text.n > 0);
-    kiln_assert_status_ok(kiln_asm_innermost_loops(a, text, p.arch, &loop, &n, &err),
-                          &err);
+    const template_check t = {.tmpl = &kiln_template_recurrent};
+    const size_t n = template_guess_loops(&t, g, r->profile, &loop);
     for (size_t i = 0; i < n; i++)
         found = found || (loop[i].vector_fma == r->fma && loop[i].vector_stores == 0 &&
                           loop[i].instructions <= r->instructions);

@@ -6,28 +6,14 @@
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
-typedef struct property {
-    const char *name;
+typedef struct reduction {
     const kiln_op_def *op;
-    kiln_dtype dtype;
     bool is_long; /* rows of more than eight vectors, 1 KiB apart and more */
-    double rtol, atol;
-    int runs;
-} property;
+} reduction;
 
-static property properties[] = {
-    {"sums", &kiln_op_reduce_sum, KILN_F32, false, 1e-5, 2e-3, 60},
-    {"sums_across_long_rows", &kiln_op_reduce_sum, KILN_F32, true, 1e-5, 2e-3, 24},
-    {"means", &kiln_op_reduce_mean, KILN_F32, false, 1e-5, 1e-4, 20},
-    {"means_across_long_rows", &kiln_op_reduce_mean, KILN_F32, true, 1e-5, 1e-4, 8},
-    {"largest", &kiln_op_reduce_max, KILN_F32, false, 0, 0, 20},
-    {"largest_across_long_rows", &kiln_op_reduce_max, KILN_F32, true, 0, 0, 8},
-    {"integers", &kiln_op_reduce_sum, KILN_I32, false, 0, 0, 12},
-    {"halves", &kiln_op_reduce_mean, KILN_F16, false, 4e-3, 4e-3, 12},
-    {"exponentials", &kiln_op_reduce_log_sum_exp, KILN_F32, false, 1e-5, 1e-5, 12},
-};
-
-static kiln_graph *random_reduction(kiln_arena *a, kiln_rng *rng, const property *p) {
+static kiln_graph *random_reduction(kiln_arena *a, kiln_rng *rng,
+                                    const template_property *p) {
+    const reduction *r = p->of;
     static const int64_t sizes[] = {1, 2, 3, 7, 16, 17, 33};
     int64_t dim[KILN_MAX_RANK], axis[KILN_MAX_RANK];
     int rank = (int)kiln_rng_range(rng, 1, 4);
@@ -39,7 +25,7 @@ static kiln_graph *random_reduction(kiln_arena *a, kiln_rng *rng, const property
         if (kiln_rng_range(rng, 0, 1) == 0)
             axis[n_axes++] = i;
     }
-    if (p->is_long) { /* [some, rows, columns] over the rows */
+    if (r->is_long) { /* [some, rows, columns] over the rows */
         rank = 3;
         dim[0] = kiln_rng_range(rng, 1, 2);
         dim[1] = kiln_rng_range(rng, 16, 37);
@@ -54,7 +40,7 @@ static kiln_graph *random_reduction(kiln_arena *a, kiln_rng *rng, const property
         kiln_arg_bool("keepdims", kiln_rng_range(rng, 0, 1) == 0)};
     kiln_value *x = random_operand(g, "x", &t, false, 0);
     const kiln_node_spec spec = {
-        .op = p->op, .in = &x, .n_in = 1, .args = args, .n_args = 2};
+        .op = r->op, .in = &x, .n_in = 1, .args = args, .n_args = 2};
     kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &node, &err), &err);
     kiln_value *y = node->out[0];
     if (kiln_rng_range(rng, 0, 2) == 0 && kiln_dtype_is_float(p->dtype))
@@ -63,15 +49,28 @@ static kiln_graph *random_reduction(kiln_arena *a, kiln_rng *rng, const property
     return g;
 }
 
+static const reduction sum = {&kiln_op_reduce_sum, false};
+static const reduction sum_of_long = {&kiln_op_reduce_sum, true};
+static const reduction mean = {&kiln_op_reduce_mean, false};
+static const reduction mean_of_long = {&kiln_op_reduce_mean, true};
+static const reduction max = {&kiln_op_reduce_max, false};
+static const reduction max_of_long = {&kiln_op_reduce_max, true};
+static const reduction log_sum_exp = {&kiln_op_reduce_log_sum_exp, false};
+
+static template_property properties[] = {
+    {"sums", KILN_F32, 1e-5, 2e-3, 60, &sum},
+    {"sums_across_long_rows", KILN_F32, 1e-5, 2e-3, 24, &sum_of_long},
+    {"means", KILN_F32, 1e-5, 1e-4, 20, &mean},
+    {"means_across_long_rows", KILN_F32, 1e-5, 1e-4, 8, &mean_of_long},
+    {"largest", KILN_F32, 0, 0, 20, &max},
+    {"largest_across_long_rows", KILN_F32, 0, 0, 8, &max_of_long},
+    {"integers", KILN_I32, 0, 0, 12, &sum},
+    {"halves", KILN_F16, 4e-3, 4e-3, 12, &mean},
+    {"exponentials", KILN_F32, 1e-5, 1e-5, 12, &log_sum_exp},
+};
+
 static void random_configurations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_reduce, .rtol = p->rtol, .atol = p->atol};
-        assert_true(
-            template_runs_check(&runs, &t, random_reduction(runs.arena, &runs.rng, p)));
-    }
+    template_property_check(*state, &kiln_template_reduce, random_reduction);
 }
 
 int main(void) {

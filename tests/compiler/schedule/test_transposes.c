@@ -26,19 +26,20 @@ static void shuffle(kiln_rng *rng, int64_t *perm, int n) {
 
 /* x in another order; behind it an activation, an operand as y lies, or another that
  * comes in the same order. */
-static kiln_graph *random_transpose(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+static kiln_graph *random_transpose(kiln_arena *a, kiln_rng *rng,
+                                    const template_property *p) {
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 33};
     int64_t dim[KILN_MAX_RANK], perm[KILN_MAX_RANK];
     const int rank = (int)kiln_rng_range(rng, 2, 4);
     for (int i = 0; i < rank; i++)
         dim[i] = random_pick(rng, sizes, rank == 2 ? 12 : rank == 3 ? 9 : 6);
     shuffle(rng, perm, rank);
-    const kiln_type t = kiln_type_make(dtype, rank, dim);
+    const kiln_type t = kiln_type_make(p->dtype, rank, dim);
     kiln_graph *g = kiln_graph_new(a, "transpose");
     kiln_value *x = random_operand(g, "x", &t, false, 0);
     kiln_value *y = transposed(g, x, perm);
     const int64_t kind = kiln_rng_range(rng, 0, 3);
-    const kiln_type ty = kiln_type_make(dtype, rank, y->type.dim);
+    const kiln_type ty = kiln_type_make(p->dtype, rank, y->type.dim);
     if (kind == 1)
         y = graph_node(g, &kiln_op_neg, &y, 1);
     if (kind >= 2) {
@@ -52,30 +53,16 @@ static kiln_graph *random_transpose(kiln_arena *a, kiln_rng *rng, kiln_dtype dty
     return g;
 }
 
-typedef struct property {
-    const char *name;
-    kiln_dtype dtype;
-    double rtol, atol;
-    int runs;
-} property;
-
-static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-6, 1e-6, 80},
-    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 32},
-    {"f16_is_the_reference", KILN_F16, 2e-3, 2e-3, 32},
-    {"i8_is_the_reference", KILN_I8, 0, 0, 32},
-    {"i64_is_the_reference", KILN_I64, 0, 0, 16},
+static template_property properties[] = {
+    {"f32_is_the_reference", KILN_F32, 1e-6, 1e-6, 80, NULL},
+    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 32, NULL},
+    {"f16_is_the_reference", KILN_F16, 2e-3, 2e-3, 32, NULL},
+    {"i8_is_the_reference", KILN_I8, 0, 0, 32, NULL},
+    {"i64_is_the_reference", KILN_I64, 0, 0, 16, NULL},
 };
 
 static void random_permutations(void **state) {
-    const property *p = *state;
-    template_runs runs = {.n = p->runs};
-    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        const template_check t = {
-            .tmpl = &kiln_template_generic, .rtol = p->rtol, .atol = p->atol};
-        assert_true(template_runs_check(
-            &runs, &t, random_transpose(runs.arena, &runs.rng, p->dtype)));
-    }
+    template_property_check(*state, &kiln_template_generic, random_transpose);
 }
 
 /* ---- code ------------------------------------------------------------------------ */

@@ -236,19 +236,14 @@ static bad_row bad_rows[] = {
 static void check_bad(void **state) {
     const bad_row *r = *state;
     kiln_arena *a = kiln_test_arena();
-    kiln_buf text, bad;
+    kiln_buf text;
     kiln_err err = {0};
     kiln_profile p;
     kiln_buf_init(&text, a);
-    kiln_buf_init(&bad, a);
     kiln_profile_json(&text, kiln_profile_at(0));
-    const char *at = strstr(text.p, r->from);
-    assert_non_null(at);
-    kiln_buf_add(&bad, text.p, (size_t)(at - text.p));
-    kiln_buf_puts(&bad, r->to);
-    kiln_buf_puts(&bad, at + strlen(r->from));
+    const char *bad = kiln_test_replaced(text.p, r->from, r->to);
     const char *path = kiln_path_join(a, kiln_test_dir(), "bad.json");
-    kiln_assert_status_ok(kiln_file_write(path, bad.p, bad.n, &err), &err);
+    kiln_assert_status_ok(kiln_file_write(path, bad, strlen(bad), &err), &err);
     kiln_assert_fails(kiln_profile_find(a, path, &p, &err), r->want, &err, r->text);
 }
 

@@ -370,6 +370,36 @@ static void knowledge_leads_the_first_batch(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Making programs is what proposals cost: no batch makes more than it may, and none is
+ * made twice. */
+static void batches_make_few_programs(void **state) {
+    (void)state;
+    enum { ROUNDS = 10, BATCH = 8, ALWAYS = 48, EACH = 12, LIMIT = 40, RANDOM = 8 };
+    kiln_arena a = {0};
+    const subject *s = subject_of(&a, conv, NULL);
+    for (int k = 0; k < 2; k++) {
+        kiln_search_options o = {.seed = 5, .model_options = {.own = "n_trees=5"}};
+        o.n_fresh = k == 0 ? 0 : LIMIT;
+        kiln_search *x = open_search(&a, "annealing", s, &o);
+        const uint64_t most =
+            (k == 0 ? ALWAYS + EACH * BATCH : LIMIT) + (RANDOM + 1) * BATCH;
+        for (int round = 0; round < ROUNDS; round++) {
+            uint64_t out[BATCH];
+            kiln_candidates *c = kiln_search_candidates(x);
+            const kiln_candidates_stats before = kiln_candidates_count(c);
+            assert_int_equal(next(x, BATCH, out), BATCH);
+            const kiln_candidates_stats now = kiln_candidates_count(c);
+            /* Random ones are drawn until the template takes one. */
+            assert_true(now.lowered - before.lowered <=
+                        most + now.refused - before.refused);
+            for (int i = 0; i < BATCH; i++)
+                report(x, out[i], KILN_OUTCOME_MEASURED);
+            assert_int_equal(kiln_candidates_count(c).lowered, now.lowered);
+        }
+    }
+    kiln_arena_fini(&a);
+}
+
 static void others_predict_nothing(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -525,6 +555,7 @@ int main(void) {
     kiln_test_add("measures_each_program_once", measures_each_program_once, NULL);
     kiln_test_add("knowledge_leads_the_first_batch", knowledge_leads_the_first_batch,
                   NULL);
+    kiln_test_add("batches_make_few_programs", batches_make_few_programs, NULL);
     kiln_test_add("others_predict_nothing", others_predict_nothing, NULL);
     kiln_test_add("refuses_another_kinds_knowledge", refuses_another_kinds_knowledge,
                   NULL);

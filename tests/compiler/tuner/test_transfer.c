@@ -121,7 +121,7 @@ static void few_are_not_held_out(void **state) {
 
 static void enough_is_a_line(void **state) {
     (void)state;
-    const kiln_held_out good = {4, 4, 0.65, 1.03, 0.9, 3, 0.5};
+    const kiln_held_out good = {4, 4, 0.65, 1.03, 0.97, 3, 0.5};
     kiln_held_out h = good;
     assert_true(kiln_held_out_beats_rule(&h));
     h.n_workloads = 3;
@@ -131,6 +131,9 @@ static void enough_is_a_line(void **state) {
     assert_false(kiln_held_out_beats_rule(&h));
     h = good;
     h.gain = 1.02;
+    assert_false(kiln_held_out_beats_rule(&h));
+    h = good;
+    h.worst = 0.96;
     assert_false(kiln_held_out_beats_rule(&h));
     h = good;
     h.n_taken = 2;

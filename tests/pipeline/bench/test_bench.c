@@ -3,6 +3,7 @@
  * looked at. */
 #include "pipeline/bench/bench_internal.h"
 #include "tests/support/fake_baseline.h"
+#include "zoo/onnx_write.h"
 
 #include <math.h>
 #include <string.h>
@@ -235,6 +236,81 @@ static void check_rival(void **state) {
     check_rival_of(*state, &s);
 }
 
+/* ---- bounded outputs ------------------------------------------------------------- */
+
+/* y: where x is above 0; with its count behind it, which only kiln gives. */
+static kiln_subject bounded_subject(void) {
+    kiln_arena *a = kiln_test_arena();
+    const char *path = kiln_path_join(a, kiln_test_dir(), "above.onnx");
+    const float zero[] = {0};
+    kiln_onnx_writer w;
+    kiln_err err = {0};
+    kiln_onnx_writer_init(&w, a, "above");
+    kiln_onnx_put_input(&w, "x", KILN_ONNX_FLOAT, "4,5");
+    kiln_onnx_put_initializer(
+        &w, kiln_onnx_raw_tensor(a, "zero", KILN_ONNX_FLOAT, "1", zero, sizeof zero));
+    kiln_onnx_put_node(&w, "Greater", "greater", "x,zero", "above");
+    kiln_onnx_put_node(&w, "NonZero", "places", "above", "y");
+    kiln_onnx_put_output(&w, "y", KILN_ONNX_INT64, "2,n");
+    const kiln_str bytes = kiln_onnx_finish_model(&w, 8, 17);
+    kiln_assert_status_ok(kiln_file_write(path, bytes.p, bytes.n, &err), &err);
+    return subject_of(path);
+}
+
+typedef struct bounded_row {
+    const char *name;
+    int more;      /* places that the baseline gives beside the right ones */
+    bool is_wrong; /* one of them */
+    const char *reason;
+} bounded_row;
+
+static bounded_row bounded[] = {
+    {"takes_the_places_there_are", 0, false, ""},
+    {"says_a_wrong_place", 0, true, "output 'y': 1 of 40 elements differ"},
+    {"says_a_place_too_many", 1, false, "output 'y.count': 1 of 1 elements differ"},
+    {"says_a_place_too_few", -1, false, "output 'y.count': 1 of 1 elements differ"},
+};
+
+static void check_bounded(void **state) {
+    const bounded_row *r = *state;
+    const kiln_subject s = bounded_subject();
+    kiln_arena *a = kiln_test_arena();
+    const char *file = kiln_path_join(a, kiln_test_dir(), "places.npy");
+    const int threads[] = {1};
+    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
+    kiln_net_bench b;
+    kiln_err err = {0};
+    assert_int_equal(s.n_want, 2);
+    assert_null(s.want[0].at);
+    assert_null(s.want[1].at);
+    const int64_t count = *(const int64_t *)s.want[1].value.data;
+    const int64_t all = s.want[0].value.type.dim[1], n = count + r->more;
+    assert_true(count > 1 && count < all);
+    const kiln_type t = kiln_type_make(KILN_I64, 2, (const int64_t[]){2, n});
+    kiln_tensor places = kiln_tensor_new(a, &t);
+    for (int64_t i = 0; i < 2 * n; i++)
+        ((int64_t *)places.data)[i] =
+            ((const int64_t *)s.want[0].value.data)[i / n * all + i % n];
+    if (r->is_wrong)
+        ((int64_t *)places.data)[n]++;
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, &places, &err), &err);
+    const kiln_net_bench_options o = {
+        .threads = threads,
+        .n_threads = 1,
+        .rounds = ROUNDS,
+        .baseline = list,
+        .baselines_dir = kiln_test_fake_baseline(kiln_format(
+            a, "case $line in *y.count*) exit 8;; *load*) give %s;; *) sample;; esac",
+            file)),
+        .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
+    const kiln_rival *v = &b.side.v[0].rival.v[0];
+    print_message("%s\n", v->reason);
+    assert_int_equal(v->state,
+                     r->reason[0] == '\0' ? KILN_RIVAL_MEASURED : KILN_RIVAL_WRONG);
+    assert_int_equal(strncmp(v->reason, r->reason, strlen(r->reason)), 0);
+}
+
 /* ---- packages -------------------------------------------------------------------- */
 
 #define MODEL "demo/samplenet/samplenet.onnx"
@@ -444,6 +520,7 @@ int main(void) {
     kiln_test_add("compares_chosen_elements", compares_chosen_elements, NULL);
     kiln_test_add("names_what_is_no_model", names_what_is_no_model, NULL);
     kiln_test_add_rows(check_rival, rivals);
+    kiln_test_add_rows(check_bounded, bounded);
     kiln_test_add("measures_a_package_beside_a_baseline",
                   measures_a_package_beside_a_baseline, NULL);
     kiln_test_add("knows_the_same_of_both", knows_the_same_of_both, NULL);

@@ -71,8 +71,13 @@ static row rows[] = {
     /* Rows that half of the L2 cache holds. */
     {"twice_the_l2_keeps_twice_the_rows", "mm m 1024 768 768", NULL, "block_m",
      "skylake_x", "16", "sapphire_rapids", "32"},
-    {"a_small_l2_keeps_few_rows", "mm m 1024 768 768", NULL, "block_m", "cortex_a55",
-     "4", "neoverse_n1", "16"},
+    {"a_small_l2_keeps_few_rows", "mm m 1024 512 512", NULL, "block_m", "cortex_a55",
+     "4", "neoverse_n1", "32"},
+    /* Two panels of 3072 terms leave no room in 1 MiB, or little: cut, b passes once for
+     * all rows, and 8 cores pass the same rows by two panels each. Of 16 cores each has
+     * one panel, and nothing passes again. */
+    {"long_rows_are_cut", "mm m 128 3072 768", NULL, "block_k", "skylake_x", "512",
+     "ice_lake", "0"},
     /* All of a and a panel of b fit into 2 MiB. */
     {"what_l2_holds_is_in_no_blocks", "mm m 512 512 512", NULL, "block_m",
      "sapphire_rapids", "0", "zen5", "32"},

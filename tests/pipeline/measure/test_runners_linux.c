@@ -6,29 +6,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pipeline/measure/wire/address.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
+#include "tests/support/peer.h"
 
 static const char small[] = "conv S 8 16 16 3 1";
-
-static void pause_ms(int64_t ms) {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&t, NULL);
-}
 
 static const char *new_folder(kiln_arena *a) {
     kiln_err err = {0};
     const char *folder;
     kiln_assert_status_ok(kiln_dir_temp(a, &folder, &err), &err);
     return folder;
-}
-
-static const char *new_address(kiln_arena *a) {
-    return kiln_format(a, "unix:%s/runner", new_folder(a));
 }
 
 /* The first child of a process; 0: it has none. */
@@ -61,7 +52,7 @@ static int await_child_of(int parent) {
     for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && pid == 0; ms++) {
         pid = child_of(parent);
         if (pid == 0)
-            pause_ms(1);
+            kiln_test_pause_ms(1);
     }
     assert_true(pid != 0);
     return pid;
@@ -124,7 +115,7 @@ static kiln_measured take_good(fleet *f) {
 static void measures_over_a_socket(void **state) {
     (void)state;
     kiln_arena a = {0};
-    const char *const kinds[] = {new_address(&a), "tcp:127.0.0.1:0"};
+    const char *const kinds[] = {kiln_test_address(&a), "tcp:127.0.0.1:0"};
     for (int i = 0; i < 2; i++) {
         kiln_test_server s;
         fleet f;
@@ -165,7 +156,7 @@ static int hold_candidate(fleet *f, const kiln_test_server *s) {
     assert_int_equal(kill(session, SIGSTOP), 0);
     submit(f);
     while (kiln_measure_count(f->m).runs == before)
-        pause_ms(1);
+        kiln_test_pause_ms(1);
     return session;
 }
 
@@ -176,7 +167,7 @@ static void comes_back_after_losses(void **state) {
     kiln_arena a = {0};
     kiln_test_server s;
     fleet f;
-    kiln_test_serve(&a, new_address(&a), &s);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
     open_fleet(&f, 1, &s.address);
     assert_int_equal(kill(hold_candidate(&f, &s), SIGKILL), 0);
     assert_string_equal(take_good(&f).runner, s.address);
@@ -201,7 +192,7 @@ static void gives_up_where_nobody_answers(void **state) {
     kiln_err err = {0};
     kiln_profile p;
     kiln_measure *m = NULL;
-    const char *const address[] = {new_address(&a), NULL};
+    const char *const address[] = {kiln_test_address(&a), NULL};
     kiln_assert_status_ok(kiln_profile_detect(&a, &p, &err), &err);
     const kiln_measure_options o = {.profile = &p,
                                     .builder_argv =
@@ -221,7 +212,7 @@ static void is_lent_to_one(void **state) {
     kiln_test_server s;
     kiln_measure *second = NULL;
     fleet f;
-    kiln_test_serve(&a, new_address(&a), &s);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
     open_fleet(&f, 1, &s.address);
     const char *const address[] = {s.address, NULL};
     kiln_measure_options o = f.o;
@@ -241,67 +232,18 @@ static void is_lent_to_one(void **state) {
     kiln_arena_fini(&a);
 }
 
-typedef struct talk {
-    kiln_arena arena;
-    int fd;
-    kiln_wire_stream in;
-} talk;
-
-static void connect_to(talk *t, const char *address) {
-    kiln_err err = {0};
-    kiln_wire_address at;
-    *t = (talk){.fd = -1};
-    t->in.arena = &t->arena;
-    kiln_assert_status_ok(kiln_wire_address_parse(address, &at, &err), &err);
-    t->fd = kiln_wire_address_socket(&at);
-    assert_true(t->fd >= 0 && connect(t->fd, &at.at.any, at.bytes) == 0);
-}
-
-static void hang_up(talk *t) {
-    assert_int_equal(close(t->fd), 0);
-    kiln_arena_fini(&t->arena);
-}
-
-/* What comes next; false: an end. */
-static bool hear(talk *t, kiln_wire_frame *f) {
-    kiln_err err = {0};
-    bool has;
-    kiln_assert_status_ok(
-        kiln_wire_read(t->fd, &t->in, KILN_TEST_PATIENCE_MS, &has, f, &err), &err);
-    return has;
-}
-
-static void say(talk *t, kiln_wire_kind kind, const void *message) {
-    kiln_err err = {0};
-    kiln_buf out;
-    kiln_buf_init(&out, &t->arena);
-    kiln_wire_put(&out, kind, message);
-    kiln_assert_status_ok(kiln_wire_write(t->fd, kiln_buf_str(&out), &err), &err);
-}
-
-static void lend(talk *t, const char *address, int64_t ms) {
-    const kiln_wire_lease lease = {.owner = KILN_STR_LIT("a test\n"), .ms = ms};
-    kiln_wire_frame f;
-    connect_to(t, address);
-    assert_true(hear(t, &f));
-    assert_int_equal(f.kind, KILN_WIRE_HELLO);
-    say(t, KILN_WIRE_LEASE, &lease);
-    assert_true(hear(t, &f));
-    assert_int_equal(f.kind, KILN_WIRE_LEASED);
-}
-
 static kiln_wire_kind first_word(const char *address, char owner[64]) {
     kiln_err err = {0};
     kiln_wire_frame f;
     kiln_wire_lent lent;
-    talk t;
-    connect_to(&t, address);
-    assert_true(hear(&t, &f));
+    kiln_test_talk t;
+    kiln_test_call(&t, address);
+    assert_true(kiln_test_hear(&t, &f));
     if (f.kind == KILN_WIRE_LENT) {
         kiln_assert_status_ok(kiln_wire_get(&t.arena, &f, &lent, &err), &err);
         (void)snprintf(owner, 64, "%.*s", KILN_STR_ARG(lent.owner));
     }
-    hang_up(&t);
+    kiln_test_hang_up(&t);
     return f.kind;
 }
 
@@ -310,7 +252,7 @@ static void await_free(const char *address) {
     kiln_wire_kind kind = KILN_WIRE_LENT;
     for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && kind != KILN_WIRE_HELLO; ms++) {
         kind = first_word(address, owner);
-        pause_ms(1);
+        kiln_test_pause_ms(1);
     }
     assert_int_equal(kind, KILN_WIRE_HELLO);
 }
@@ -323,19 +265,19 @@ static void leases_end(void **state) {
     kiln_test_server s;
     kiln_wire_frame f;
     char owner[64] = "";
-    talk t;
-    kiln_test_serve(&a, new_address(&a), &s);
-    lend(&t, s.address, LONG_MS);
+    kiln_test_talk t;
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    kiln_test_borrow(&t, s.address, "a test\n", LONG_MS);
     assert_int_equal(first_word(s.address, owner), KILN_WIRE_LENT);
     assert_string_equal(owner, "a test\\x0a");
-    hang_up(&t);
+    kiln_test_hang_up(&t);
     await_free(s.address);
-    lend(&t, s.address, SHORT_MS); /* and then not a word */
-    assert_true(hear(&t, &f));
+    kiln_test_borrow(&t, s.address, "a test\n", SHORT_MS); /* and then not a word */
+    assert_true(kiln_test_hear(&t, &f));
     assert_int_equal(f.kind, KILN_WIRE_FAILED);
-    assert_false(hear(&t, &f));
+    assert_false(kiln_test_hear(&t, &f));
     await_free(s.address);
-    hang_up(&t);
+    kiln_test_hang_up(&t);
     kiln_test_server_kill(&s);
     kiln_arena_fini(&a);
 }
@@ -348,23 +290,23 @@ static void bears_bad_peers(void **state) {
     kiln_test_server s;
     kiln_wire_frame f;
     kiln_wire_failed why;
-    talk t;
+    kiln_test_talk t;
     const kiln_wire_drop drop = {.work = 0};
-    kiln_test_serve(&a, new_address(&a), &s);
-    connect_to(&t, s.address);
-    assert_true(hear(&t, &f));
-    say(&t, KILN_WIRE_DROP, &drop);
-    assert_true(hear(&t, &f));
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
+    kiln_test_call(&t, s.address);
+    assert_true(kiln_test_hear(&t, &f));
+    kiln_test_say(t.fd, KILN_WIRE_DROP, &drop);
+    assert_true(kiln_test_hear(&t, &f));
     kiln_assert_status_ok(kiln_wire_expect(&a, &f, KILN_WIRE_FAILED, &why, &err), &err);
     assert_true(kiln_str_is(why.text, "a runner that is not lent takes no 'drop'"));
-    hang_up(&t);
+    kiln_test_hang_up(&t);
     await_free(s.address);
-    lend(&t, s.address, 60000);
+    kiln_test_borrow(&t, s.address, "a test\n", 60000);
     assert_true(write(t.fd, "GET / HTTP/1.1\r\n\r\n", 18) == 18);
-    assert_true(hear(&t, &f));
+    assert_true(kiln_test_hear(&t, &f));
     kiln_assert_status_ok(kiln_wire_expect(&a, &f, KILN_WIRE_FAILED, &why, &err), &err);
     assert_non_null(strstr(kiln_str_dupv(&a, why.text), "does not start as one"));
-    hang_up(&t);
+    kiln_test_hang_up(&t);
     await_free(s.address);
     kiln_test_server_kill(&s);
     kiln_arena_fini(&a);
@@ -382,7 +324,7 @@ static void spreads_over_several(void **state) {
     int n_of[N] = {0};
     fleet f;
     for (int i = 0; i < N; i++) {
-        kiln_test_serve(&a, new_address(&a), &s[i]);
+        kiln_test_serve(&a, kiln_test_address(&a), &s[i]);
         address[i] = s[i].address;
     }
     open_fleet(&f, N, address);
@@ -415,7 +357,7 @@ static void mixes_near_and_far(void **state) {
     kiln_arena a = {0};
     kiln_test_server s;
     int n_near = 0;
-    kiln_test_serve(&a, new_address(&a), &s);
+    kiln_test_serve(&a, kiln_test_address(&a), &s);
     fleet f = {.o = {.budget_ms = 5, .loser = -1, .n_local_runners = 1}};
     f.address[0] = s.address;
     f.o.runner_addresses = f.address;
@@ -537,7 +479,7 @@ static pid_t hold_socket(const char *address, int ms) {
         if (fd < 0 || bind(fd, &at.at.any, at.bytes) != 0 || listen(fd, 4) != 0 ||
             write(ready[1], "", 1) != 1)
             _exit(1);
-        pause_ms(ms);
+        kiln_test_pause_ms(ms);
         _exit(0);
     }
     assert_true(pid > 0);
@@ -552,7 +494,7 @@ static void takes_over_from_the_dying(void **state) {
     kiln_arena a = {0};
     kiln_test_server s;
     int status;
-    const char *address = new_address(&a);
+    const char *address = kiln_test_address(&a);
     const pid_t holder = hold_socket(address, 300);
     kiln_test_serve(&a, address, &s);
     assert_int_equal(waitpid(holder, &status, 0), holder);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pipeline/measure/fleet.h"
@@ -21,17 +20,7 @@
 static const char small[] = "conv S 8 16 16 3 1";
 static const char *self;
 
-static void pause_ms(int64_t ms) {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&t, NULL);
-}
-
 /* ---- what comes back ------------------------------------------------------------- */
-
-static uint64_t guess_of(const kiln_test_work *w, const kiln_profile *p) {
-    const kiln_config c = w->tmpl->guess(&w->op.workload, p, &w->space);
-    return kiln_config_index(&w->space, &c);
-}
 
 static kiln_measured measure_one(kiln_measure *m, const kiln_measure_candidate *c) {
     kiln_err err = {0};
@@ -84,8 +73,10 @@ static void proves_and_times(void **state) {
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     const kiln_test_work w =
         kiln_test_measure_add(&a, m, o.profile, row->line, row->is_cold);
-    const kiln_measure_candidate c = {
-        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile), .user = &a};
+    const kiln_measure_candidate c = {.work = w.id,
+                                      .tmpl = w.tmpl,
+                                      .config = kiln_test_measure_guess(&w, o.profile),
+                                      .user = &a};
     const kiln_measured got = measure_one(m, &c);
     if (got.error != KILN_TRIAL_GOOD)
         fail_msg("%s: %s", kiln_trial_error_name(got.error), got.text);
@@ -109,7 +100,7 @@ static void stops_losers_early(void **state) {
     const kiln_test_work w =
         kiln_test_measure_add(&a, m, o.profile, "conv L 28 64 64 3 1", false);
     kiln_measure_candidate c = {
-        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+        .work = w.id, .tmpl = w.tmpl, .config = kiln_test_measure_guess(&w, o.profile)};
     const double full_ns = measure_one(m, &c).median_ns;
     /* Below what any could reach, if the first was measured at a bad moment; once
      * hopelessly, once not. */
@@ -139,12 +130,12 @@ static void lets_the_caller_think(void **state) {
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
     const kiln_measure_candidate c = {
-        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+        .work = w.id, .tmpl = w.tmpl, .config = kiln_test_measure_guess(&w, o.profile)};
     for (int round = 0; round < 2; round++) {
         const double before_s = kiln_measure_count(m).building_s;
         kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
         while (kiln_measure_count(m).building_s <= before_s)
-            pause_ms(1);
+            kiln_test_pause_ms(1);
         /* What is built is dispatched under the same lock, if it is at all. */
         assert_int_equal(kiln_measure_count(m).runs, round);
         assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
@@ -173,7 +164,7 @@ static void refuses_wrong_use(void **state) {
     got = measure_one(m, &c);
     assert_int_equal(got.error, KILN_TRIAL_REFUSED);
     assert_non_null(strstr(got.text, "is outside of"));
-    c.config = guess_of(&w, o.profile);
+    c.config = kiln_test_measure_guess(&w, o.profile);
     for (int i = 0; i < KILN_MEASURE_MAX_QUEUED; i++)
         kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
     kiln_assert_fails(kiln_measure_submit(m, &c, &id, &err), KILN_ERR_LIMIT, &err,
@@ -271,7 +262,7 @@ static void bears_a_closed_log(void **state) {
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
     const kiln_measure_candidate c = {
-        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+        .work = w.id, .tmpl = w.tmpl, .config = kiln_test_measure_guess(&w, o.profile)};
     assert_int_equal(measure_one(m, &c).error, KILN_TRIAL_GOOD);
     assert_in_range(kiln_measure_count(m).wakes, 1, MANY);
     kiln_measure_close(m);
@@ -298,8 +289,9 @@ static void gives_memory_back(void **state) {
     const kiln_test_work first =
         kiln_test_measure_add(&a, m, o.profile, "conv A 28 64 64 3 1", false);
     const kiln_test_work second = kiln_test_measure_add(&a, m, o.profile, small, false);
-    kiln_measure_candidate c = {
-        .work = first.id, .tmpl = first.tmpl, .config = guess_of(&first, o.profile)};
+    kiln_measure_candidate c = {.work = first.id,
+                                .tmpl = first.tmpl,
+                                .config = kiln_test_measure_guess(&first, o.profile)};
     const uint64_t both = kiln_measure_count(m).shared_bytes;
     const uint64_t kept = kept_by(m);
     assert_true(kept >= both);
@@ -315,8 +307,9 @@ static void gives_memory_back(void **state) {
     int pid[MAX_CHILDREN];
     for (size_t n = children_of(getpid(), pid); n-- > 0;)
         (void)kill(pid[n], SIGKILL);
-    c = (kiln_measure_candidate){
-        .work = second.id, .tmpl = second.tmpl, .config = guess_of(&second, o.profile)};
+    c = (kiln_measure_candidate){.work = second.id,
+                                 .tmpl = second.tmpl,
+                                 .config = kiln_test_measure_guess(&second, o.profile)};
     assert_int_equal(measure_one(m, &c).error, KILN_TRIAL_GOOD);
     kiln_measure_close(m);
     kiln_arena_fini(&a);
@@ -338,16 +331,16 @@ static void groups_end_with_their_leader(void **state) {
     for (int i = 0; i < KILN_TEST_PATIENCE_MS && strchr(text, '\n') == NULL; i++) {
         const ssize_t got = read(c.out, text + n, sizeof text - 1 - n);
         n += got > 0 ? (size_t)got : 0;
-        pause_ms(1);
+        kiln_test_pause_ms(1);
     }
     assert_int_equal(sscanf(text, "%d", &left), 1);
     for (int i = 0; i < KILN_TEST_PATIENCE_MS && runs(c.pid); i++)
-        pause_ms(1);
+        kiln_test_pause_ms(1);
     assert_true(runs(left));
     kiln_child_end(&c, &by_itself, &status);
     assert_true(by_itself);
     for (int i = 0; i < KILN_TEST_PATIENCE_MS && runs(left); i++)
-        pause_ms(1);
+        kiln_test_pause_ms(1);
     assert_false(runs(left));
 }
 
@@ -381,13 +374,13 @@ static void survives_kills(void **state) {
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
     kiln_rng_init(&rng, kiln_test_seed());
     const kiln_measure_candidate c = {
-        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+        .work = w.id, .tmpl = w.tmpl, .config = kiln_test_measure_guess(&w, o.profile)};
     for (int sent = 0, done = 0; done < N;) {
         uint64_t id;
         for (; sent < N && kiln_measure_pending(m) < ON_THEIR_WAY; sent++)
             kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
         if (killed < n_kills && killed * N / n_kills <= done) {
-            pause_ms(kiln_rng_range(&rng, 0, 30));
+            kiln_test_pause_ms(kiln_rng_range(&rng, 0, 30));
             kill_one(&rng);
             killed++;
         }
@@ -416,7 +409,7 @@ static void coordinate(void) {
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, small, false);
     const kiln_measure_candidate c = {
-        .work = w.id, .tmpl = w.tmpl, .config = guess_of(&w, o.profile)};
+        .work = w.id, .tmpl = w.tmpl, .config = kiln_test_measure_guess(&w, o.profile)};
     for (;;) {
         kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
         (void)printf("submitted\n");
@@ -444,7 +437,7 @@ static void workers_end_with_the_coordinator(void **state) {
     size_t n = 0, n_inner = 0;
     /* Until a candidate runs. */
     for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && n_inner == 0; ms += 20) {
-        pause_ms(20);
+        kiln_test_pause_ms(20);
         n = children_of(coordinator, pid);
         n_inner = 0;
         for (size_t k = 0; k < n && n_inner == 0; k++)
@@ -458,7 +451,7 @@ static void workers_end_with_the_coordinator(void **state) {
     for (size_t k = 0; k < n; k++) {
         /* A zombie whose new parent sleeps is dead enough. */
         for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && runs(pid[k]); ms += 20)
-            pause_ms(20);
+            kiln_test_pause_ms(20);
         assert_false(runs(pid[k]));
     }
     (void)close(pipe_end[0]);

@@ -2,16 +2,11 @@
  * several at once; one that crashes or hangs leaves the others alone; a runner that is
  * killed, lent to others, or does not keep to what was asked is an error that says so.
  * Linux, as its peers (tests/support/peer.h). */
-#include <math.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "compiler/reference/reference.h"
 #include "pipeline/kernels/op_line.h"
-#include "pipeline/measure/wire/address.h"
 #include "pipeline/remote/remote.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
@@ -74,6 +69,26 @@ static kiln_remote *open_good(kiln_arena *a, kiln_far *far, const relu *r,
     kiln_remote *x = NULL;
     kiln_assert_status_ok(open_at(a, far, r, limit_ms, &x, &err), &err);
     return x;
+}
+
+/* A runner that listens, and a network for it: what most tests here begin with. */
+typedef struct fixture {
+    kiln_arena arena;
+    kiln_test_server server;
+    relu relu;
+    kiln_err err;
+} fixture;
+
+static void set_up(fixture *x) {
+    *x = (fixture){.relu = {.in = {.data = NULL}}};
+    make_relu(&x->relu, NULL);
+    kiln_test_serve(&x->arena, kiln_test_address(&x->arena), &x->server);
+}
+
+static void tear_down(fixture *x) {
+    kiln_arena_fini(&x->relu.arena);
+    kiln_arena_fini(&x->arena);
+    kiln_test_server_kill(&x->server);
 }
 
 static int session_of(kiln_remote *x) {
@@ -150,29 +165,24 @@ static void runs_over_a_socket(void **state) {
 /* A place is free again when the next network takes it, and there are no more. */
 static void has_so_many_places(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
     kiln_remote *last = NULL;
-    relu r;
-    make_relu(&r, NULL);
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    kiln_far *far = open_far(&a, s.address);
+    fixture t;
+    set_up(&t);
+    kiln_far *far = open_far(&t.arena, t.server.address);
     const kiln_apart_options there = {.far = far};
-    const kiln_remote_options again = {.apart = kiln_apart_new(&a, &there)};
+    const kiln_remote_options again = {.apart = kiln_apart_new(&t.arena, &there)};
     for (int i = 0; i < 2 * KILN_WIRE_MAX_GUESTS; i++) {
-        kiln_assert_status_ok(
-            kiln_remote_of_network(&a, &r.network, &r.in, 1, &again, &last, &err),
-            &err);
-        check_turn(last, session_of(last), &r);
+        kiln_assert_status_ok(kiln_remote_of_network(&t.arena, &t.relu.network,
+                                                     &t.relu.in, 1, &again, &last,
+                                                     &t.err),
+                              &t.err);
+        check_turn(last, session_of(last), &t.relu);
     }
     for (int i = 1; i < KILN_WIRE_MAX_GUESTS; i++)
-        (void)open_good(&a, far, &r, 0);
-    kiln_assert_fails(open_at(&a, far, &r, 0, &last, &err), KILN_ERR_LIMIT, &err,
-                      "at most 8 networks open at once");
-    kiln_arena_fini(&r.arena);
-    kiln_arena_fini(&a);
-    kiln_test_server_kill(&s);
+        (void)open_good(&t.arena, far, &t.relu, 0);
+    kiln_assert_fails(open_at(&t.arena, far, &t.relu, 0, &last, &t.err), KILN_ERR_LIMIT,
+                      &t.err, "at most 8 networks open at once");
+    tear_down(&t);
 }
 
 typedef struct row {
@@ -190,153 +200,100 @@ static row rows[] = {
 /* Of one network: another on the same runner goes on, and a third takes its place. */
 static void failures_are_errors(void **state) {
     const row *w = *state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
-    relu bad, good;
+    relu bad;
+    fixture t;
     make_relu(&bad, w->fault);
-    make_relu(&good, NULL);
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    kiln_far *far = open_far(&a, s.address);
-    kiln_remote *x = open_good(&a, far, &bad, w->limit_ms);
-    kiln_remote *y = open_good(&a, far, &good, 0);
+    set_up(&t);
+    kiln_far *far = open_far(&t.arena, t.server.address);
+    kiln_remote *x = open_good(&t.arena, far, &bad, w->limit_ms);
+    kiln_remote *y = open_good(&t.arena, far, &t.relu, 0);
     const int of_x = session_of(x), of_y = session_of(y);
-    kiln_assert_fails(take_turn(x, of_x, &err), KILN_ERR_LIB, &err, w->text);
-    kiln_err_clear(&err);
-    kiln_assert_fails(take_turn(x, of_x, &err), KILN_ERR_LIB, &err,
+    kiln_assert_fails(take_turn(x, of_x, &t.err), KILN_ERR_LIB, &t.err, w->text);
+    kiln_err_clear(&t.err);
+    kiln_assert_fails(take_turn(x, of_x, &t.err), KILN_ERR_LIB, &t.err,
                       w->is_of_process ? "before" : w->text);
-    kiln_err_clear(&err);
+    kiln_err_clear(&t.err);
     assert_false(kiln_far_is_lost(far));
-    check_turn(y, of_y, &good);
-    kiln_remote *z = open_good(&a, far, &good, 0);
-    check_turn(z, session_of(z), &good);
+    check_turn(y, of_y, &t.relu);
+    kiln_remote *z = open_good(&t.arena, far, &t.relu, 0);
+    check_turn(z, session_of(z), &t.relu);
     kiln_arena_fini(&bad.arena);
-    kiln_arena_fini(&good.arena);
-    kiln_arena_fini(&a);
-    kiln_test_server_kill(&s);
+    tear_down(&t);
 }
 
 /* ---- the runner ------------------------------------------------------------------- */
 
 static void is_killed(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
     kiln_remote *again = NULL;
-    relu r;
-    make_relu(&r, NULL);
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    kiln_far *far = open_far(&a, s.address);
-    kiln_remote *x = open_good(&a, far, &r, 0), *y = open_good(&a, far, &r, 0);
+    fixture t;
+    set_up(&t);
+    kiln_far *far = open_far(&t.arena, t.server.address);
+    kiln_remote *x = open_good(&t.arena, far, &t.relu, 0),
+                *y = open_good(&t.arena, far, &t.relu, 0);
     const int of_x = session_of(x), of_y = session_of(y);
-    kiln_test_server_kill(&s);
-    kiln_assert_fails(take_turn(x, of_x, &err), KILN_ERR_LIB, &err,
-                      kiln_format(&a, "the runner at %s is gone", s.address));
-    kiln_err_clear(&err);
+    kiln_test_server_kill(&t.server);
+    kiln_assert_fails(
+        take_turn(x, of_x, &t.err), KILN_ERR_LIB, &t.err,
+        kiln_format(&t.arena, "the runner at %s is gone", t.server.address));
+    kiln_err_clear(&t.err);
     assert_true(kiln_far_is_lost(far));
-    assert_true(take_turn(y, of_y, &err) == KILN_ERR_LIB);
-    kiln_err_clear(&err);
-    kiln_assert_fails(open_at(&a, far, &r, 0, &again, &err), KILN_ERR_LIB, &err,
-                      "is lost");
-    kiln_arena_fini(&r.arena);
-    kiln_arena_fini(&a);
-}
-
-static void pause_ms(int64_t ms) {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&t, NULL);
+    assert_true(take_turn(y, of_y, &t.err) == KILN_ERR_LIB);
+    kiln_err_clear(&t.err);
+    kiln_assert_fails(open_at(&t.arena, far, &t.relu, 0, &again, &t.err), KILN_ERR_LIB,
+                      &t.err, "is lost");
+    tear_down(&t);
 }
 
 /* To one at a time; it is free when that one closes it, or says nothing for too long. */
 static void is_lent(void **state) {
     (void)state;
     enum { SHORT_MS = 300 };
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
     kiln_far *second = NULL;
-    relu r;
-    make_relu(&r, NULL);
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    const kiln_far_options hurried = {.address = s.address, .patience_ms = 1};
-    kiln_far *first = open_far(&a, s.address);
-    kiln_remote *x = open_good(&a, first, &r, 0);
+    fixture t;
+    set_up(&t);
+    const kiln_far_options hurried = {.address = t.server.address, .patience_ms = 1};
+    kiln_far *first = open_far(&t.arena, t.server.address);
+    kiln_remote *x = open_good(&t.arena, first, &t.relu, 0);
     kiln_assert_fails(
-        kiln_far_open(&a, &hurried, &second, &err), KILN_ERR_IO, &err,
-        kiln_format(&a, "it is lent to process %d on a machine with ", (int)getpid()));
-    assert_non_null(strstr(err.text, s.address));
-    kiln_err_clear(&err);
-    check_turn(x, session_of(x), &r); /* the first is not disturbed */
+        kiln_far_open(&t.arena, &hurried, &second, &t.err), KILN_ERR_IO, &t.err,
+        kiln_format(&t.arena, "it is lent to process %d on a machine with ",
+                    (int)getpid()));
+    assert_non_null(strstr(t.err.text, t.server.address));
+    kiln_err_clear(&t.err);
+    check_turn(x, session_of(x), &t.relu); /* the first is not disturbed */
     kiln_far_close(first);
     assert_true(kiln_far_is_lost(first));
-    const kiln_far_options brief = {.address = s.address, .lease_ms = SHORT_MS};
-    kiln_assert_status_ok(kiln_far_open(&a, &brief, &second, &err), &err);
-    x = open_good(&a, second, &r, 0);
+    const kiln_far_options brief = {.address = t.server.address, .lease_ms = SHORT_MS};
+    kiln_assert_status_ok(kiln_far_open(&t.arena, &brief, &second, &t.err), &t.err);
+    x = open_good(&t.arena, second, &t.relu, 0);
     const int session = session_of(x);
     for (int i = 0; i < 4; i++) { /* what is said prolongs it */
-        pause_ms(SHORT_MS / 3);
-        check_turn(x, session, &r);
+        kiln_test_pause_ms(SHORT_MS / 3);
+        check_turn(x, session, &t.relu);
     }
-    pause_ms(SHORT_MS * 3);
-    kiln_assert_fails(take_turn(x, session, &err), KILN_ERR_LIB, &err,
+    kiln_test_pause_ms(SHORT_MS * 3);
+    kiln_assert_fails(take_turn(x, session, &t.err), KILN_ERR_LIB, &t.err,
                       "nothing came for 300 ms");
     assert_true(kiln_far_is_lost(second));
-    (void)open_far(&a, s.address);
-    kiln_arena_fini(&r.arena);
-    kiln_arena_fini(&a);
-    kiln_test_server_kill(&s);
+    (void)open_far(&t.arena, t.server.address);
+    tear_down(&t);
 }
 
 static void has_no_folders(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
     kiln_remote *x = NULL;
-    relu r;
-    make_relu(&r, NULL);
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    const kiln_apart_options there = {.far = open_far(&a, s.address)};
-    const kiln_remote_options o = {.apart = kiln_apart_new(&a, &there)};
-    kiln_assert_fails(
-        kiln_remote_of_package(&a, "/", &r.profile, &r.in, 1, &o, &x, &err),
-        KILN_ERR_UNSUPPORTED, &err, "on this machine alone");
-    kiln_arena_fini(&r.arena);
-    kiln_arena_fini(&a);
-    kiln_test_server_kill(&s);
+    fixture t;
+    set_up(&t);
+    const kiln_apart_options there = {.far = open_far(&t.arena, t.server.address)};
+    const kiln_remote_options o = {.apart = kiln_apart_new(&t.arena, &there)};
+    kiln_assert_fails(kiln_remote_of_package(&t.arena, "/", &t.relu.profile, &t.relu.in,
+                                             1, &o, &x, &t.err),
+                      KILN_ERR_UNSUPPORTED, &t.err, "on this machine alone");
+    tear_down(&t);
 }
 
 /* ---- bad fleets ------------------------------------------------------------------- */
-
-typedef struct talk {
-    kiln_arena arena;
-    int fd;
-    kiln_wire_stream in;
-} talk;
-
-static bool hear(talk *t, kiln_wire_frame *f) {
-    kiln_err err = {0};
-    bool has;
-    kiln_assert_status_ok(
-        kiln_wire_read(t->fd, &t->in, KILN_TEST_PATIENCE_MS, &has, f, &err), &err);
-    return has;
-}
-
-static void lend(talk *t, const char *address) {
-    const kiln_wire_lease lease = {.owner = KILN_STR_LIT("a test"), .ms = 60000};
-    kiln_err err = {0};
-    kiln_wire_address at;
-    kiln_wire_frame f;
-    *t = (talk){.fd = -1};
-    t->in.arena = &t->arena;
-    kiln_assert_status_ok(kiln_wire_address_parse(address, &at, &err), &err);
-    t->fd = kiln_wire_address_socket(&at);
-    assert_true(t->fd >= 0 && connect(t->fd, &at.at.any, at.bytes) == 0);
-    kiln_test_say(t->fd, KILN_WIRE_LEASE, &lease);
-    assert_true(hear(t, &f) && f.kind == KILN_WIRE_HELLO);
-    assert_true(hear(t, &f) && f.kind == KILN_WIRE_LEASED);
-}
 
 typedef struct bad_row {
     const char *name, *text;
@@ -368,62 +325,53 @@ static bad_row bad_rows[] = {
 /* What it says ends the connection, with its reason; the next one finds all well. */
 static void bears_bad_peers(void **state) {
     const bad_row *w = *state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
     kiln_wire_frame f;
     kiln_wire_failed why;
-    talk t;
-    relu r;
-    make_relu(&r, NULL);
+    kiln_test_talk talk;
+    fixture t;
+    set_up(&t);
     for (int i = 0; i < 17; i++)
         too_much[i] = (kiln_wire_blob){.bytes = KILN_WIRE_MAX_BLOB_BYTES,
                                        .sha256 = {(unsigned char)i}};
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    lend(&t, s.address);
-    kiln_test_say(t.fd, w->kind, &w->of);
-    assert_true(hear(&t, &f));
-    kiln_assert_status_ok(kiln_wire_expect(&a, &f, KILN_WIRE_FAILED, &why, &err), &err);
-    if (strstr(kiln_str_dupv(&a, why.text), w->text) == NULL)
+    kiln_test_borrow(&talk, t.server.address, "a test", 60000);
+    kiln_test_say(talk.fd, w->kind, &w->of);
+    assert_true(kiln_test_hear(&talk, &f));
+    kiln_assert_status_ok(
+        kiln_wire_expect(&t.arena, &f, KILN_WIRE_FAILED, &why, &t.err), &t.err);
+    if (strstr(kiln_str_dupv(&t.arena, why.text), w->text) == NULL)
         fail_msg("it says: %.*s", KILN_STR_ARG(why.text));
-    assert_false(hear(&t, &f));
-    assert_int_equal(close(t.fd), 0);
-    kiln_arena_fini(&t.arena);
-    kiln_remote *x = open_good(&a, open_far(&a, s.address), &r, 0);
-    check_turn(x, session_of(x), &r);
-    kiln_arena_fini(&r.arena);
-    kiln_arena_fini(&a);
-    kiln_test_server_kill(&s);
+    assert_false(kiln_test_hear(&talk, &f));
+    kiln_test_hang_up(&talk);
+    kiln_remote *x =
+        open_good(&t.arena, open_far(&t.arena, t.server.address), &t.relu, 0);
+    check_turn(x, session_of(x), &t.relu);
+    tear_down(&t);
 }
 
 /* Code that cannot be loaded, a plan that is none: told, not fatal. A question to nobody
  * is no question. */
 static void bears_broken_networks(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_test_server s;
     kiln_wire_frame f;
     kiln_wire_told told;
-    talk t;
-    kiln_test_serve(&a, kiln_test_address(&a), &s);
-    lend(&t, s.address);
+    kiln_test_talk talk;
+    fixture t;
+    set_up(&t);
+    kiln_test_borrow(&talk, t.server.address, "a test", 60000);
     const kiln_wire_ask nobody = {.guest = 3, .what = KILN_ASK_SESSION, .n = 1};
     const kiln_wire_network empty = {.guest = 5},
                             outside = {.guest = 5, .plan = {1 << 20, 64}};
     const kiln_wire_network *const networks[] = {&empty, &outside, &empty};
-    kiln_test_say(t.fd, KILN_WIRE_ASK, &nobody);
+    kiln_test_say(talk.fd, KILN_WIRE_ASK, &nobody);
     for (int i = 0; i < 3; i++) {
-        kiln_test_say(t.fd, KILN_WIRE_NETWORK, networks[i]);
-        assert_true(hear(&t, &f));
-        kiln_assert_status_ok(kiln_wire_expect(&a, &f, KILN_WIRE_TOLD, &told, &err),
-                              &err);
+        kiln_test_say(talk.fd, KILN_WIRE_NETWORK, networks[i]);
+        assert_true(kiln_test_hear(&talk, &f));
+        kiln_assert_status_ok(
+            kiln_wire_expect(&t.arena, &f, KILN_WIRE_TOLD, &told, &t.err), &t.err);
         assert_true(told.guest == 5 && told.problem.n > 0);
     }
-    assert_int_equal(close(t.fd), 0);
-    kiln_arena_fini(&t.arena);
-    kiln_arena_fini(&a);
-    kiln_test_server_kill(&s);
+    kiln_test_hang_up(&talk);
+    tear_down(&t);
 }
 
 /* ---- a runner that lies ------------------------------------------------------------ */

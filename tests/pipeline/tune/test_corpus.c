@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define OK(call) kiln_assert_status_ok((call), &err)
 
@@ -108,16 +107,9 @@ static void refuses(void **state) {
     kiln_corpus c;
     kiln_tune_subject s;
     double ns[9];
-    kiln_buf changed;
-    const char *text = small_text(ns, &s);
-    const char *at = strstr(text, row->from);
-    assert_non_null(at);
-    kiln_buf_init(&changed, kiln_test_arena());
-    kiln_buf_add(&changed, text, (size_t)(at - text));
-    kiln_buf_puts(&changed, row->to);
-    kiln_buf_puts(&changed, at + strlen(row->from));
+    const char *text = kiln_test_replaced(small_text(ns, &s), row->from, row->to);
     kiln_assert_fails(
-        kiln_corpus_read(kiln_test_arena(), kiln_buf_str(&changed), "bad", &c, &err),
+        kiln_corpus_read(kiln_test_arena(), kiln_str_from(text), "bad", &c, &err),
         row->status, &err, row->message);
 }
 

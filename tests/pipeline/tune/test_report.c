@@ -1,7 +1,9 @@
 /* What kiln tune prints of a run: names that differ stay different. */
 #include "pipeline/tune/tune.h"
+#include "reports/documents.h"
 #include "tests/support/kiln_test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +101,8 @@ static void cards_say_what_they_know(void **state) {
                          .recall = 0.5,
                          .build_s = 4,
                          .run_s = 6,
+                         .search_s = 1.5,
+                         .think_cpu_s = 0.5,
                          .now_ns = 2e6,
                          .later_ns = 1.5e6};
     kiln_card_text(&text, &c);
@@ -110,6 +114,7 @@ static void cards_say_what_they_know(void **state) {
         "82% of pairs in order, 50% of the best fifth",
         "2 of 3 began with a model of other work: 3.0 trials to 95%, the others 9.0",
         "building 4.0 and running 6.0",
+        "search 1.5 (0.5 of the processor for both)",
         "now: 2.000 ms; after 20 more minutes: 1.500 ms (extrapolated"};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         assert_non_null(strstr(text.p, wanted[i]));
@@ -123,9 +128,55 @@ static void cards_say_what_they_know(void **state) {
     assert_null(strstr(text.p, "extrapolated"));
 }
 
+static kiln_buf *emptied(kiln_buf *text) {
+    kiln_buf_init(text, kiln_test_arena());
+    return text;
+}
+
+/* The same as a document, which nights take over. */
+static void cards_are_in_the_document(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_doc_tune d;
+    kiln_buf text;
+    kiln_tune_result r = {.n_new = 3, .seconds = 1};
+    kiln_tune_json(emptied(&text), &(kiln_tune_report){.result = &r});
+    kiln_assert_status_ok(kiln_record_parse(kiln_test_arena(), kiln_buf_str(&text), "a",
+                                            &kiln_tune_document, &d, &err),
+                          &err);
+    assert_false(d.tuning.has_card);
+    r.card = (kiln_tune_card){.n_searches = 3,
+                              .trials_to = {2, 4.5, 20},
+                              .after = {0.5, 0.8, 0.9, 0.95, 1},
+                              .n_taught = 2,
+                              .taught_trials = 3,
+                              .accuracy = 0.82,
+                              .recall = -1,
+                              .build_s = 4,
+                              .think_cpu_s = 0.5,
+                              .now_ns = 2e6,
+                              .later_ns = 1.5e6};
+    kiln_tune_json(emptied(&text), &(kiln_tune_report){.result = &r});
+    kiln_assert_status_ok(kiln_record_parse(kiln_test_arena(), kiln_buf_str(&text), "b",
+                                            &kiln_tune_document, &d, &err),
+                          &err);
+    const kiln_results_card *c = &d.tuning.card;
+    assert_true(d.tuning.has_card);
+    assert_int_equal(c->searches, 3);
+    assert_int_equal(c->taught, 2);
+    assert_int_equal(c->reached.n, KILN_CARD_REACHED);
+    assert_true(c->reached.v[1].share == 0.95 && c->reached.v[1].trials == 4.5);
+    assert_int_equal(c->look.n, KILN_CARD_LOOKS);
+    assert_true(c->look.v[2].trials == 8 && c->look.v[2].share == 0.9);
+    assert_true(c->accuracy == 0.82 && isnan(c->recall));
+    assert_true(c->alone_trials == 0 && c->build_s == 4 && c->think_cpu_s == 0.5);
+    assert_true(c->later_ns == 1.5e6 && c->later_s == KILN_CARD_LATER_S);
+}
+
 int main(void) {
     kiln_test_add("cards_count_trials", cards_count_trials, NULL);
     kiln_test_add("cards_say_what_they_know", cards_say_what_they_know, NULL);
+    kiln_test_add("cards_are_in_the_document", cards_are_in_the_document, NULL);
     kiln_test_add("names_stay_different", names_stay_different, NULL);
     kiln_test_add("columns_stay_in_line", columns_stay_in_line, NULL);
     return kiln_test_run("tune: report");

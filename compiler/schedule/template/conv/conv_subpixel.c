@@ -90,12 +90,10 @@ static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
     return p;
 }
 
-static int64_t below(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 /* ---- space ----------------------------------------------------------------------- */
 
-static const int64_t powers[] = {2, 4, 8, 16, 32, 64};
 static const int64_t tile_ps[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14};
 static const int64_t tile_ocs[] = {1, 2, 3, 4, 6, 8};
 static const int64_t unrolls[] = {1, 2, 4, 8, 16};
@@ -104,19 +102,10 @@ static const int64_t unrolls[] = {1, 2, 4, 8, 16};
 static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
                          kiln_space *s, kiln_err *err) {
     static const char *const order[] = {"channels", "pixels"};
-    int64_t ic[COUNT(powers) + 1] = {1};
-    int n = 1;
     (void)err;
     const problem p = problem_of(w, profile);
     const int64_t rows[] = {1, p.taps_h};
-    while (n <= COUNT(powers) && powers[n - 1] <= p.lanes &&
-           (n == 1 || powers[n - 2] < p.c)) {
-        ic[n] = powers[n - 1];
-        n++;
-    }
-    kiln_space_add_up_to(s, "oc_block", "output channels of a block", powers,
-                         COUNT(powers), below(p.o, p.lanes));
-    kiln_space_add_ints(s, "ic_block", "input channels of a block", ic, n);
+    kiln_space_add_blocks(s, p.o, p.c, p.lanes);
     kiln_space_add_ints(s, "tile_rows", "rows of the result in a tile", rows,
                         p.taps_h > 1 ? 2 : 1);
     kiln_space_add_up_to(s, "tile_p", "pixels of a row of x in a tile", tile_ps,

@@ -141,7 +141,7 @@ typedef struct guess {
 static void guess_chunks(const guesser *g, const kiln_space *s, int tile, guess *best) {
     const kiln_knob *oc = &s->knob[KILN_WINOGRAD_OC_CHUNK];
     const kiln_knob *row = &s->knob[KILN_WINOGRAD_ROW_CHUNK];
-    const int64_t *size = &s->knob[KILN_WINOGRAD_TILE].value[3 * (size_t)tile];
+    const int64_t *size = s->knob[KILN_WINOGRAD_TILE].value + 3 * (size_t)tile;
     for (int r = 0; r < row->n; r++) {
         if (r > 0 && row->value[r - 1] >= g->rows)
             break; /* larger ones mean the same */
@@ -162,7 +162,7 @@ static guess guess_loops(const guesser *g, const kiln_space *s) {
     double least = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < tiles->n; i++) {
-            const int64_t *tile = &tiles->value[3 * (size_t)i];
+            const int64_t *tile = tiles->value + 3 * (size_t)i;
             const double alone = products_cycles(g, tile, g->rows, g->p->blocks);
             if (pass == 0)
                 least = i == 0 || alone < least ? alone : least;

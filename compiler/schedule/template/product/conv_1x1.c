@@ -107,7 +107,6 @@ static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
 
 /* ---- space ----------------------------------------------------------------------- */
 
-static const int64_t powers[] = {2, 4, 8, 16, 32, 64};
 static const int64_t tile_rows[] = {1, 2, 3, 4, 7, 8};
 static const int64_t tile_ps[] = {1,  2,  3,  4,  5,  6,  7,  8,  9, 10,
                                   11, 12, 13, 14, 16, 18, 20, 24, 28};
@@ -127,25 +126,15 @@ static void add_panels(kiln_space *s, const char *name, const char *doc,
     kiln_space_add_ints(s, name, doc, value, n);
 }
 
-static int64_t below(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
                          kiln_space *s, kiln_err *err) {
     static const char *const order[] = {"channels", "pixels"};
     static const char *const pack[] = {"no", "panel"};
-    int64_t ic[COUNT(powers) + 1] = {1};
-    int n = 1;
     (void)err;
     const problem p = problem_of(w, profile);
-    while (n <= COUNT(powers) && powers[n - 1] <= p.lanes &&
-           (n == 1 || powers[n - 2] < p.c)) {
-        ic[n] = powers[n - 1];
-        n++;
-    }
-    kiln_space_add_up_to(s, "oc_block", "output channels of a block", powers,
-                         COUNT(powers), below(p.o, p.lanes));
-    kiln_space_add_ints(s, "ic_block", "input channels of a block", ic, n);
+    kiln_space_add_blocks(s, p.o, p.c, p.lanes);
     kiln_space_add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows,
                          COUNT(tile_rows), p.rows);
     kiln_space_add_up_to(s, "tile_p", "pixels (of a row) in a tile", tile_ps,

@@ -138,18 +138,43 @@ static kiln_tiles tiles_of(const kiln_product *x, const kiln_matmul_plan *p) {
     return t;
 }
 
-/* k is the stage's only reduction axis; `row_tiles`: the loop that a panel of b passes;
- * NULL: there is none. */
+/* What follows a panel: the one behind it; where terms are cut, of its own if it is by
+ * itself, else of the next one, and behind the last of the first. */
+static kiln_product_walk walk_of(const build *b, const kiln_tile_loops *loops,
+                                 kiln_iter *k) {
+    const kiln_matmul_plan *p = b->p;
+    const kiln_tile_counts n =
+        kiln_product_counts(b->x, p->tile_m, p->tile_n, p->block_m, p->block_n, true);
+    const int64_t panel = b->x->k * p->tile_n, part = p->block_k * p->tile_n;
+    kiln_product_walk w = {.rows = loops->tile,
+                           .n_rows = n.inner,
+                           .k = k,
+                           .terms = b->x->k,
+                           .tile_n = p->tile_n,
+                           .next = panel};
+    if (p->block_k == 0)
+        return w;
+    w.terms = p->block_k;
+    if (p->parallel >= KILN_TILES_OUTER || n.outer == 1) {
+        w.next = part;
+    } else {
+        w.cols = loops->outer;
+        w.last_next = part - (n.outer - 1) * panel;
+    }
+    return w;
+}
+
+/* k is the stage's only reduction axis; `loops` are those around the register tile. */
 static kiln_status accumulate(build *b, const kiln_te_graph *te, kiln_stage *st,
-                              int skip, kiln_iter *row_tiles) {
+                              int skip, const kiln_tile_loops *loops) {
     kiln_iter *k[2];
     KILN_TRY(
         kiln_split(st, kiln_stage_reduce(st, 0), b->p->unroll_k, &k[0], &k[1], b->err));
     KILN_TRY(kiln_unroll(st, k[1], b->err));
+    const kiln_product_walk walk = walk_of(b, loops, k[0]);
     const kiln_te *source = te->value[kiln_product_source_of_b(b->x)->id].te;
-    if (b->p->pack_b_ahead && b->p->columns_outer && row_tiles != NULL)
-        KILN_TRY(kiln_product_fetch(b->x, st, source, row_tiles, k[0], b->p->tile_n,
-                                    b->err));
+    if (b->p->pack_b_ahead && b->p->columns_outer)
+        KILN_TRY(kiln_product_fetch(b->x, st, source, &walk, b->err));
     return kiln_tiles_accumulate(st, &b->tiles, skip, k, 2, b->err);
 }
 
@@ -191,7 +216,7 @@ static kiln_status schedule(build *b, const kiln_te_graph *te, kiln_stage *acc,
     KILN_TRY(kiln_tiles_fuse(out, &b->tiles, &t, b->err));
     if (p->block_k == 0) {
         KILN_TRY(kiln_compute_at(acc, out, t.tile, b->err));
-        KILN_TRY(accumulate(b, te, acc, 0, t.tile != t.outer ? t.tile : NULL));
+        KILN_TRY(accumulate(b, te, acc, 0, &t));
         return pack(b, te, acc, out, t.block, p->columns_outer ? t.outer : t.block);
     }
     kiln_iter *cut, *rest;
@@ -203,7 +228,7 @@ static kiln_status schedule(build *b, const kiln_te_graph *te, kiln_stage *acc,
     KILN_TRY(kiln_set_scope(acc, KILN_SCOPE_LOCAL, b->err));
     KILN_TRY(kiln_tiles_nest(acc, &b->tiles, kiln_stage_reduce(acc, 0), &u, b->err));
     KILN_TRY(kiln_compute_at(part, acc, u.tile, b->err));
-    KILN_TRY(accumulate(b, te, part, 1, NULL));
+    KILN_TRY(accumulate(b, te, part, 1, &u));
     return pack(b, te, part, acc, u.cut, p->columns_outer ? u.outer : u.cut);
 }
 

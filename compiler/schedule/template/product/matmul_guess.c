@@ -2,10 +2,6 @@
 #include "compiler/schedule/template/product/matmul.h"
 #include "compiler/schedule/template/shares.h"
 
-/* Not of a machine: three tiles of rows read what was copied, once each, where the copy
- * reads and writes it; and so many blocks that a smaller last one is little of them. */
-enum { MIN_ROWS_TO_PACK = 24, MIN_BLOCKS = 16 };
-
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static int64_t vectors_of(const kiln_product *x, int64_t columns) {
@@ -42,7 +38,7 @@ static void set(const kiln_space *s, kiln_config *c, int knob, int64_t value) {
 
 /* Terms between two cuts: so many that a tile's sums, which are loaded, added and stored
  * at each, take less than a hundredth of the time. */
-static int64_t guess_cut(const kiln_profile *p, int64_t rows, int64_t vectors) {
+int64_t kiln_matmul_guess_cut(const kiln_profile *p, int64_t rows, int64_t vectors) {
     return (int64_t)(128 * kiln_tile_entry_cycles(p, (double)(rows * vectors), true) /
                      kiln_tile_cycles(p, rows, vectors));
 }
@@ -55,7 +51,7 @@ static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s
     const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
     const int64_t tile_n = kiln_config_int(s, c, KILN_MATMUL_TILE_N, 0);
     set(s, c, KILN_MATMUL_BLOCK_K,
-        guess_cut(x->profile, tile_m, vectors_of(x, tile_n)));
+        kiln_matmul_guess_cut(x->profile, tile_m, vectors_of(x, tile_n)));
     const int64_t cut = kiln_config_int(s, c, KILN_MATMUL_BLOCK_K, 0);
     const int64_t rows_kept = cache / 4 / (cut * bytes);
     if (x->m > rows_kept)
@@ -76,7 +72,7 @@ static bool rows_meet(const kiln_product *x) {
 /* Rows that meet lie beside each other while there are fewer than ways, and a quarter is
  * left for b. Not to copy then was 7 and 40% faster on Zen 5 (m=197 k=3072 n=768, m=16
  * k=2048 n=5632). */
-static bool needs_copies(const kiln_product *x, int64_t tile_m) {
+bool kiln_matmul_needs_copies(const kiln_product *x, int64_t tile_m) {
     const int64_t ways = kiln_cache_l1(x->profile) / kiln_l1_way_bytes(x->profile);
     return rows_meet(x) && tile_m > ways / 4 * 3;
 }
@@ -92,7 +88,7 @@ static void guess_block_m(const kiln_product *x, int64_t kept, const kiln_space 
     const int64_t all = ceil_div(x->m, tile_m);
     set(s, c, KILN_MATMUL_BLOCK_M, ceil_div(all, ceil_div(all, kept)));
     const int64_t block = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0) * tile_m;
-    if (block > 0 && x->m % block != 0 && x->m / block < MIN_BLOCKS)
+    if (block > 0 && x->m % block != 0 && x->m / block < KILN_MATMUL_MIN_BLOCKS)
         set(s, c, KILN_MATMUL_BLOCK_M, 0);
 }
 
@@ -105,7 +101,7 @@ static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config
     const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
     const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
     const bool is_large = x->m > rows_kept;
-    if (is_large && kept < 3 && x->m >= MIN_ROWS_TO_PACK) {
+    if (is_large && kept < 3 && x->m >= KILN_MATMUL_MIN_ROWS) {
         guess_cuts(x, cache, s, c);
         return;
     }
@@ -118,7 +114,7 @@ static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config
     /* Rows that meet are copied once for each block, or stay while columns pass by; few
      * rows would be copied for each panel that a thread begins with. */
     const bool is_cut = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0) > 0;
-    const bool are_copied = is_large && needs_copies(x, tile_m);
+    const bool are_copied = is_large && kiln_matmul_needs_copies(x, tile_m);
     const bool by_columns =
         (is_large && (is_cut || !rows_meet(x))) || (is_fetched && !are_copied);
     kiln_config_set_word(s, c, KILN_MATMUL_ORDER, by_columns ? "columns" : "rows");
@@ -154,112 +150,25 @@ static void guess_order(const kiln_product *x, const kiln_profile *prof,
 }
 
 /* Which loops run on several threads; how many iterations those have. */
-static int64_t guess_parallel(const kiln_product *x, const kiln_profile *prof,
-                              const kiln_space *s, kiln_config *c) {
+int64_t kiln_matmul_guess_parallel(const kiln_product *x, const kiln_profile *prof,
+                                   const kiln_space *s, kiln_config *c) {
     const kiln_matmul_plan p = kiln_matmul_plan_of(s, c);
     /* Copies and sums between cuts are made once for each parallel part. */
     const bool is_shared = p.pack_a || p.pack_b_inside || p.block_k > 0;
     const bool is_fusable = !is_shared && !has_rest(x, &p);
+    /* Panels that share a cut's rows of a stay together. */
+    const bool is_whole = p.block_k > 0 && p.block_n > 0;
+    const kiln_tiles_parallel most = is_fusable ? KILN_TILES_ALL
+                                     : is_whole ? KILN_TILES_BLOCKS
+                                                : KILN_TILES_OUTER;
     const kiln_tile_counts n = kiln_product_counts(x, p.tile_m, p.tile_n, p.block_m,
                                                    p.block_n, p.columns_outer);
     const kiln_tiles_parallel kind =
-        kiln_tiles_guess_parallel(prof, n, kiln_product_muladds(x),
-                                  is_fusable ? KILN_TILES_ALL : KILN_TILES_OUTER);
+        kiln_tiles_guess_parallel(prof, n, kiln_product_muladds(x), most);
     const int64_t count[] = {1, n.blocks, n.blocks * n.outer,
                              n.blocks * n.outer * n.inner};
     c->option[KILN_MATMUL_PARALLEL] = (int16_t)kind;
     return count[kind];
-}
-
-/* ---- by the cycle model ---------------------------------------------------------- */
-
-typedef struct search {
-    const kiln_product *x;
-    const kiln_profile *prof;
-    const kiln_space *s;
-    kiln_config rule, best;
-    double cycles; /* of the best */
-} search;
-
-/* By one thread, and by as many as there are cores: either may be what it is run on. */
-static double cycles_of(const search *g, kiln_config *c) {
-    const kiln_matmul_plan p = kiln_matmul_plan_of(g->s, c);
-    const kiln_product_plan loops = {.tile_m = p.tile_m,
-                                     .tile_n = p.tile_n,
-                                     .block_m = p.block_m,
-                                     .block_n = p.block_n,
-                                     .block_k = p.block_k,
-                                     .columns_outer = p.columns_outer,
-                                     .pack_a = p.pack_a,
-                                     .parallel =
-                                         guess_parallel(g->x, g->prof, g->s, c)};
-    const int cores = g->prof->cores;
-    const double one = kiln_product_cycles(g->x, &loops, 1).all;
-    return one + cores * kiln_product_cycles(g->x, &loops, cores).all;
-}
-
-/* A block that does not divide leaves code of its own for the last one, where all tiles
- * are decided row by row: fine only where there are many. */
-static bool divides(int64_t extent, int64_t panels, int64_t tile) {
-    const int64_t block = panels * tile;
-    return block == 0 || extent % block == 0 || extent / block >= MIN_BLOCKS;
-}
-
-/* What the rule knows and no model does (tails, sets of the L1 cache, what is fetched
- * while something else is multiplied) decides where there is no more to gain than this:
- * on Zen 5, of ten products for which the model liked the other order by 6 to 11%, five
- * were slower so, by up to 9%. */
-static void consider(search *g, kiln_config c) {
-    static const double least_gain = 0.85;
-    const kiln_matmul_plan p = kiln_matmul_plan_of(g->s, &c);
-    if (!divides(g->x->m, p.block_m, p.tile_m) ||
-        !divides(g->x->n, p.block_n, p.tile_n))
-        return;
-    const double cycles = cycles_of(g, &c) / least_gain;
-    if (cycles < g->cycles) {
-        g->cycles = cycles;
-        g->best = c;
-    }
-}
-
-/* 0, and blocks of equal size of which one takes at most that many bytes. */
-static int panels_that_fit(int64_t extent, int64_t tile, int64_t row_bytes,
-                           int64_t cache, int64_t out[3]) {
-    const int64_t all = ceil_div(extent, tile);
-    int n = 1;
-    out[0] = 0;
-    for (int64_t share = 2; share <= 4; share *= 2) {
-        const int64_t most = cache / share / (tile * row_bytes);
-        if (most >= 1 && most < all)
-            out[n++] = ceil_div(all, ceil_div(all, most));
-    }
-    return n;
-}
-
-/* Orders, and blocks of rows and columns for the L2 cache: at most 18, each a
- * microsecond. Cuts of k are the rule's alone: what streams from L2 is hidden better
- * than the model has it (m=128 k=768 n=768 on Zen 5: cut at 128, 9% slower). */
-static kiln_config guess_by_cycles(const kiln_product *x, const kiln_profile *prof,
-                                   const kiln_space *s, const kiln_config *rule) {
-    search g = {.x = x, .prof = prof, .s = s, .rule = *rule, .best = *rule};
-    const kiln_matmul_plan p = kiln_matmul_plan_of(s, rule);
-    const int64_t b_bytes = (int64_t)kiln_dtype_bytes(x->b->type.dtype);
-    const int64_t l2 = kiln_cache_l2(prof);
-    int64_t row[3], col[3];
-    const int n_row = panels_that_fit(x->m, p.tile_m, x->a_row_bytes, l2, row);
-    const int n_col = panels_that_fit(x->n, p.tile_n, x->k * b_bytes, l2, col);
-    g.cycles = cycles_of(&g, &g.best);
-    for (int i = 0; i < n_row * n_col * 2; i++) {
-        kiln_config c = *rule;
-        const bool by_columns = i % 2 == 0;
-        set(s, &c, KILN_MATMUL_BLOCK_M, row[i / 2 % n_row]);
-        set(s, &c, KILN_MATMUL_BLOCK_N, col[i / 2 / n_row]);
-        kiln_config_set_word(s, &c, KILN_MATMUL_ORDER, by_columns ? "columns" : "rows");
-        kiln_config_set_word(s, &c, KILN_MATMUL_PACK_A,
-                             by_columns && needs_copies(x, p.tile_m) ? "rows" : "no");
-        consider(&g, c);
-    }
-    return g.best;
 }
 
 kiln_config kiln_matmul_guess(const kiln_workload *w, const kiln_profile *prof,
@@ -271,19 +180,21 @@ kiln_config kiln_matmul_guess(const kiln_workload *w, const kiln_profile *prof,
         guess_blocks(&x, s, &c);
         kiln_config_set_word(s, &c, KILN_MATMUL_PACK_B,
                              kiln_matmul_is_by_itself(&x) ? "no" : "ahead");
-    } else if (x.b_along_n && x.m >= MIN_ROWS_TO_PACK &&
+    } else if (x.b_along_n && x.m >= KILN_MATMUL_MIN_ROWS &&
                !kiln_matmul_is_by_itself(&x)) {
         /* Once for all rows: copying a panel again for each block costs more than
          * reading a again. */
         kiln_config_set_word(s, &c, KILN_MATMUL_PACK_B, "inside");
     }
     guess_order(&x, prof, s, &c);
-    (void)guess_parallel(&x, prof, s, &c);
+    (void)kiln_matmul_guess_parallel(&x, prof, s, &c);
     /* Where the rule copies or cuts it is against what the model does not see. */
     const kiln_matmul_plan p = kiln_matmul_plan_of(s, &c);
     const bool is_panelled =
-        x.is_const_b && !kiln_matmul_is_by_itself(&x) && p.block_k == 0 && !p.pack_a;
-    if (is_panelled && x.m > p.tile_m)
-        return guess_by_cycles(&x, prof, s, &c);
-    return c;
+        x.is_const_b && !kiln_matmul_is_by_itself(&x) && x.m > p.tile_m;
+    if (is_panelled && p.block_k == 0 && !p.pack_a)
+        c = kiln_matmul_by_cycles(&x, prof, s, &c);
+    return is_panelled && kiln_matmul_wants_cuts(&x, p.tile_n)
+               ? kiln_matmul_by_cuts(&x, prof, s, &c)
+               : c;
 }

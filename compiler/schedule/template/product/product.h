@@ -46,6 +46,7 @@ double kiln_product_muladds(const kiln_product *x);
 typedef struct kiln_product_plan {
     int64_t tile_m, tile_n, block_m, block_n, block_k;
     bool columns_outer, pack_a;
+    bool fetches; /* the next panel comes while one passes: caches hold both */
     int64_t parallel;
 } kiln_product_plan;
 /* What such loops take, by the machine model, with b from memory where it is constant:
@@ -54,12 +55,23 @@ kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *
                                 int threads);
 /* b is constant and so large that it is in no near cache when it is multiplied. */
 bool kiln_product_streams_b(const kiln_product *x);
-/* What the loop over terms `k` of `st` fetches of b, packed in panels of tile_n
- * columns: `rows` is the loop over tiles of rows that one panel passes. Nothing where
- * that would not pay. */
+/* The loops around one register tile, as far as they say what comes next. */
+typedef struct kiln_product_walk {
+    kiln_iter *rows; /* over tiles of rows that one panel of b passes, or these fused
+                        into one loop with those around them */
+    int64_t n_rows;  /* how many tiles of rows a panel passes */
+    kiln_iter *k;    /* over terms */
+    int64_t terms;   /* of a tile: all, or those of a cut */
+    int64_t tile_n;  /* columns of a panel */
+    int64_t next;    /* elements of b from what a panel's tiles read to what is next */
+    /* The loop whose last iteration has another next, `last_next`; NULL: none. */
+    kiln_iter *cols;
+    int64_t last_next;
+} kiln_product_walk;
+/* What the loop over terms of `st` fetches of b, packed in panels. Nothing where that
+ * would not pay. */
 kiln_status kiln_product_fetch(const kiln_product *x, kiln_stage *st, const kiln_te *b,
-                               kiln_iter *rows, kiln_iter *k, int64_t tile_n,
-                               kiln_err *err);
+                               const kiln_product_walk *walk, kiln_err *err);
 /* Everything the workload computes, in these layouts (by value id; NULL: as typed),
  * with an untouched schedule but for element-wise stages, which are inlined; *acc is
  * the stage that sums, *y the output behind it. */

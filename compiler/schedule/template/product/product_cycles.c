@@ -48,6 +48,20 @@ static double copies_of(const kiln_product *x, double parts, const sizes *s,
                       1.0 / c->load_ports + 1.0 / c->store_ports);
 }
 
+/* Cycles of sums that are kept between cuts, beside what loads, adds and stores them
+ * (kiln_tile_entry_cycles): they come from and go to the L2 cache, or the one behind it
+ * where a block's do not stay, and are copied to the output behind the last cut. */
+static double sums_of(const kiln_product *x, const sizes *s, double y_bytes) {
+    const kiln_core *c = &x->profile->core;
+    const double all = (double)x->batch * s->m * s->n * y_bytes;
+    const bool stay =
+        s->rows * s->columns * y_bytes <= (double)kiln_cache_l2(x->profile) / 4;
+    const double rate = stay ? c->l2_rate : kiln_rate_behind_l2(x->profile);
+    const double moved = (2 * s->k / s->terms + 1) * all;
+    return moved / rate + all / x->profile->vector_bytes *
+                              (1.0 / c->load_ports + 1.0 / c->store_ports);
+}
+
 kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *p,
                                 int threads) {
     const sizes s = sizes_of(x, p);
@@ -84,14 +98,24 @@ kiln_cycles kiln_product_cycles(const kiln_product *x, const kiln_product_plan *
         const double k = reach_k(&s, d), batch = d > BATCH ? 1 : (double)x->batch;
         a->bytes[d] = batch * r * k * a_bytes;
         b->bytes[d] = (x->is_const_b ? 1 : batch) * c * k * b_bytes;
+        if (d == INNER && p->fetches)
+            b->bytes[d] = least(2 * b->bytes[d], b->bytes[d - 1]);
         /* Of the output only what is stored when the terms are summed. */
         y->bytes[d] = batch * r * c * y_bytes / (d > TERMS ? s.terms : 1);
     }
     kiln_cycles c = kiln_cycles_of_nest(x->profile, &n, threads);
+    const double used = p->parallel > 1 ? least(threads, (double)p->parallel) : 1;
+    if (s.terms < s.k) {
+        const double sums = sums_of(x, &s, y_bytes) / used;
+        c.core += sums;
+        c.all += sums;
+    }
     if (p->pack_a) {
         const double blocks = (double)x->batch * (s.n / s.columns) * (s.m / s.rows);
         const double parts = p->parallel > 1 ? (double)p->parallel : blocks;
-        const double copy = copies_of(x, parts, &s, a_bytes) / least(threads, parts);
+        const double cuts = s.k / s.terms;
+        const double copy =
+            cuts * copies_of(x, parts, &s, a_bytes) / least(threads, parts);
         c.core += copy;
         c.all += copy;
     }

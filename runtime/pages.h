@@ -1,0 +1,17 @@
+/* Large blocks in huge pages, where the system gives them. Private to runtime/.
+ *
+ * What a product reads again and again should stay in the L2 cache, whose sets are chosen
+ * by physical addresses: pages of 4 KiB fill some sets twice and others not at all. A huge
+ * page fills all alike, and costs one entry of the TLB in place of 512. */
+#ifndef KILN_RUNTIME_PAGES_H
+#define KILN_RUNTIME_PAGES_H
+
+#include <stddef.h>
+
+enum { KILN_HUGE_PAGE = 2 << 20 }; /* bytes, of x86-64 and of AArch64 with 4 KiB */
+
+/* `align` bytes aligned, those of a huge page or more to its beginning; for free(). NULL:
+ * there is no memory. What is smaller than a huge page is as malloc has it. */
+void *kiln_pages_alloc(size_t align, size_t bytes);
+
+#endif
