@@ -42,6 +42,10 @@ void kiln_child_wait(const kiln_child *c);
 /* Kills its group and waits. *by_itself: it had ended before; *status: of wait. */
 void kiln_child_end(kiln_child *c, bool *by_itself, int *status);
 
+/* A pipe that is to take about so many bytes at a time, as far as the system lets: who
+ * writes waits less often for who reads. */
+void kiln_pipe_widen(int fd, int bytes);
+
 /* Memory without a name that children can map: kiln_child_start's `shared`. */
 kiln_status kiln_shared_open(int *write_fd, int *read_fd, kiln_err *err);
 

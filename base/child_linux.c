@@ -182,6 +182,8 @@ kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpu
     return KILN_OK;
 }
 
+void kiln_pipe_widen(int fd, int bytes) { (void)fcntl(fd, F_SETPIPE_SZ, bytes); }
+
 void kiln_child_wait(const kiln_child *c) {
     enum { MOST_MS = 3000 };
     const struct timespec tick = {.tv_nsec = 1000000};

@@ -1,5 +1,6 @@
 /* Confinement of code that nobody vouches for: system calls by an allow-list, seccomp
- * on Linux. What such code may do is compute. */
+ * on Linux. What such code may do is compute. It stands alone: kiln-run on a board has it
+ * too, and nothing else of this folder. */
 #ifndef KILN_BASE_CONFINE_H
 #define KILN_BASE_CONFINE_H
 
@@ -32,6 +33,11 @@ typedef struct kiln_confine_room {
  * other process), where they run, and sleep. May be called again with less room, as
  * long as it was called with room to load. */
 bool kiln_confine_room_to(const kiln_confine_room *room);
+
+/* As kiln_confine, for a process that has all of its files open: what is left besides are
+ * writing to what is open, seeking and closing, giving memory back, and threads that are
+ * just being made. */
+bool kiln_confine_files(void);
 
 /* "socket"; "system call 999" of what has no name here. `text` may be used for it. */
 const char *kiln_system_call_name(long number, char text[KILN_CONFINE_TEXT]);

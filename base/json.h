@@ -80,6 +80,11 @@ void kiln_json_put_null(kiln_json_writer *w);
 /* What was parsed, as this writer writes: a document of its own comes out as it went
  * in. Arrays are rows. */
 void kiln_json_put(kiln_json_writer *w, const kiln_json *v);
+typedef struct kiln_json_text {
+    const char *name, *value; /* value NULL: null */
+} kiln_json_text;
+/* An object of n texts, in this order. */
+void kiln_json_put_texts(kiln_json_writer *w, const kiln_json_text *t, size_t n);
 /* "key": value in one call. */
 void kiln_json_member_str(kiln_json_writer *w, const char *key,
                           const char *z); /* NULL: null */

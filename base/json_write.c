@@ -153,6 +153,13 @@ void kiln_json_put_null(kiln_json_writer *w) {
     kiln_buf_puts(w->out, "null");
 }
 
+void kiln_json_put_texts(kiln_json_writer *w, const kiln_json_text *t, size_t n) {
+    kiln_json_begin_object(w);
+    for (size_t i = 0; i < n; i++)
+        kiln_json_member_str(w, t[i].name, t[i].value);
+    kiln_json_end_object(w);
+}
+
 void kiln_json_member_str(kiln_json_writer *w, const char *key, const char *z) {
     kiln_json_name(w, key);
     if (z == NULL)

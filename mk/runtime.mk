@@ -2,7 +2,8 @@
 # kiln-run, all of it native and for the machines of CROSS_ARCHS. And make install.
 
 RUNTIME_SRC := $(call find_src,runtime,*.c)
-RUNNER_SRC := $(call find_src,$(RUNNER_DIR),*.c)
+# Of base it has the confinement, which needs nothing else of it.
+RUNNER_SRC := $(call find_src,$(RUNNER_DIR),*.c) $(wildcard base/confine_linux.c)
 RUNTIME_SO_VERSION := 0
 VERSION = $(shell sed -n 's/^\#define KILN_VERSION "\(.*\)"/\1/p' base/version.h)
 

@@ -52,11 +52,10 @@ static void put_fixed(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_name(w, "fixed_inputs");
     kiln_json_begin_array(w);
     for (size_t i = 0; i < f->n_fixed; i++) {
-        kiln_json_begin_object(w);
-        kiln_json_member_str(w, "name", f->fixed[i].name);
-        kiln_json_member_str(w, "type", f->fixed[i].type);
-        kiln_json_member_str(w, "sha256", f->fixed[i].sha256);
-        kiln_json_end_object(w);
+        const kiln_json_text row[] = {{"name", f->fixed[i].name},
+                                      {"type", f->fixed[i].type},
+                                      {"sha256", f->fixed[i].sha256}};
+        kiln_json_put_texts(w, row, sizeof row / sizeof row[0]);
     }
     kiln_json_end_array(w);
 }
@@ -115,10 +114,9 @@ static void put_searched(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_name(w, "layouts");
     kiln_json_begin_array(w);
     for (size_t i = 0; i < f->n_searched; i++) {
-        kiln_json_begin_object(w);
-        kiln_json_member_str(w, "step", f->searched[i].step);
-        kiln_json_member_str(w, "types", f->searched[i].types);
-        kiln_json_end_object(w);
+        const kiln_json_text row[] = {{"step", f->searched[i].step},
+                                      {"types", f->searched[i].types}};
+        kiln_json_put_texts(w, row, sizeof row / sizeof row[0]);
     }
     kiln_json_end_array(w);
 }

@@ -3,6 +3,7 @@
 #define KILN_PIPELINE_KERNELS_METER_H
 
 #include "compiler/codegen/codegen.h"
+#include "pipeline/measure/wire/wire.h"
 #include "reports/documents.h"
 
 enum { KILN_N_LEVELS = 4 }; /* L1, L2, L3, memory */
@@ -19,6 +20,8 @@ typedef struct kiln_meter_code {
 /* fma takes {f32[1], f32[1], f32[chains * lanes]}, chain {i64[3], i64[1]}. */
 kiln_status kiln_meter_code_make(kiln_arena *a, const kiln_profile *p,
                                  kiln_meter_code *out, kiln_err *err);
+/* For a runner: views of it. */
+kiln_wire_meter kiln_meter_message(const kiln_meter_code *code);
 typedef struct kiln_peak {
     double measured_gflops, clock_ghz;
     double fma_per_cycle;

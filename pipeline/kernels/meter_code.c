@@ -229,3 +229,14 @@ kiln_peak kiln_peak_of(const kiln_profile *p, int threads, double fma_per_cycle,
                        .gflops = fmax(measured_gflops,
                                       threads * fma_per_cycle * 2 * lanes * clock_ghz)};
 }
+
+kiln_wire_meter kiln_meter_message(const kiln_meter_code *code) {
+    return (kiln_wire_meter){.fma = code->fma.bytes,
+                             .chain = code->chain.bytes,
+                             .fma_name = kiln_str_from(code->fma_name),
+                             .chain_name = kiln_str_from(code->chain_name),
+                             .fma_flops = code->fma_flops,
+                             .chain_steps = code->chain_steps,
+                             .lanes = code->lanes,
+                             .fma_unit = code->fma_unit};
+}

@@ -115,14 +115,7 @@ static kiln_status new_remote(kiln_arena *a, const kiln_profile *p,
 static kiln_status make_meter(kiln_remote *r, kiln_wire_meter *out, kiln_err *err) {
     kiln_meter_code code;
     KILN_TRY(kiln_meter_code_make(r->arena, r->profile, &code, err));
-    *out = (kiln_wire_meter){.fma = code.fma.bytes,
-                             .chain = code.chain.bytes,
-                             .fma_name = kiln_str_from(code.fma_name),
-                             .chain_name = kiln_str_from(code.chain_name),
-                             .fma_flops = code.fma_flops,
-                             .chain_steps = code.chain_steps,
-                             .lanes = code.lanes,
-                             .fma_unit = code.fma_unit};
+    *out = kiln_meter_message(&code);
     return KILN_OK;
 }
 

@@ -66,7 +66,8 @@ static kiln_status start(kiln_apart *x, kiln_err *err) {
     const kiln_talk_options o = {.shared = x->shared_read,
                                  .grace_ms = x->o.grace_ms,
                                  .tick = x->o.tick,
-                                 .user = x->o.user};
+                                 .user = x->o.user,
+                                 .is_wide = true};
     const char *own[] = {NULL, NULL};
     const char *const *argv = x->o.argv;
     if (argv == NULL) {

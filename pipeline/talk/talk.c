@@ -17,7 +17,8 @@
 enum {
     MAX_LINE = 1 << 20,
     TAIL = 600, /* of what it complained of */
-    TICK_MS = 100
+    TICK_MS = 100,
+    WIDE = 1 << 20 /* of a pipe */
 };
 
 struct kiln_talk {
@@ -61,7 +62,10 @@ kiln_status kiln_talk_open(kiln_arena *a, const char *const *argv,
     t->o = *o;
     kiln_transport_child(&t->t, argv, &any, t->called);
     t->t.shared = o->shared;
-    return open_it(a, t, out, err);
+    KILN_TRY(open_it(a, t, out, err));
+    if (o->is_wide)
+        kiln_pipe_widen(t->t.in, WIDE);
+    return KILN_OK;
 }
 
 kiln_status kiln_talk_connect(kiln_arena *a, const char *address,

@@ -14,6 +14,7 @@ typedef struct kiln_talk_options {
     int64_t grace_ms;
     /* Who gives no answer in time is not ended: that call fails, no later one. */
     bool outlives_silence;
+    bool is_wide; /* it will answer in megabytes, not lines */
     /* Called several times a second while an answer is awaited; may be NULL. */
     void (*tick)(void *user);
     void *user;

@@ -1,4 +1,5 @@
 /* Long-lived children: what they are given, how they end. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +53,24 @@ static void is_ended(void **state) {
     assert_false(by_itself);
 }
 
+/* More than the 64 KiB that a pipe has by itself lie in it before anybody reads. What is
+ * no pipe, or more than the system gives, changes nothing. */
+static void a_pipe_is_widened(void **state) {
+    enum { WIDE = 256 << 10 };
+    static char block[WIDE];
+    int end[2];
+    (void)state;
+    assert_int_equal(pipe(end), 0);
+    kiln_pipe_widen(end[0], WIDE);
+    kiln_pipe_widen(end[0], -1);
+    kiln_pipe_widen(-1, WIDE);
+    if (fcntl(end[0], F_GETPIPE_SZ) < WIDE)
+        kiln_test_skip("the system gives no pipe of %d bytes", WIDE);
+    assert_int_equal(write(end[1], block, WIDE), WIDE);
+    close(end[0]);
+    close(end[1]);
+}
+
 /* Descriptors of ours that nobody marked are not its: none but three. */
 static void has_no_other_descriptors(void **state) {
     (void)state;
@@ -88,6 +107,7 @@ static void cpus_are_parted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_and_ends),
+        cmocka_unit_test(a_pipe_is_widened),
         cmocka_unit_test(is_ended),
         cmocka_unit_test(has_no_other_descriptors),
         cmocka_unit_test(cpus_are_parted),

@@ -14,6 +14,7 @@ typedef struct row {
     const char *name;
     long (*ask)(int fd); /* fd: the one that may be used */
     long number;         /* of the call that is trapped; -1: none is */
+    bool has_files;      /* kiln_confine_files, which leaves all that are open */
 } row;
 
 static long computes(int fd) { return fd < 0; }
@@ -26,6 +27,7 @@ static long asks_the_time(int fd) {
 
 static long uses_its_descriptor(int fd) { return write(fd, "x", 1) != 1; }
 static long uses_another(int fd) { return write(fd + 1, "x", 1); }
+static long uses_another_file(int fd) { return write(fd + 1, "x", 1) != 1; }
 static long uses_a_wide_one(int fd) {
     return syscall(SYS_write, (unsigned long)fd | 1UL << 32, "x", 1UL);
 }
@@ -38,21 +40,42 @@ static long maps(int fd) {
                          fd & 0);
 }
 static long talks(int fd) { return syscall(SYS_socket, AF_INET, SOCK_STREAM, fd & 0); }
+static long seeks(int fd) { return lseek(fd, 0, SEEK_SET) >= 0; }
+static long closes(int fd) { return close(fd + 1); }
+static long gives_back(int fd) { return munmap((void *)0, (size_t)(fd & 0) + 4096); }
+static long makes_executable(int fd) {
+    return (long)syscall(SYS_mprotect, 0, 4096, PROT_EXEC, fd & 0);
+}
 static long catches(int fd) { return syscall(SYS_rt_sigaction, SIGSYS, 0, 0, fd & 0); }
 
 static row rows[] = {
-    {"computes", computes, -1},
-    {"asks_the_time", asks_the_time, -1},
-    {"uses_its_descriptor", uses_its_descriptor, -1},
-    {"uses_another", uses_another, SYS_write},
-    {"uses_a_wide_one", uses_a_wide_one, SYS_write},
-    {"reads_another", reads_another, SYS_read},
-    {"opens", opens, SYS_openat},
-    {"forks", forks, SYS_clone},
-    {"signals", signals, SYS_getppid},
-    {"maps", maps, SYS_mmap},
-    {"talks", talks, SYS_socket},
-    {"catches", catches, SYS_rt_sigaction},
+    {"computes", computes, -1, false},
+    {"asks_the_time", asks_the_time, -1, false},
+    {"uses_its_descriptor", uses_its_descriptor, -1, false},
+    {"uses_another", uses_another, SYS_write, false},
+    {"uses_a_wide_one", uses_a_wide_one, SYS_write, false},
+    {"reads_another", reads_another, SYS_read, false},
+    {"opens", opens, SYS_openat, false},
+    {"forks", forks, SYS_clone, false},
+    {"signals", signals, SYS_getppid, false},
+    {"maps", maps, SYS_mmap, false},
+    {"talks", talks, SYS_socket, false},
+    {"catches", catches, SYS_rt_sigaction, false},
+    {"files_computes", computes, -1, true},
+    {"files_asks_the_time", asks_the_time, -1, true},
+    {"files_uses_its_descriptor", uses_its_descriptor, -1, true},
+    {"files_uses_another", uses_another_file, -1, true},
+    {"files_seeks", seeks, -1, true},
+    {"files_closes", closes, -1, true},
+    {"files_gives_back", gives_back, -1, true},
+    {"files_reads_another", reads_another, SYS_read, true},
+    {"files_opens", opens, SYS_openat, true},
+    {"files_forks", forks, SYS_clone, true},
+    {"files_signals", signals, SYS_getppid, true},
+    {"files_maps", maps, SYS_mmap, true},
+    {"files_makes_executable", makes_executable, SYS_mprotect, true},
+    {"files_talks", talks, SYS_socket, true},
+    {"files_catches", catches, SYS_rt_sigaction, true},
 };
 
 enum { TRAPPED = 100, OTHER = 101, DONE = 42, NOT_CONFINED = 43 };
@@ -67,9 +90,13 @@ static void on_trap(int number, siginfo_t *info, void *context) {
 
 static void ask_in_child(void *arg) {
     const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    int fd[2];
+    int fd[2], other;
     asked = arg;
-    if (pipe(fd) != 0 || sigaction(SIGSYS, &action, NULL) != 0 || !kiln_confine(fd[1]))
+    if (pipe(fd) != 0 || (other = dup(fd[1])) < 0 ||
+        sigaction(SIGSYS, &action, NULL) != 0 ||
+        !(asked->has_files ? kiln_confine_files() : kiln_confine(fd[1])))
+        _exit(NOT_CONFINED);
+    if (other != fd[1] + 1) /* what is another one, below */
         _exit(NOT_CONFINED);
     _exit(asked->ask(fd[1]) == 0 ? DONE : 1);
 }

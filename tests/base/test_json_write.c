@@ -259,7 +259,23 @@ static void what_was_parsed_is_written_again(void **state) {
     kiln_assert_text_equal(kiln_buf_str(&b), kiln_str_from(text));
 }
 
+static void writes_texts(void **state) {
+    static const kiln_json_text row[] = {{"name", "x"}, {"type", NULL}};
+    kiln_json_writer w;
+    kiln_buf b;
+    (void)state;
+    kiln_buf_init(&b, kiln_test_arena());
+    kiln_json_writer_init(&w, &b);
+    kiln_json_begin_row(&w);
+    kiln_json_put_texts(&w, row, 2);
+    kiln_json_put_texts(&w, row, 0);
+    kiln_json_end_array(&w);
+    kiln_assert_text_equal(kiln_buf_str(&b),
+                           kiln_str_from("[{\"name\": \"x\", \"type\": null}, {}]"));
+}
+
 int main(void) {
+    kiln_test_add("writes_texts", writes_texts, NULL);
     kiln_test_add("what_was_parsed_is_written_again", what_was_parsed_is_written_again,
                   NULL);
     kiln_test_add("writes_nested_values", writes_nested_values, NULL);

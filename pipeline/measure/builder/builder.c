@@ -63,14 +63,7 @@ static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer
     KILN_TRY(kiln_meter_code_make(&b->arena, &b->profile, &code, err));
     limit_data(m.data_limit_bytes);
     b->time_limit_ms = m.time_limit_ms;
-    const kiln_wire_meter meter = {.fma = code.fma.bytes,
-                                   .chain = code.chain.bytes,
-                                   .fma_name = kiln_str_from(code.fma_name),
-                                   .chain_name = kiln_str_from(code.chain_name),
-                                   .fma_flops = code.fma_flops,
-                                   .chain_steps = code.chain_steps,
-                                   .lanes = code.lanes,
-                                   .fma_unit = code.fma_unit};
+    const kiln_wire_meter meter = kiln_meter_message(&code);
     kiln_wire_put(answer, KILN_WIRE_METER, &meter);
     return KILN_OK;
 }
