@@ -4,7 +4,6 @@
 #include "runtime/pages.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void *default_alloc(void *user, size_t bytes) {
@@ -14,7 +13,7 @@ static void *default_alloc(void *user, size_t bytes) {
 
 static void default_release(void *user, void *block) {
     (void)user;
-    free(block);
+    kiln_pages_release(block);
 }
 
 void kiln_allocator_default(kiln_allocator *out) {

@@ -10,8 +10,9 @@
 
 enum { KILN_HUGE_PAGE = 2 << 20 }; /* bytes, of x86-64 and of AArch64 with 4 KiB */
 
-/* `align` bytes aligned, those of a huge page or more to its beginning; for free(). NULL:
- * there is no memory. What is smaller than a huge page is as malloc has it. */
+/* `align` bytes aligned, those of a huge page or more to its beginning. NULL: there is
+ * no memory. What is smaller than a huge page is as malloc has it. */
 void *kiln_pages_alloc(size_t align, size_t bytes);
+void kiln_pages_release(void *block); /* takes NULL */
 
 #endif

@@ -17,3 +17,5 @@ void *kiln_pages_alloc(size_t align, size_t bytes) {
     (void)madvise(block, bytes / KILN_HUGE_PAGE * KILN_HUGE_PAGE, MADV_HUGEPAGE);
     return block;
 }
+
+void kiln_pages_release(void *block) { free(block); }

@@ -106,10 +106,8 @@ static void cpus_are_parted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_and_ends),
-        cmocka_unit_test(a_pipe_is_widened),
-        cmocka_unit_test(is_ended),
-        cmocka_unit_test(has_no_other_descriptors),
+        cmocka_unit_test(answers_and_ends), cmocka_unit_test(a_pipe_is_widened),
+        cmocka_unit_test(is_ended),         cmocka_unit_test(has_no_other_descriptors),
         cmocka_unit_test(cpus_are_parted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

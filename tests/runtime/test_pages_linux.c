@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 64 };
@@ -28,7 +27,7 @@ static void blocks_are_aligned_and_whole(void **state) {
         const size_t align = sizes[i] < KILN_HUGE_PAGE ? ALIGN : KILN_HUGE_PAGE;
         assert_int_equal((uintptr_t)p % align, 0);
         memset(p, 1, sizes[i]);
-        free(p);
+        kiln_pages_release(p);
     }
     assert_null(kiln_pages_alloc(ALIGN, SIZE_MAX));
     assert_null(kiln_pages_alloc(ALIGN, SIZE_MAX - ALIGN));
@@ -54,15 +53,13 @@ static int has_flag(const void *p, const char *flag) {
 
 static void large_blocks_want_huge_pages(void **state) {
     (void)state;
-    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
-    if (f == NULL)
+    if (!kiln_file_exists("/sys/kernel/mm/transparent_hugepage/enabled"))
         kiln_test_skip("this system has no transparent huge pages");
-    (void)fclose(f);
     char *large = kiln_pages_alloc(ALIGN, 2 * (size_t)KILN_HUGE_PAGE + 1);
     assert_non_null(large);
     assert_int_equal(has_flag(large, " hg"), 1);
     assert_int_equal(has_flag(large + 2 * (size_t)KILN_HUGE_PAGE - 1, " hg"), 1);
-    free(large);
+    kiln_pages_release(large);
 }
 
 int main(void) {
