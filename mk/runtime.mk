@@ -3,7 +3,7 @@
 
 RUNTIME_SRC := $(call find_src,runtime,*.c)
 # Of base it has the confinement, which needs nothing else of it.
-RUNNER_SRC := $(call find_src,$(RUNNER_DIR),*.c) $(wildcard base/confine_linux.c)
+RUNNER_SRC := $(strip $(call find_src,$(RUNNER_DIR),*.c) $(wildcard base/confine_linux.c))
 RUNTIME_SO_VERSION := 0
 VERSION = $(shell sed -n 's/^\#define KILN_VERSION "\(.*\)"/\1/p' base/version.h)
 
