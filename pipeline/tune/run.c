@@ -43,6 +43,7 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
                                       o->part != NULL || t->work->like != NULL,
                                   .first = first,
                                   .n_first = kiln_tune_first(r, t, first)};
+    t->n_first = (int)search.n_first;
     const kiln_search_kind *kind =
         o->search != NULL ? o->search : kiln_search_find(kiln_str_from("annealing"));
     KILN_ASSERT(kind != NULL, "annealing is in the table");
@@ -241,14 +242,22 @@ static int64_t n_left_of(const kiln_tuning *r) {
     return r->o->more > 0 ? r->o->more - r->n_new - (int64_t)pending(r) : INT64_MAX;
 }
 
-/* One trial for each work that has none: what the scheduler compares. */
+static kiln_status look_at(kiln_tuning *r, kiln_tuned_work *t, int n, kiln_err *err) {
+    const int64_t left = n_left_of(r);
+    if (t->row.n_known == 0 && n > 0 && left > 0 && !is_over(r))
+        KILN_TRY(begin_turn(r, t, n < left ? n : (int)left, err));
+    while (pending(r) >= LOW_WATER && !is_over(r))
+        KILN_TRY(poll_one(r, err));
+    return KILN_OK;
+}
+
+/* One trial for each work that has none: what the scheduler compares. And the hints,
+ * which somebody gave to have them measured, however good the first one is. */
 static kiln_status first_look(kiln_tuning *r, kiln_err *err) {
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->work[i].row.n_known == 0 && n_left_of(r) > 0 && !is_over(r))
-            KILN_TRY(begin_turn(r, &r->work[i], 1, err));
-        while (pending(r) >= LOW_WATER && !is_over(r))
-            KILN_TRY(poll_one(r, err));
-    }
+    for (size_t i = 0; i < r->n; i++)
+        KILN_TRY(look_at(r, &r->work[i], 1, err));
+    for (size_t i = 0; i < r->n && r->o->hints != NULL; i++)
+        KILN_TRY(look_at(r, &r->work[i], r->work[i].n_first - 1, err));
     while (pending(r) > 0 && !is_over(r))
         KILN_TRY(poll_one(r, err));
     return KILN_OK;

@@ -41,6 +41,7 @@ typedef struct kiln_tuned_work {
     int n_sent;      /* a lead's: candidates of all ways on their way */
     uint64_t first;  /* what a build without the user's records takes; behind it, where
                         there is one, a ready record that is doubted */
+    int n_first;     /* that its search begins with */
     bool has_first, is_exhausted, is_looking; /* looking: one is measured again */
     bool is_taught;                           /* its search began with r->global */
     int n_pending;                            /* on their way */
