@@ -225,14 +225,16 @@ static void relay_and_kill(int fd, int nth, const void *user) {
             if (p[i].revents == 0)
                 continue;
             const ssize_t n = read(p[i].fd, bytes, sizeof bytes);
-            goes_on =
-                n > 0 && kiln_wire_write(i == 0 ? to : fd, (kiln_str){bytes, (size_t)n},
-                                         NULL) == KILN_OK;
             passed += i == 1 && n > 0 ? (size_t)n : 0;
+            goes_on = n > 0 && passed <= PASSED &&
+                      kiln_wire_write(i == 0 ? to : fd, (kiln_str){bytes, (size_t)n},
+                                      NULL) == KILN_OK;
         }
-        if (passed > PASSED)
-            (void)kill(k->server, SIGKILL);
     }
+    /* What is past the mark is never passed on: however late the kill comes, the answer
+     * is not whole. */
+    if (passed > PASSED)
+        (void)kill(k->server, SIGKILL);
     (void)close(to);
 }
 

@@ -429,26 +429,6 @@ static void check_curve(const kiln_tune_result *r) {
     kiln_assert_close_f64(&r->curve.v[r->curve.n - 1].ns, &r->best_ns, 1, 4, 0);
 }
 
-/* Without records it begins when both works have a kernel; with them before the first
- * trial, where the last run ended. */
-static void curves_go_on(void **state) {
-    (void)state;
-    const char *const line[] = {conv, product};
-    kiln_db *db = kiln_test_db_open(":memory:");
-    const kiln_tune_works works = kiln_test_tune_works(line, 2);
-    kiln_tune_options o = kiln_test_tune_options(db, 4);
-    const kiln_tune_result first = kiln_test_tune(&works, &o);
-    check_curve(&first);
-    assert_true(first.curve.v[0].trial >= 2);
-    o.trials = 6;
-    const kiln_tune_result again = kiln_test_tune(&works, &o);
-    check_curve(&again);
-    assert_true(again.n_new > 0);
-    assert_int_equal(again.curve.v[0].trial, 0);
-    kiln_assert_close_f64(&again.curve.v[0].ns, &first.best_ns, 1, 4, 0);
-    kiln_db_close(db);
-}
-
 /* ---- noise ----------------------------------------------------------------------- */
 
 typedef struct noise_row {
@@ -519,6 +499,43 @@ static void noise_is_measured_again(void **state) {
     r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_again, 0);
     kiln_test_db_is_sound(db);
+    kiln_db_close(db);
+}
+
+/* ---- where the curve begins -------------------------------------------------------- */
+
+/* Without records: when both works have a kernel. */
+static void curves_begin_when_all_have_a_kernel(void **state) {
+    (void)state;
+    const char *const line[] = {conv, product};
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(line, 2);
+    const kiln_tune_options o = kiln_test_tune_options(db, 4);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
+    check_curve(&r);
+    assert_true(r.curve.v[0].trial >= 2);
+    kiln_db_close(db);
+}
+
+/* With them: before the first trial, at what is on record. The records are calm, and
+ * better than any kernel: what this run measures takes back no point. */
+static void curves_go_on(void **state) {
+    (void)state;
+    enum { NS = 10 };
+    const char *const line[] = {conv, product};
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(line, 2);
+    double sum = 0;
+    for (size_t i = 0; i < works.list.n; i++) {
+        put_round(db, &works.list.v[i].op, true, NS, false, false);
+        sum += works.list.v[i].calls * NS;
+    }
+    const kiln_tune_options o = kiln_test_tune_options(db, 6);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
+    check_curve(&r);
+    assert_true(r.n_new > 0);
+    assert_int_equal(r.curve.v[0].trial, 0);
+    kiln_assert_close_f64(&r.curve.v[0].ns, &sum, 1, 4, 0);
     kiln_db_close(db);
 }
 
@@ -648,6 +665,8 @@ int main(void) {
                   NULL);
     kiln_test_add_rows(noise_is_measured_again, noise_rows);
     kiln_test_add_rows(wonders_are_not_believed, claim_rows);
+    kiln_test_add("curves_begin_when_all_have_a_kernel",
+                  curves_begin_when_all_have_a_kernel, NULL);
     kiln_test_add("curves_go_on", curves_go_on, NULL);
     kiln_test_add("equal_kernels_are_one_work", equal_kernels_are_one_work, NULL);
     kiln_test_add_rows(lists_what_a_compile_asks_for, listed_rows);
