@@ -76,11 +76,12 @@ SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recov
 	-fno-omit-frame-pointer
 FLAGS_debug := -O1 -g
 FLAGS_release := -O2 -DNDEBUG
-FLAGS_asan := -O1 -g $(SANITIZE)
-FLAGS_tsan := -O1 -g -fsanitize=thread
+# Lines are enough for a sanitizer's stack trace; names of variables would double what is linked.
+FLAGS_asan := -O1 -g1 $(SANITIZE)
+FLAGS_tsan := -O1 -g1 -fsanitize=thread
 FLAGS_cov := -O0 -g --coverage
 # Only make's own fuzz rules ask for this one.
-FLAGS_fuzz := -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
+FLAGS_fuzz := -O1 -g1 $(SANITIZE) -fsanitize=fuzzer-no-link
 VARIANT := $(FLAGS_$(V))
 ifeq ($(VARIANT),)
 $(error V=$(V) is not a variant; use debug, release, asan, tsan or cov)
@@ -107,7 +108,9 @@ LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsodium -lsqlite
 
 CPPFLAGS := -D_POSIX_C_SOURCE=200809L -I. $(PKG_CPPFLAGS)
 CFLAGS := -std=c17 $(VARIANT) $(WARN) $(EXTRA_CFLAGS)
-LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
+# Hundreds of test programs are linked with the same archive: lld takes a fifth of the time.
+LLD_DIR := $(patsubst %/ld.lld,%,$(wildcard $(call llvm,--bindir,/usr/lib/llvm-19/bin)/ld.lld))
+LDFLAGS := $(VARIANT) $(LLD_DIR:%=-B% -fuse-ld=lld) $(EXTRA_LDFLAGS)
 
 # Which code this is, for base/version.c.
 COMMIT = $(shell mk/commit.sh)
