@@ -76,7 +76,7 @@ kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
     kiln_str bytes;
     const kiln_frontend *f = NULL;
     KILN_TRY(open_model(a, path, &bytes, &f, err));
-    const kiln_status st = f->list_inputs(a, bytes, out, n, err);
+    const kiln_status st = f->list_inputs(a, bytes, path, out, n, err);
     if (st != KILN_OK)
         kiln_note(err, "reading the inputs of '%s'", path);
     return st;
@@ -88,7 +88,7 @@ kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
     const kiln_frontend *f = NULL;
     *out = (kiln_import_locations){.n = 0};
     KILN_TRY(open_model(a, path, &bytes, &f, err));
-    return f->list_data != NULL ? f->list_data(a, bytes, out, err) : KILN_OK;
+    return f->list_data != NULL ? f->list_data(a, bytes, path, out, err) : KILN_OK;
 }
 
 kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_survey *out,
@@ -96,7 +96,11 @@ kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_surve
     kiln_str bytes;
     const kiln_frontend *f = NULL;
     KILN_TRY(open_model(a, path, &bytes, &f, err));
-    const kiln_status st = f->survey(a, bytes, out, err);
+    if (f->survey == NULL) {
+        *out = (kiln_model_survey){.format = f->name, .producer = "", .stride = 1};
+        return kiln_import_inputs(a, path, &out->input, &out->n_inputs, err);
+    }
+    const kiln_status st = f->survey(a, bytes, path, out, err);
     if (st != KILN_OK)
         kiln_note(err, "reading what '%s' says about itself", path);
     return st;

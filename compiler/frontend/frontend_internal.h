@@ -14,13 +14,15 @@ typedef struct kiln_frontend {
     kiln_status (*import)(kiln_arena *a, kiln_str bytes, const char *name,
                           const char *dir, const kiln_import_options *o,
                           kiln_graph **out, kiln_import_report *report, kiln_err *err);
-    kiln_status (*list_inputs)(kiln_arena *a, kiln_str bytes, kiln_declared_input **out,
-                               size_t *n, kiln_err *err);
-    kiln_status (*survey)(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
-                          kiln_err *err);
+    /* `path` leads to the files beside it, where a format is more than one. */
+    kiln_status (*list_inputs)(kiln_arena *a, kiln_str bytes, const char *path,
+                               kiln_declared_input **out, size_t *n, kiln_err *err);
+    /* NULL: the format says nothing about itself but its inputs. */
+    kiln_status (*survey)(kiln_arena *a, kiln_str bytes, const char *path,
+                          kiln_model_survey *out, kiln_err *err);
     /* Files beside it that it names; NULL: the format has none. */
-    kiln_status (*list_data)(kiln_arena *a, kiln_str bytes, kiln_import_locations *out,
-                             kiln_err *err);
+    kiln_status (*list_data)(kiln_arena *a, kiln_str bytes, const char *path,
+                             kiln_import_locations *out, kiln_err *err);
 } kiln_frontend;
 
 #define KILN_FRONTEND(name) extern const kiln_frontend kiln_frontend_##name;

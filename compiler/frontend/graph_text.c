@@ -136,8 +136,9 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
     return KILN_OK;
 }
 
-static kiln_status list_inputs(kiln_arena *a, kiln_str bytes, kiln_declared_input **out,
-                               size_t *n, kiln_err *err) {
+static kiln_status list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
+                               kiln_declared_input **out, size_t *n, kiln_err *err) {
+    (void)path;
     kiln_graph *g = NULL;
     KILN_TRY(read_model(a, bytes, NULL, &g, err));
     kiln_declared_input *list = kiln_array(a, kiln_declared_input, g->inputs.n);

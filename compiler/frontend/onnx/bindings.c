@@ -368,8 +368,9 @@ void kiln_onnx_declare(kiln_arena *a, const kiln_onnx_value_info *vi,
     }
 }
 
-kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
+kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                   kiln_declared_input **out, size_t *n, kiln_err *err) {
+    (void)path;
     kiln_onnx_model m;
     KILN_TRY(kiln_onnx_decode_model(a, bytes, &m, err));
     kiln_map weights = {0};

@@ -98,8 +98,9 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-kiln_status kiln_onnx_list_data(kiln_arena *a, kiln_str bytes,
+kiln_status kiln_onnx_list_data(kiln_arena *a, kiln_str bytes, const char *path,
                                 kiln_import_locations *out, kiln_err *err) {
+    (void)path;
     kiln_onnx_model model;
     kiln_import_locations list = {.n = 0};
     search s = {.arena = a, .out = &list};

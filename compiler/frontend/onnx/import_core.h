@@ -134,7 +134,7 @@ kiln_status kiln_onnx_check_output(kiln_onnx_cx *cx, const kiln_onnx_value_info 
 /* What the file says of an input or output; all in `a`. */
 void kiln_onnx_declare(kiln_arena *a, const kiln_onnx_value_info *vi,
                        kiln_declared_input *d);
-kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes,
+kiln_status kiln_onnx_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                   kiln_declared_input **out, size_t *n, kiln_err *err);
 
 /* ---- scope.c ---- */
@@ -191,11 +191,11 @@ const char *kiln_onnx_value_for(kiln_onnx_cx *cx, const kiln_value *condition,
                                 bool result);
 
 /* ---- survey.c ---- */
-kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
-                             kiln_err *err);
+kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, const char *path,
+                             kiln_model_survey *out, kiln_err *err);
 
 /* ---- data.c ---- */
-kiln_status kiln_onnx_list_data(kiln_arena *a, kiln_str bytes,
+kiln_status kiln_onnx_list_data(kiln_arena *a, kiln_str bytes, const char *path,
                                 kiln_import_locations *out, kiln_err *err);
 
 /* ---- emit.c ---- */

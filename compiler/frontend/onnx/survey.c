@@ -151,7 +151,7 @@ static int by_name(const void *x, const void *y) {
     return strcmp(((const kiln_model_op *)x)->op, ((const kiln_model_op *)y)->op);
 }
 
-static kiln_status fill(survey *s, kiln_str bytes, kiln_err *err) {
+static kiln_status fill(survey *s, kiln_str bytes, const char *path, kiln_err *err) {
     const kiln_onnx_model *const m = s->cx->model;
     kiln_model_survey *const out = s->out;
     KILN_TRY(kiln_onnx_add_functions(s->cx));
@@ -166,11 +166,12 @@ static kiln_status fill(survey *s, kiln_str bytes, kiln_err *err) {
     if (out->op.n > 0)
         qsort(out->op.v, out->op.n, sizeof *out->op.v, by_name);
     add_outputs(s);
-    return kiln_onnx_list_inputs(s->arena, bytes, &out->input, &out->n_inputs, err);
+    return kiln_onnx_list_inputs(s->arena, bytes, path, &out->input, &out->n_inputs,
+                                 err);
 }
 
-kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, kiln_model_survey *out,
-                             kiln_err *err) {
+kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, const char *path,
+                             kiln_model_survey *out, kiln_err *err) {
     kiln_onnx_model m;
     kiln_err own = {0};
     kiln_onnx_cx cx = {.model = &m};
@@ -178,7 +179,7 @@ kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, kiln_model_survey *o
     survey s = {.cx = &cx, .arena = a, .out = out};
     *out = (kiln_model_survey){.format = "", .producer = ""};
     KILN_TRY(kiln_onnx_decode_model(a, bytes, &m, cx.common.err));
-    const kiln_status st = fill(&s, bytes, cx.common.err);
+    const kiln_status st = fill(&s, bytes, path, cx.common.err);
     kiln_import_end(&cx.common);
     return st;
 }
