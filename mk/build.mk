@@ -108,9 +108,7 @@ LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsodium -lsqlite
 
 CPPFLAGS := -D_POSIX_C_SOURCE=200809L -I. $(PKG_CPPFLAGS)
 CFLAGS := -std=c17 $(VARIANT) $(WARN) $(EXTRA_CFLAGS)
-# Hundreds of test programs are linked with the same archive: lld takes a fifth of the time.
-LLD_DIR := $(patsubst %/ld.lld,%,$(wildcard $(call llvm,--bindir,/usr/lib/llvm-19/bin)/ld.lld))
-LDFLAGS := $(VARIANT) $(LLD_DIR:%=-B% -fuse-ld=lld) $(EXTRA_LDFLAGS)
+LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
 
 # Which code this is, for base/version.c.
 COMMIT = $(shell mk/commit.sh)

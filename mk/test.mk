@@ -37,7 +37,11 @@ $(SUPPORT): $(SUPPORT_OBJ) $(B)/libsupport.txt
 	@rm -f $@
 	@$(AR) rcs $@ $(SUPPORT_OBJ)
 
-LINK_TEST = $(CC) $(LDFLAGS) $(filter %.o,$^) $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
+# Hundreds of programs are linked with the same archive: lld takes a fifth of the time. What is
+# installed is linked by the system's linker.
+LLD_DIR := $(patsubst %/ld.lld,%,$(wildcard $(call llvm,--bindir,/usr/lib/llvm-19/bin)/ld.lld))
+FAST_LDFLAGS := $(LDFLAGS) $(LLD_DIR:%=-B% -fuse-ld=lld)
+LINK_TEST = $(CC) $(FAST_LDFLAGS) $(filter %.o,$^) $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
 
 $(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
@@ -62,7 +66,7 @@ TSAN_TESTS := $(addprefix $(B)/tsan/test_,device made_up_device placed_plans pla
 $(TSAN_TESTS): $(B)/tsan/%: $(B)/tests/runtime/%.o $(TSAN_SRC:%.c=$(B)/%.o) $(B)/link.txt
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	@$(CC) $(LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) $(LDLIBS) -o $@
+	@$(CC) $(FAST_LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) $(LDLIBS) -o $@
 
 # The saved corpus of a fuzz target, run without a fuzzer.
 $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o \
@@ -142,7 +146,7 @@ FUZZ_PICK = $(if $(FUZZ),$(FUZZ),$(FUZZ_NAMES))
 FUZZ_PROGRAMS := $(FUZZ_SRC:%.c=$(B)/%)
 $(FUZZ_PROGRAMS): %: %.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
-	@$(CC) $(LDFLAGS) -fsanitize=fuzzer $< $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
+	@$(CC) $(FAST_LDFLAGS) -fsanitize=fuzzer $< $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
 fuzz-programs: $(if $(filter fuzz,$(V)),$(FUZZ_PROGRAMS))
 
 fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (12), two at a time
