@@ -236,6 +236,19 @@ static kiln_status put_code_json(kiln_json_writer *w, kiln_arena *a,
     return KILN_OK;
 }
 
+static void put_types_json(kiln_json_writer *w, const char *key,
+                           const char *const *type, size_t n) {
+    kiln_json_name(w, key);
+    if (type == NULL) {
+        kiln_json_put_null(w);
+        return;
+    }
+    kiln_json_begin_row(w);
+    for (size_t i = 0; i < n; i++)
+        kiln_json_put_string(w, kiln_str_from(type[i]));
+    kiln_json_end_array(w);
+}
+
 static kiln_status put_step_json(kiln_json_writer *w, kiln_arena *a,
                                  const kiln_shipped *s, size_t i, bool wants_code,
                                  kiln_err *err) {
@@ -245,6 +258,8 @@ static kiln_status put_step_json(kiln_json_writer *w, kiln_arena *a,
     kiln_json_member_str(w, "name", s->step.v[i].name);
     kiln_json_member_str(w, "op", s->step.v[i].op);
     put_known(w, "run_ms", s->step.v[i].result_ms);
+    put_types_json(w, "inputs", s->step.v[i].in, s->step.v[i].n_in);
+    put_types_json(w, "outputs", s->step.v[i].out, s->step.v[i].n_out);
     if (k != NULL)
         put_kernel_json(w, k, a);
     if (k != NULL && wants_code)
