@@ -237,8 +237,9 @@ static int by_distance(const void *x, const void *y) {
 
 /* Which of them a build takes (kiln_choose): the first in its rule's layouts. */
 static void find_taken(kiln_tune_advice *c, asking *q, kiln_tune_answer *a) {
-    for (size_t i = 0; i < a->list.n && a->taken == NULL && kiln_tune_takes(q->work);
-         i++) {
+    const bool is_chosen =
+        kiln_tune_takes(q->work) || kiln_tune_lays_out(q->work, q->profile);
+    for (size_t i = 0; i < a->list.n && a->taken == NULL && is_chosen; i++) {
         const kiln_answer *x = &a->list.v[i];
         const char *rule = fitting_of(q, x->tmpl)->rule;
         if (rule != NULL && strcmp(rule, x->layouts) == 0)
@@ -329,7 +330,7 @@ static kiln_status search(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
 static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
                        const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     kiln_tune_advice *c = user;
-    if (!kiln_tune_takes(w) && !kiln_tune_is_conversion(w))
+    if (!kiln_tune_takes(w) && !kiln_tune_is_conversion(w) && !kiln_tune_lays_out(w, p))
         return KILN_OK;
     /* One build may be for several profiles. */
     kiln_buf key;

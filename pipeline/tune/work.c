@@ -11,6 +11,11 @@ static bool takes_node(const kiln_node *anchor) {
 
 bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }
 
+bool kiln_tune_lays_out(const kiln_op_work *w, const kiln_profile *p) {
+    const kiln_template *t = kiln_template_for(&w->workload, p);
+    return t != NULL && t->layout_knobs != NULL;
+}
+
 bool kiln_tune_is_conversion(const kiln_op_work *w) {
     return w->workload.anchor->op == &kiln_op_identity && w->graph->nodes.n == 1;
 }
