@@ -145,6 +145,12 @@ static void compare_records(rebuilding *r) {
                                "its tuning records are others: %d kernels had some, "
                                "here %d have; give the database of that build by --db",
                                r->p->n_records, is.n));
+    else if (r->p->is_searched && strcmp(is.costs_sha256, r->p->costs_sha256) != 0)
+        differs(r, kiln_format(r->arena,
+                               "the costs that its search over layouts compared are "
+                               "others: %d were on record, here %d are; give the "
+                               "database of that build by --db",
+                               r->p->n_costs, is.n_costs));
 }
 
 /* ---- archives -------------------------------------------------------------------- */

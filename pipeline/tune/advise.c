@@ -368,8 +368,8 @@ static void add_text(kiln_sha256 *h, kiln_str s) {
     kiln_sha256_add(h, "", 1);
 }
 
-static void add_answer(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256 *h) {
-    const kiln_answer *a = ((const kiln_tune_answer *)e->value)->taken;
+static void add_way(kiln_arena *scratch, const kiln_map_entry *e, const kiln_answer *a,
+                    kiln_sha256 *h) {
     kiln_json_writer w;
     kiln_buf config;
     kiln_buf_init(&config, scratch);
@@ -381,26 +381,57 @@ static void add_answer(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256
     add_text(h, kiln_buf_str(&config));
 }
 
-void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
-                          const kiln_profile *p, kiln_tune_answers *out) {
+static void add_taken(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256 *h) {
+    add_way(scratch, e, ((const kiln_tune_answer *)e->value)->taken, h);
+}
+
+static void add_costs(kiln_arena *scratch, const kiln_map_entry *e,
+                      kiln_tune_answers *out, kiln_sha256 *h) {
+    const kiln_answers *list = &((const kiln_tune_answer *)e->value)->list;
+    for (size_t i = 0; i < list->n; i++) {
+        const kiln_answer *a = &list->v[i];
+        add_way(scratch, e, a, h);
+        add_text(h, kiln_str_from(a->layouts != NULL ? a->layouts : ""));
+        add_text(h,
+                 kiln_str_from(kiln_format(scratch, "%a %d %a %d", a->ns, a->distance,
+                                           a->alone_ns, a->alone_distance)));
+        out->n_costs++;
+    }
+}
+
+/* Those of the profile, in an order that does not hang on who asked when. */
+static const kiln_map_entry **entries_of(kiln_arena *scratch,
+                                         const kiln_tune_advice *advice,
+                                         const kiln_profile *p, size_t *n) {
     const size_t n_known = advice != NULL ? advice->known.entries.n : 0;
     const kiln_map_entry **entry = kiln_array(scratch, const kiln_map_entry *, n_known);
-    size_t n = 0;
-    kiln_sha256 h;
     kiln_buf profile;
     kiln_buf_init(&profile, scratch);
     kiln_profile_json(&profile, p);
-    for (size_t i = 0; i < n_known; i++) {
-        const kiln_map_entry *e = &advice->known.entries.v[i];
-        const kiln_tune_answer *a = e->value;
-        if (a->taken != NULL && kiln_str_starts(e->key, profile.p))
-            entry[n++] = e;
+    *n = 0;
+    for (size_t i = 0; i < n_known; i++)
+        if (kiln_str_starts(advice->known.entries.v[i].key, profile.p))
+            entry[(*n)++] = &advice->known.entries.v[i];
+    if (*n > 0)
+        qsort(entry, *n, sizeof *entry, by_key);
+    return entry;
+}
+
+void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
+                          const kiln_profile *p, kiln_tune_answers *out) {
+    size_t n = 0;
+    const kiln_map_entry **entry = entries_of(scratch, advice, p, &n);
+    kiln_sha256 taken, costs;
+    *out = (kiln_tune_answers){.n = 0};
+    kiln_sha256_init(&taken);
+    kiln_sha256_init(&costs);
+    for (size_t i = 0; i < n; i++) {
+        if (((const kiln_tune_answer *)entry[i]->value)->taken != NULL) {
+            add_taken(scratch, entry[i], &taken);
+            out->n++;
+        }
+        add_costs(scratch, entry[i], out, &costs);
     }
-    if (n > 0)
-        qsort(entry, n, sizeof *entry, by_key);
-    kiln_sha256_init(&h);
-    for (size_t i = 0; i < n; i++)
-        add_answer(scratch, entry[i], &h);
-    kiln_sha256_hex(&h, out->sha256);
-    out->n = (int)n;
+    kiln_sha256_hex(&taken, out->sha256);
+    kiln_sha256_hex(&costs, out->costs_sha256);
 }
