@@ -19,7 +19,7 @@ bool kiln_worker_is_plausible(const kiln_measure *m, kiln_worker *w, double gflo
         err, KILN_ERR_PARSE,
         "it tells of %.4g GFLOP/s: no machine of profile '%s' has more than "
         "%.4g by %d thread%s",
-        gflops, m->o.profile->name, most, m->o.threads, m->o.threads == 1 ? "" : "s");
+        gflops, m->o.profile->name, most, m->o.threads, kiln_plural(m->o.threads));
     return false;
 }
 
@@ -57,6 +57,6 @@ bool kiln_worker_answer_is_plausible(const kiln_measure *m, kiln_worker *w,
         "it tells of %.4g ns for %.4g operations and %.4g bytes to store: no "
         "machine of profile '%s' takes less than %.4g ns by %d thread%s",
         told, flops, of->written_bytes, m->o.profile->name, least, m->o.threads,
-        m->o.threads == 1 ? "" : "s");
+        kiln_plural(m->o.threads));
     return false;
 }

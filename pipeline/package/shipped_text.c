@@ -100,10 +100,12 @@ static void put_search(kiln_buf *out, const kiln_shipped *s) {
 
 void kiln_shipped_text(kiln_buf *out, const kiln_shipped *s) {
     const size_t n_steps = s->step.n - s->n_open;
-    kiln_buf_printf(out, "%s, %s, %d thread%s: %zu steps, %zu kernels\n",
+    kiln_buf_printf(out, "%s, %s, %d thread%s: %zu step%s, %zu kernel%s\n",
                     shown(out->arena, s->facts.model), s->facts.profile.name,
                     s->facts.threads > 0 ? s->facts.threads : 1,
-                    s->facts.threads > 1 ? "s" : "", n_steps, s->kernel.n);
+                    s->facts.threads > 1 ? "s" : "", n_steps,
+                    kiln_plural((int64_t)n_steps), s->kernel.n,
+                    kiln_plural((int64_t)s->kernel.n));
     put_search(out, s);
     if (s->results != NULL && s->result_ms > 0) {
         kiln_buf_printf(out, "%s: kiln %.4f ms%s", s->results, s->result_ms,
@@ -145,8 +147,8 @@ static void put_facts(kiln_buf *out, const kiln_shipped *s, size_t step,
                     " bytes\n",
                     is->muladds, is->flops, is->bytes);
     if (k->record != NULL)
-        kiln_buf_printf(out, "record:   %d configurations, best %.4f ms (%s)\n",
-                        k->n_tried, k->best_ms, k->record);
+        kiln_buf_printf(out, "record:   %d configuration%s, best %.4f ms (%s)\n",
+                        k->n_tried, kiln_plural(k->n_tried), k->best_ms, k->record);
     else
         kiln_buf_puts(out, "record:   none of this very work, profile and number of "
                            "threads\n");

@@ -38,7 +38,7 @@ static const char *text(kiln_arena *a, const kiln_profile *p, int threads,
     return kiln_format(a,
                        "told of %.4g ns for %s: no machine of profile '%s' takes less "
                        "than %.4g ns by %d thread%s",
-                       told, what, p->name, least, threads, threads == 1 ? "" : "s");
+                       told, what, p->name, least, threads, kiln_plural(threads));
 }
 
 const char *kiln_least_broken(kiln_arena *a, const kiln_profile *p, int threads,
@@ -57,7 +57,7 @@ const char *kiln_least_broken(kiln_arena *a, const kiln_profile *p, int threads,
     return (double)told->wall_ns + coarse_ns < all
                ? text(a, p, threads,
                       kiln_format(a, "%" PRId64 " run%s of the network", runs,
-                                  runs == 1 ? "" : "s"),
+                                  kiln_plural(runs)),
                       (double)told->wall_ns, all)
                : NULL;
 }

@@ -150,9 +150,9 @@ kiln_status kiln_tune_works_for(kiln_arena *a, const kiln_template *tmpl,
     if (kept.list.n == 0)
         return kiln_fail(
             err, KILN_ERR_ARG,
-            "template '%s' takes none of the %zu kernels, or has no choice "
+            "template '%s' takes none of the %zu kernel%s, or has no choice "
             "for them",
-            tmpl->name, works->list.n);
+            tmpl->name, works->list.n, kiln_plural((int64_t)works->list.n));
     *works = kept;
     return KILN_OK;
 }

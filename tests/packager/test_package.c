@@ -589,7 +589,7 @@ static void link_on_full_disk(void *dir) {
     limit_files();
     if (kiln_package_link(kiln_test_arena(), KILN_ARCH_X86_64, &object, 1, &out,
                           &err) != KILN_ERR_IO ||
-        strstr(err.text, "0.o': File too large\n  while linking 1 kernels") == NULL)
+        strstr(err.text, "0.o': File too large\n  while linking 1 kernel") == NULL)
         _exit(1);
 }
 

@@ -206,7 +206,7 @@ static void tells_what_differs(void **state) {
     other = b;
     other.provenance.n_records = 1;
     other.provenance.records_sha256[0] ^= 1;
-    differs_in(&other, "its tuning records are others: 1 kernels had some, here 0");
+    differs_in(&other, "its tuning records are others: 1 kernel had some, here 0");
 }
 
 static void builds_nothing_with_other_versions(void **state) {
