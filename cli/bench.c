@@ -185,9 +185,9 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
     if (bench.is_interrupted && *exit_code == 0)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,
-                         "interrupted after %zu operators; the same command measures "
+                         "interrupted after %zu operator%s; the same command measures "
                          "again, --filter chooses some",
-                         bench.row.n);
+                         bench.row.n, kiln_plural((int64_t)bench.row.n));
     return KILN_OK;
 }
 

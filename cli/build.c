@@ -287,8 +287,8 @@ static kiln_status put_oci(const kiln_cli_args *args, const kiln_build *b,
         return KILN_OK;
     KILN_TRY(kiln_oci_write(b->path, layout, NULL, &o, err));
     kiln_buf_printf(text,
-                    "oci: " KILN_OCI_PREFIX "%s:%s, %d layers, manifest sha256:%s\n",
-                    layout, o.tag, o.n_layers, o.digest);
+                    "oci: " KILN_OCI_PREFIX "%s:%s, %d layer%s, manifest sha256:%s\n",
+                    layout, o.tag, o.n_layers, kiln_plural(o.n_layers), o.digest);
     return KILN_OK;
 }
 

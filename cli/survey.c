@@ -93,8 +93,9 @@ static void write_text(const kiln_cli_survey *s, kiln_buf *out) {
                     m->producer[0] != '\0' ? ", by " : "", m->producer);
     for (size_t i = 0; i < s->report->unsupported.n; i++) {
         const kiln_unsupported *u = &s->report->unsupported.v[i];
-        kiln_buf_printf(out, "%-16s %s: %" PRId64 " nodes, first '%s'\n",
-                        i == 0 ? "unsupported" : "", u->op, u->count, u->first_node);
+        kiln_buf_printf(out, "%-16s %s: %" PRId64 " node%s, first '%s'\n",
+                        i == 0 ? "unsupported" : "", u->op, u->count,
+                        kiln_plural(u->count), u->first_node);
     }
     text_values(out, "inputs", m->input, m->n_inputs);
     text_values(out, "outputs", m->output, m->n_outputs);
