@@ -330,14 +330,15 @@ static kiln_status fetch_file(fetching *f, const char *file, kiln_err *err) {
 static kiln_status fetch_beside(fetching *f, const kiln_fetch_entry *first,
                                 const kiln_fetch_beside *b, kiln_err *err) {
     kiln_arena *a = f->arena;
-    kiln_fetch_entry e = *first;
-    e.name = kiln_format(a, "%s: %s", first->name, b->path);
-    e.path = kiln_path_join(a, kiln_path_dir(a, kiln_fetch_path(a, first)), b->path);
-    e.sha256 = b->sha256;
-    e.bytes = b->bytes;
+    kiln_fetch_entry *e = kiln_new(a, kiln_fetch_entry); /* a failure names it */
+    *e = *first;
+    e->name = kiln_format(a, "%s: %s", first->name, b->path);
+    e->path = kiln_path_join(a, kiln_path_dir(a, kiln_fetch_path(a, first)), b->path);
+    e->sha256 = b->sha256;
+    e->bytes = b->bytes;
     if (first->url != NULL)
-        e.url = kiln_url_below(a, kiln_path_dir(a, first->url), b->path);
-    f->e = &e;
+        e->url = kiln_url_below(a, kiln_path_dir(a, first->url), b->path);
+    f->e = e;
     return fetch_file(f, b->path, err);
 }
 
