@@ -73,8 +73,8 @@ static const kiln_option options[N_OPTIONS] = {
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_BASELINES] =
         {"--baselines", "LIST",
-         "measure beside these libraries: onnxruntime, openvino, mnn, ncnn, iree "
-         "for models, onednn, onednn2, xnnpack for operators (kiln baselines); "
+         "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
+         "iree for models, onednn, onednn2, xnnpack for operators (kiln baselines); "
          "profile: those that the profile's file names",
          false},
     [OPT_MODEL] = {"--model", "MODEL",
