@@ -1,6 +1,6 @@
 /* Import of a TensorFlow Lite model: inputs, operators in the file's order (which is the
  * order they run in), outputs. Source: TensorFlow Lite, schema.fbs, version 3. */
-#include "compiler/frontend/tflite/tflite_internal.h"
+#include "compiler/frontend/tflite/quant.h"
 
 #include "compiler/frontend/frontend_internal.h"
 
@@ -176,9 +176,19 @@ static kiln_status run_importer(kiln_tflite_cx *cx) {
         return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
                                 "the operator is not read with quantised tensors; "
                                 "convert the model without quantising it");
-    cx->in_steps = is_quantized && cx->row->quant == KILN_TFLITE_STEPS;
+    bool done = false;
+    const kiln_tflite_quant_import quant =
+        is_quantized ? kiln_tflite_find_quant(cx->row->code) : NULL;
+    cx->in_steps = false;
     KILN_TRY(read_operands(cx));
-    KILN_TRY(cx->row->import(cx));
+    if (quant != NULL)
+        KILN_TRY(quant(cx, &done));
+    if (!done && is_quantized && cx->row->quant == KILN_TFLITE_STEPS) {
+        cx->in_steps = true;
+        KILN_TRY(read_operands(cx));
+    }
+    if (!done)
+        KILN_TRY(cx->row->import(cx));
     for (size_t i = 0; i < cx->op->n_output; i++)
         if (cx->value[cx->op->output[i]] == NULL)
             return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
