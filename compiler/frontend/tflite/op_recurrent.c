@@ -1,9 +1,8 @@
 /* Importers of UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF. Their states are variables of the
  * file, which the interpreter keeps from one run to the next; here each run begins with
  * zeros, as its first does. Source: TensorFlow Lite, reference kernels. */
-#include "compiler/frontend/tflite/tflite_internal.h"
+#include "compiler/frontend/tflite/lstm.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { N_GATES = 4 };
@@ -12,23 +11,13 @@ enum { N_GATES = 4 };
  * output, forget, cell. */
 static const int gate_at[N_GATES] = {0, 3, 1, 2};
 
-enum {
-    W = 1,        /* of the input */
-    R = 5,        /* of the state */
-    PEEPHOLE = 9, /* input, forget, output */
-    BIAS = 12,
-    PROJECTION = 16,
-    STATE = 18,
-    NORM = 20,
-    N_LSTM_IN = 24
-};
-
 /* Without an input gate it is 1 - the forget gate: 1 - s(z) = s(-z), so it has the
  * forget gate's numbers with the other sign. */
 static kiln_status gate(kiln_tflite_cx *cx, kiln_compose *c, int first, int which,
                         const char *name, kiln_value **out) {
-    const bool is_coupled = which == 0 && kiln_tflite_in(cx, W) == NULL;
+    const bool is_coupled = which == 0 && kiln_tflite_in(cx, KILN_LSTM_W) == NULL;
     KILN_TRY(kiln_tflite_need(cx, first + (is_coupled ? 1 : which), name, out));
+    *out = kiln_tflite_real(cx, c, first + (is_coupled ? 1 : which));
     if (is_coupled)
         *out = kiln_compose_1(c, &kiln_op_neg, *out);
     return c->status;
@@ -64,14 +53,17 @@ static kiln_status join_peepholes(kiln_tflite_cx *cx, kiln_compose *c,
                                   kiln_value **out) {
     kiln_value *part[3];
     *out = NULL;
-    if (kiln_tflite_in(cx, PEEPHOLE + 1) == NULL)
+    if (kiln_tflite_in(cx, KILN_LSTM_PEEPHOLE + 1) == NULL)
         return KILN_OK;
-    KILN_TRY(kiln_tflite_need(cx, PEEPHOLE + 1, "cell_to_forget_weights", &part[2]));
-    KILN_TRY(kiln_tflite_need(cx, PEEPHOLE + 2, "cell_to_output_weights", &part[1]));
-    if (kiln_tflite_in(cx, W) == NULL)
+    KILN_TRY(kiln_tflite_need(cx, KILN_LSTM_PEEPHOLE + 1, "cell_to_forget_weights",
+                              &part[2]));
+    KILN_TRY(kiln_tflite_need(cx, KILN_LSTM_PEEPHOLE + 2, "cell_to_output_weights",
+                              &part[1]));
+    if (kiln_tflite_in(cx, KILN_LSTM_W) == NULL)
         part[0] = kiln_compose_1(c, &kiln_op_neg, part[2]);
     else
-        KILN_TRY(kiln_tflite_need(cx, PEEPHOLE, "cell_to_input_weights", &part[0]));
+        KILN_TRY(kiln_tflite_need(cx, KILN_LSTM_PEEPHOLE, "cell_to_input_weights",
+                                  &part[0]));
     const kiln_attr_arg axis = kiln_arg_int("axis", 0);
     kiln_value *const all = kiln_compose_op(c, &kiln_op_concat, part, 3, &axis, 1);
     KILN_TRY(c->status);
@@ -80,44 +72,46 @@ static kiln_status join_peepholes(kiln_tflite_cx *cx, kiln_compose *c,
     return c->status;
 }
 
-static kiln_status check_lstm(kiln_tflite_cx *cx) {
-    if (kiln_tflite_in(cx, PROJECTION) != NULL)
-        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED, "a projection is not read");
-    for (int i = NORM; i < N_LSTM_IN; i++)
-        if (kiln_tflite_in(cx, i) != NULL)
-            return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
-                                    "layer normalisation is not read");
-    if (cx->opt.cell_clip > 0 && isfinite(cx->opt.cell_clip))
-        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
-                                "clipping of the cell (%g) is not read",
-                                cx->opt.cell_clip);
-    if (cx->opt.activation != KILN_TFLITE_TANH)
-        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
-                                "only the activation tanh is read");
-    return KILN_OK;
+/* Does it need what the operator lstm has not? A cell grows by less than 1 a step, so a
+ * clip beyond the number of steps says nothing. */
+static bool needs_steps(kiln_tflite_cx *cx, int64_t n_steps) {
+    const double clip = cx->opt.cell_clip;
+    return kiln_tflite_in(cx, KILN_LSTM_PROJECTION) != NULL ||
+           kiln_tflite_in(cx, KILN_LSTM_NORM + 1) != NULL ||
+           cx->opt.activation != KILN_TFLITE_TANH ||
+           (clip > 0 && clip < (double)n_steps);
+}
+
+/* x [S, N, I] by the operator lstm. */
+static kiln_status whole(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
+                         kiln_value **y) {
+    kiln_value *in[8] = {x};
+    KILN_TRY(join_gates(cx, c, KILN_LSTM_W, 2, "input_to_gate_weights", &in[1]));
+    KILN_TRY(join_gates(cx, c, KILN_LSTM_R, 2, "recurrent_to_gate_weights", &in[2]));
+    KILN_TRY(join_gates(cx, c, KILN_LSTM_BIAS, 1, "gate_bias", &in[3]));
+    KILN_TRY(join_peepholes(cx, c, &in[7]));
+    const kiln_attr_arg direction = kiln_arg_word("direction", "forward");
+    kiln_value *const all = kiln_compose_op(c, &kiln_op_lstm, in, 8, &direction, 1);
+    KILN_TRY(c->status);
+    const int64_t *const d = all->type.dim; /* [S, 1, N, H] */
+    const int64_t flat[] = {d[0], d[2], d[3]};
+    *y = kiln_compose_reshape(c, all, 3, flat);
+    return c->status;
 }
 
 kiln_status kiln_tflite_import_sequence_lstm(kiln_tflite_cx *cx) {
     static const int64_t swap[] = {1, 0, 2};
     kiln_compose c = kiln_tflite_compose(cx);
-    kiln_value *in[8] = {NULL};
-    KILN_TRY(check_lstm(cx));
-    KILN_TRY(kiln_tflite_need(cx, 0, "input", &in[0]));
-    if (in[0]->type.rank != 3)
+    kiln_value *x, *y;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    if (x->type.rank != 3)
         return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
-                                "the input must have rank 3, has %d", in[0]->type.rank);
-    KILN_TRY(join_gates(cx, &c, W, 2, "input_to_gate_weights", &in[1]));
-    KILN_TRY(join_gates(cx, &c, R, 2, "recurrent_to_gate_weights", &in[2]));
-    KILN_TRY(join_gates(cx, &c, BIAS, 1, "gate_bias", &in[3]));
-    KILN_TRY(join_peepholes(cx, &c, &in[7]));
+                                "the input must have rank 3, has %d", x->type.rank);
     if (!cx->opt.time_major)
-        in[0] = kiln_compose_transpose(&c, in[0], swap);
-    const kiln_attr_arg direction = kiln_arg_word("direction", "forward");
-    kiln_value *y = kiln_compose_op(&c, &kiln_op_lstm, in, 8, &direction, 1);
+        x = kiln_compose_transpose(&c, x, swap);
     KILN_TRY(c.status);
-    const int64_t *const d = y->type.dim; /* [S, 1, N, H] */
-    const int64_t flat[] = {d[0], d[2], d[3]};
-    y = kiln_compose_reshape(&c, y, 3, flat);
+    KILN_TRY(needs_steps(cx, x->type.dim[0]) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
+                                             : whole(cx, &c, x, &y));
     if (!cx->opt.time_major)
         y = kiln_compose_transpose(&c, y, swap);
     return kiln_tflite_end(cx, &c, y);
