@@ -167,6 +167,12 @@ static const float *bounds_for(kiln_arena *a, const kiln_golden_result *got, siz
     return kiln_counted_rows(a, got->name, value, got->n, i, &e->want.type).data;
 }
 
+/* Formats whose values need no name write an empty one: as good as none. */
+static const char *name_in(const kiln_json *j, const char *otherwise) {
+    const char *const name = kiln_json_string(kiln_json_get(j, "name"), NULL);
+    return name != NULL && name[0] != '\0' ? name : otherwise;
+}
+
 static int find_output(const kiln_golden_result *r, const char *name, size_t position) {
     for (size_t i = 0; i < r->n; i++)
         if (name != NULL && strcmp(r->name[i], name) == 0)
@@ -186,8 +192,7 @@ static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
     const kiln_json *j = kiln_json_first(list);
     for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
         kiln_value_binding *b = &(*out)[i];
-        b->name = kiln_json_string(kiln_json_get(j, "name"),
-                                   side->must_name ? NULL : side->input[i]);
+        b->name = name_in(j, side->must_name ? NULL : side->input[i]);
         if (b->name == NULL)
             return kiln_fail(err, KILN_ERR_PARSE,
                              "input %zu must have a 'name': some inputs of the model "
@@ -210,7 +215,7 @@ static kiln_status compare_outputs(kiln_arena *a, const char *dir,
                                    kiln_check *check, kiln_err *err) {
     size_t position = 0;
     for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
-        const char *name = kiln_json_string(kiln_json_get(k, "name"), NULL);
+        const char *name = name_in(k, NULL);
         const int i = find_output(got, name, position++);
         if (i < 0)
             return kiln_fail(err, KILN_ERR_SHAPE, "the model has no output '%s'",

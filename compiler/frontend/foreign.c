@@ -37,7 +37,6 @@ static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
 
 /* ---- by a magic number ----------------------------------------------------------- */
 
-static bool is_tflite(kiln_str f) { return BEGINS(f, 4, "TFL3"); }
 static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
 static bool is_hdf5(kiln_str f) { return BEGINS(f, 0, "\x89HDF\r\n\x1a\n"); }
@@ -155,7 +154,6 @@ static const struct {
     bool (*is)(kiln_str file);
     const char *what, *way;
 } formats[] = {
-    {is_tflite, "a TensorFlow Lite model", TF2ONNX "--tflite FILE"},
     {is_hdf5, "an HDF5 file, as Keras writes models",
      "load it with Keras, then tf2onnx.convert.from_keras(model, "
      "output_path='model.onnx')"},

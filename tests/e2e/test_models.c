@@ -1,4 +1,4 @@
-/* The trained float ONNX models of ../shared/models against golden outputs of another
+/* The trained models of ../shared/models against golden outputs of another
  * runtime: by the reference interpreter as imported, and after every graph pass (each
  * compared with the reference too); and compiled, by the runtime. */
 #include "base/base.h"
@@ -28,6 +28,11 @@ static row rows[] = {
     {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true},
     {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true},
     {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false},
+    {"face_detection_short_tflite", "face_detection_short_range.tflite", false},
+    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", true},
+    {"oww_embedding_tflite", "embedding_model.tflite", false},
+    {"torchaudio_conformer.tflite", "conformer.tflite", true},
+    {"hourglass_tflite", "hourglass.tflite", true},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

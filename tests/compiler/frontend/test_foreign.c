@@ -14,7 +14,6 @@ typedef struct row {
 #define B(s) (s), sizeof(s) - 1
 
 static row rows[] = {
-    {"tflite", B("\x1c\0\0\0TFL3\0\0"), "is a TensorFlow Lite model"},
     {"hdf5", B("\x89HDF\r\n\x1a\n\0"), "is an HDF5 file, as Keras writes models"},
     {"keras", B("PK\x03\x04....metadata.json....PK\x01\x02model.weights.h5"),
      "is a Keras model"},
@@ -60,8 +59,7 @@ static row rows[] = {
     {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
     /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
     {"core_ml", B("\x08\x03\x12\0\xa2\x1f\0"), "is a Core ML model"},
-    {"nothing_that_is_known", B("hello"),
-     "is of no format that kiln reads: onnx (.onnx)"},
+    {"nothing_that_is_known", B("hello"), "is of no format that kiln reads: "},
     {"a_length_beyond_the_file", B("\xff\0\0\0\0\0\0\0{}"),
      "is of no format that kiln"},
     {"an_archive_of_something", B("PK\x03\x04.....readme.txt"), "is of no format that"},
@@ -87,7 +85,7 @@ static void believes_no_ending(void **state) {
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_file_write(path, rows[0].bytes, rows[0].n, &err), &err);
     kiln_assert_fails(kiln_import(a, path, NULL, &g, NULL, &err), KILN_ERR_UNSUPPORTED,
-                      &err, "python -m tf2onnx.convert --output model.onnx --tflite");
+                      &err, "tf2onnx.convert.from_keras");
 }
 
 static void knows_a_saved_models_folder(void **state) {
@@ -112,8 +110,6 @@ typedef struct real_row {
 } real_row;
 
 static real_row real_rows[] = {
-    {"real_tflite", "models/files/mnist_lstm_tflite/mnist_lstm.tflite",
-     "TensorFlow Lite"},
     {"real_graph_def", "models/files/samplenet_pb/samplenet.pb", "a TensorFlow graph"},
     {"real_saved_model", "models/files/samplenet_savedmodel/samplenet_tf2",
      "SavedModel"},
