@@ -173,11 +173,29 @@ static const char *name_in(const kiln_json *j, const char *otherwise) {
     return name != NULL && name[0] != '\0' ? name : otherwise;
 }
 
-static int find_output(const kiln_golden_result *r, const char *name, size_t position) {
+static int find_named(const kiln_golden_result *r, const char *name) {
     for (size_t i = 0; i < r->n; i++)
         if (name != NULL && strcmp(r->name[i], name) == 0)
             return (int)i;
-    return name == NULL && position < r->n ? (int)position : -1;
+    return -1;
+}
+
+/* Does the case speak of the model's outputs by names of another format? Its runtime
+ * had the same network from there: then it lists all of them, in order. */
+static bool has_other_names(const kiln_golden_result *r, const kiln_json *list) {
+    const kiln_json *k = kiln_json_first(list);
+    size_t n = 0;
+    for (; k != NULL; k = kiln_json_next(k), n++)
+        if (find_named(r, name_in(k, NULL)) >= 0)
+            return false;
+    return n == r->n;
+}
+
+static int find_output(const kiln_golden_result *r, const char *name, size_t position,
+                       bool by_position) {
+    if (name == NULL || by_position)
+        return position < r->n ? (int)position : -1;
+    return find_named(r, name);
 }
 
 /* Inputs by name where golden.json gives one, else by position. */
@@ -213,10 +231,11 @@ static kiln_status compare_outputs(kiln_arena *a, const char *dir,
                                    const kiln_golden_result *got,
                                    const kiln_bounded *reference, const kiln_json *list,
                                    kiln_check *check, kiln_err *err) {
+    const bool by_position = has_other_names(got, list);
     size_t position = 0;
     for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
         const char *name = name_in(k, NULL);
-        const int i = find_output(got, name, position++);
+        const int i = find_output(got, name, position++, by_position);
         if (i < 0)
             return kiln_fail(err, KILN_ERR_SHAPE, "the model has no output '%s'",
                              name != NULL ? name : "?");

@@ -72,7 +72,9 @@ kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
                                     kiln_err *err);
 
 /* A model against golden.json in `dir` (inputs by generator or .npy, outputs whole or
- * sampled), every case. runner NULL: the reference.
+ * sampled), every case. Outputs are found by name, or by position where none of the
+ * names is the model's (a twin of another format made them). runner NULL: the
+ * reference.
  *
  * Each element is held to its own bound (pipeline/tolerance.h). Where none is at hand,
  * to kiln_tolerance_network: |got - want| <= 1e-4 * |want| + 1e-4 * rms(output) +

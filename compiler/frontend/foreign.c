@@ -125,18 +125,6 @@ static bool is_caffe(kiln_str f) {
            (has_100 || low == ((1u << 1) | (1u << 2)));
 }
 
-/* GraphDef: nodes, which begin with a name and an operator. */
-static bool is_graph_def(kiln_str f) {
-    kiln_pb_wire node, w;
-    kiln_str rest;
-    if (!first_field(f, 1, 2, &node) || !first_field(node.bytes, 1, 2, &w))
-        return false;
-    rest = node.bytes;
-    return kiln_pb_next(&rest, &w) && kiln_utf8_valid(w.bytes) &&
-           kiln_pb_next(&rest, &w) && w.number == 2 && w.type == 2 && w.bytes.n > 0 &&
-           kiln_utf8_valid(w.bytes);
-}
-
 /* schema_version, then graphs with what they are for. */
 static bool is_saved_model(kiln_str f) {
     kiln_pb_wire w, meta;
@@ -179,8 +167,6 @@ static const struct {
      "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
     {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
     {is_caffe, "a Caffe model", "caffe2onnx, with its .prototxt"},
-    {is_graph_def, "a TensorFlow graph",
-     TF2ONNX "--graphdef FILE --inputs NAME:0 --outputs NAME:0"},
     {is_prototxt, "a Caffe description of layers", "caffe2onnx, with its .caffemodel"},
 };
 

@@ -17,22 +17,31 @@ typedef struct row {
     const char *name; /* folder below files/ and golden/ */
     const char *file;
     bool is_large; /* too large for the reference after each pass under a sanitizer */
+    bool is_deep;  /* its passes are those of smaller ones beside it: with KILN_SOAK */
 } row;
 
 static row rows[] = {
-    {"samplenet_onnx", "samplenet.onnx", false},
-    {"oww_embedding_onnx", "embedding_model.onnx", false},
-    {"oww_alexa_onnx", "alexa_v0.1.onnx", false},
-    {"blazeface_front_onnx", "face_detection_front_128x128_barracuda.onnx", false},
-    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", false},
-    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true},
-    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true},
-    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false},
-    {"face_detection_short_tflite", "face_detection_short_range.tflite", false},
-    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", true},
-    {"oww_embedding_tflite", "embedding_model.tflite", false},
-    {"torchaudio_conformer.tflite", "conformer.tflite", true},
-    {"hourglass_tflite", "hourglass.tflite", true},
+    {"samplenet_onnx", "samplenet.onnx", false, false},
+    {"oww_embedding_onnx", "embedding_model.onnx", false, false},
+    {"oww_alexa_onnx", "alexa_v0.1.onnx", false, false},
+    {"blazeface_front_onnx", "face_detection_front_128x128_barracuda.onnx", false,
+     false},
+    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", false, false},
+    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true, false},
+    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true, false},
+    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false, false},
+    {"t2o_fc_pb", "t2o_fc-layers.pb", false, false},
+    {"t2o_lstm_pb", "t2o_lstm.pb", false, false},
+    {"samplenet_pb", "samplenet.pb", false, false},
+    {"emotion_pb", "emotion.pb", true, false},
+    {"iris_pb", "iris.pb", true, false},
+    {"hourglass_pb", "hourglass.pb", true, true},
+    {"basic_pitch_pb", "basic_pitch.pb", true, true},
+    {"face_detection_short_tflite", "face_detection_short_range.tflite", false, false},
+    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", true, false},
+    {"oww_embedding_tflite", "embedding_model.tflite", false, false},
+    {"conformer_tflite", "torchaudio_conformer.tflite", true, false},
+    {"hourglass_tflite", "hourglass.tflite", true, true},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -80,6 +89,8 @@ static void matches_as_imported(void **state) {
 static void matches_after_checked_passes(void **state) {
     const row *r = *state;
     const kiln_pass_options passes = {.verify = true, .check = true, .check_seed = 7};
+    if (r->is_deep && getenv("KILN_SOAK") == NULL)
+        kiln_test_skip("every pass of it takes long: make soak");
     check_golden(r, &passes, NULL);
 }
 

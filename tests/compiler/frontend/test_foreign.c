@@ -49,12 +49,6 @@ static row rows[] = {
      B("\x0a\x01n\xa2\x06\x03\x0a\x01"
        "a"),
      "is a Caffe model"},
-    /* node {name: "a", op: "Const"} */
-    {"graph_def",
-     B("\x0a\x0a\x0a\x01"
-       "a\x12\x05"
-       "Const"),
-     "is a TensorFlow graph"},
     /* schema_version: 1, meta_graphs {meta_info_def {}} */
     {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
     /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
@@ -110,7 +104,6 @@ typedef struct real_row {
 } real_row;
 
 static real_row real_rows[] = {
-    {"real_graph_def", "models/files/samplenet_pb/samplenet.pb", "a TensorFlow graph"},
     {"real_saved_model", "models/files/samplenet_savedmodel/samplenet_tf2",
      "SavedModel"},
     {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},

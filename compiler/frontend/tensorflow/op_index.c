@@ -1,0 +1,91 @@
+/* Importers of indexing: Gather, GatherNd, ScatterNd, OneHot. */
+#include "compiler/frontend/tensorflow/tf_internal.h"
+
+#include <inttypes.h>
+
+/* Batches in common of x and indices: each batch gathers from its own part of x, whose
+ * batches lie one behind the other along the first axis. */
+static kiln_status gather_batches(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *x,
+                                  kiln_value *indices, int64_t batch_dims, int axis) {
+    (void)x;
+    (void)indices;
+    (void)n;
+    return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
+                        "'batch_dims' of %" PRId64 " with axis %d is not read; "
+                        "gather along flattened batches",
+                        batch_dims, axis);
+}
+
+/* Gather, and GatherV2 with an axis. */
+kiln_status kiln_tf_import_gather(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x, *indices;
+    int axis = 0;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "params", &x));
+    KILN_TRY(kiln_tf_need(cx, n, 1, "indices", &indices));
+    if (n->n_in > 2)
+        KILN_TRY(kiln_tf_axis(cx, n, 2, "axis", x->type.rank, &axis));
+    const int64_t batch_dims = kiln_tf_attr_i(cx, n, "batch_dims", 0);
+    if (batch_dims != 0)
+        return gather_batches(cx, n, x, indices, batch_dims, axis);
+    return kiln_tf_end(&c, n, kiln_compose_axis(&c, &kiln_op_gather, x, indices, axis));
+}
+
+kiln_status kiln_tf_import_gather_nd(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x, *indices;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "params", &x));
+    KILN_TRY(kiln_tf_need(cx, n, 1, "indices", &indices));
+    if (kiln_str_is(kiln_tf_attr_s(cx, n, "bad_indices_policy", ""), "IGNORE"))
+        return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
+                            "indices beyond 'params' that are ignored are not read");
+    return kiln_tf_end(&c, n, kiln_compose_2(&c, &kiln_op_gather_nd, x, indices));
+}
+
+/* Updates of one place are added. */
+kiln_status kiln_tf_import_scatter_nd(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *in[3];
+    const int64_t *dim;
+    size_t rank;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "indices", &in[1]));
+    KILN_TRY(kiln_tf_need(cx, n, 1, "updates", &in[2]));
+    KILN_TRY(kiln_tf_ints(cx, n, 2, "shape", &dim, &rank));
+    if (rank > KILN_MAX_RANK)
+        return kiln_tf_fail(cx, KILN_ERR_LIMIT, "rank must be at most %d, is %zu",
+                            KILN_MAX_RANK, rank);
+    in[0] = kiln_import_scalar(&cx->common, in[2]->type.dtype, 0);
+    in[0] = kiln_compose_expand(&c, in[0], (int)rank, dim);
+    const kiln_attr_arg arg = kiln_arg_word("reduction", "add");
+    return kiln_tf_end(&c, n, kiln_compose_op(&c, &kiln_op_scatter_nd, in, 3, &arg, 1));
+}
+
+/* on where the index is the position along `axis`, off elsewhere. */
+kiln_status kiln_tf_import_one_hot(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x, *on, *off;
+    int64_t depth, dim[KILN_MAX_RANK + 1], line[KILN_MAX_RANK + 1];
+    int axis;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "indices", &x));
+    KILN_TRY(kiln_tf_int(cx, n, 1, "depth", &depth));
+    KILN_TRY(kiln_tf_need(cx, n, 2, "on_value", &on));
+    KILN_TRY(kiln_tf_need(cx, n, 3, "off_value", &off));
+    const int rank = x->type.rank;
+    KILN_TRY(kiln_axis_normalize(kiln_tf_attr_i(cx, n, "axis", -1), rank + 1, &axis,
+                                 cx->common.err));
+    if (rank == KILN_MAX_RANK || depth < 0 || depth > KILN_MAX_ELEMS)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "'depth' must be 0 to 2^40 and the rank below %d, are "
+                            "%" PRId64 " and %d",
+                            KILN_MAX_RANK, depth, rank);
+    for (int i = 0, from = 0; i <= rank; i++) {
+        dim[i] = i == axis ? 1 : x->type.dim[from++];
+        line[i] = i == axis ? depth : 1;
+    }
+    x = kiln_compose_reshape(&c, x, rank + 1, dim);
+    kiln_value *places = kiln_compose_iota(&c, depth);
+    places = kiln_compose_cast(&c, places, x->type.dtype);
+    places = kiln_compose_reshape(&c, places, rank + 1, line);
+    kiln_value *const is_there = kiln_compose_2(&c, &kiln_op_equal, x, places);
+    return kiln_tf_end(&c, n, kiln_compose_where(&c, is_there, on, off));
+}

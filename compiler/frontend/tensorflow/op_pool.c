@@ -1,0 +1,252 @@
+/* Importers of pools, resizes, and of what moves spatial axes into others. */
+#include "compiler/frontend/tensorflow/tf_window.h"
+
+#include <inttypes.h>
+
+/* MaxPoolV2 has its lists as operands. */
+static kiln_status read_operands(kiln_compose *c, kiln_tf_cx *cx, const kiln_tf_node *n,
+                                 const kiln_value *x, bool is_first, kiln_spatial *s) {
+    const int64_t *size, *stride;
+    size_t n_size, n_stride;
+    int64_t kernel[KILN_MAX_RANK], strides[KILN_MAX_RANK];
+    const int rank = x->type.rank;
+    KILN_TRY(kiln_tf_ints(cx, n, 1, "ksize", &size, &n_size));
+    KILN_TRY(kiln_tf_ints(cx, n, 2, "strides", &stride, &n_stride));
+    if (n_size != (size_t)rank || n_stride != (size_t)rank || rank < 3)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "'ksize' and 'strides' must have %d entries, have %zu and "
+                            "%zu",
+                            rank, n_size, n_stride);
+    for (int i = 0; i < rank - 2; i++) {
+        kernel[i] = size[is_first ? 2 + i : 1 + i];
+        strides[i] = stride[is_first ? 2 + i : 1 + i];
+    }
+    const bool is_same = kiln_str_is(kiln_tf_attr_s(cx, n, "padding", "VALID"), "SAME");
+    kiln_window_over(c, x, kernel, strides, NULL,
+                     is_same ? KILN_PADDING_SAME : KILN_PADDING_VALID, s);
+    return c->status;
+}
+
+kiln_status kiln_tf_import_pool(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    kiln_spatial s;
+    bool is_first;
+    int64_t kernel[KILN_MAX_RANK];
+    KILN_TRY(kiln_tf_channels_first(cx, n, &is_first));
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
+    x = kiln_tf_to_last(&c, x, is_first);
+    if (n->n_in > 1) {
+        KILN_TRY(read_operands(&c, cx, n, x, is_first, &s));
+    } else {
+        KILN_TRY(kiln_tf_spatial_ints(cx, n, "ksize", x->type.rank, is_first, kernel));
+        KILN_TRY(kiln_tf_window(&c, cx, n, x, kernel, is_first, &s));
+    }
+    kiln_value *const y = kiln_channels_last_pool(&c, kiln_tf_row_op(cx), x, &s);
+    return kiln_tf_end(&c, n, kiln_tf_from_last(&c, y, is_first));
+}
+
+/* ---- resizing --------------------------------------------------------------------- */
+
+static kiln_status resize(kiln_tf_cx *cx, const kiln_tf_node *n, bool is_nearest) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    const int64_t *size;
+    size_t count;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "images", &x));
+    KILN_TRY(kiln_tf_ints(cx, n, 1, "size", &size, &count));
+    const bool align = kiln_tf_attr_b(cx, n, "align_corners", false);
+    const bool half = kiln_tf_attr_b(cx, n, "half_pixel_centers", false);
+    if (count != 2 || x->type.rank != 4)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "'images' must have rank 4 and 'size' two entries, have %d "
+                            "and %zu",
+                            x->type.rank, count);
+    if (align && half)
+        return kiln_tf_fail(cx, KILN_ERR_PARSE,
+                            "align_corners and half_pixel_centers exclude each other");
+    if (!is_nearest && !kiln_dtype_is_float(x->type.dtype))
+        x = kiln_compose_cast(&c, x, KILN_F32);
+    x = kiln_channels_last_resize(&c, x, size, is_nearest, align, half);
+    return kiln_tf_end(&c, n, x);
+}
+
+kiln_status kiln_tf_import_resize_bilinear(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    return resize(cx, n, false);
+}
+
+kiln_status kiln_tf_import_resize_nearest(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    return resize(cx, n, true);
+}
+
+/* ---- blocks ----------------------------------------------------------------------- */
+
+/* x with each axis i cut into dim[2 * i] times dim[2 * i + 1], these turned by perm,
+ * and given the shape `out`: what all of these are. */
+static kiln_value *regroup(kiln_compose *c, kiln_value *x, int rank, const int64_t *dim,
+                           const int64_t *perm, int out_rank, const int64_t *out) {
+    x = kiln_compose_reshape(c, x, rank, dim);
+    x = kiln_compose_transpose(c, x, perm);
+    return kiln_compose_reshape(c, x, out_rank, out);
+}
+
+static kiln_status need_image(kiln_compose *c, kiln_tf_cx *cx, const kiln_tf_node *n,
+                              bool *is_first, kiln_value **x, int64_t *block) {
+    KILN_TRY(kiln_tf_channels_first(cx, n, is_first));
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", x));
+    *block = kiln_tf_attr_i(cx, n, "block_size", 0);
+    if ((*x)->type.rank != 4 || *block < 1 || *block > INT32_MAX)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "'input' must have rank 4 and 'block_size' be positive, "
+                            "are %d and %" PRId64,
+                            (*x)->type.rank, *block);
+    *x = kiln_tf_to_last(c, *x, *is_first);
+    return c->status;
+}
+
+kiln_status kiln_tf_import_space_to_depth(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    static const int64_t perm[] = {0, 1, 3, 2, 4, 5};
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    int64_t b;
+    bool is_first;
+    KILN_TRY(need_image(&c, cx, n, &is_first, &x, &b));
+    const int64_t *const d = x->type.dim;
+    if (d[1] % b != 0 || d[2] % b != 0)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "%" PRId64 " x %" PRId64 " are not made of blocks of "
+                            "%" PRId64,
+                            d[1], d[2], b);
+    const int64_t cut[] = {d[0], d[1] / b, b, d[2] / b, b, d[3]};
+    const int64_t out[] = {d[0], d[1] / b, d[2] / b, b * b * d[3]};
+    x = regroup(&c, x, 6, cut, perm, 4, out);
+    return kiln_tf_end(&c, n, kiln_tf_from_last(&c, x, is_first));
+}
+
+kiln_status kiln_tf_import_depth_to_space(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    static const int64_t perm[] = {0, 1, 3, 2, 4, 5};
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    int64_t b;
+    bool is_first;
+    KILN_TRY(need_image(&c, cx, n, &is_first, &x, &b));
+    const int64_t *const d = x->type.dim;
+    if (d[3] % (b * b) != 0)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "%" PRId64 " channels are not made of %" PRId64 " blocks",
+                            d[3], b * b);
+    const int64_t deep = d[3] / (b * b);
+    const int64_t cut[] = {d[0], d[1], d[2], b, b, deep};
+    const int64_t out[] = {d[0], d[1] * b, d[2] * b, deep};
+    x = regroup(&c, x, 6, cut, perm, 4, out);
+    return kiln_tf_end(&c, n, kiln_tf_from_last(&c, x, is_first));
+}
+
+/* block_shape and the pairs of margins for the first m spatial axes. */
+static kiln_status read_blocks(kiln_tf_cx *cx, const kiln_tf_node *n,
+                               const kiln_value *x, const char *margins,
+                               const int64_t **block, const int64_t **pair, int *m) {
+    size_t n_block, n_pair;
+    KILN_TRY(kiln_tf_ints(cx, n, 1, "block_shape", block, &n_block));
+    KILN_TRY(kiln_tf_ints(cx, n, 2, margins, pair, &n_pair));
+    *m = (int)n_block;
+    bool is_good = n_block >= 1 && n_block < (size_t)x->type.rank &&
+                   n_pair == 2 * n_block &&
+                   x->type.rank + (int)n_block <= KILN_MAX_RANK;
+    for (size_t i = 0; is_good && i < n_block; i++)
+        is_good = (*block)[i] >= 1 && (*block)[i] <= INT32_MAX && (*pair)[2 * i] >= 0 &&
+                  (*pair)[2 * i + 1] >= 0 && (*pair)[2 * i] <= INT32_MAX &&
+                  (*pair)[2 * i + 1] <= INT32_MAX;
+    if (is_good)
+        return KILN_OK;
+    return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                        "'block_shape' must have a size for each of 1 to %d spatial "
+                        "axes, and '%s' two margins; %zu and %zu are given",
+                        x->type.rank - 1, margins, n_block, n_pair);
+}
+
+/* Padded, each axis cut into blocks, and what lies inside of them moved to the batch. */
+kiln_status kiln_tf_import_space_to_batch(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    const int64_t *block, *pair;
+    int64_t pads[2 * KILN_MAX_RANK] = {0}, cut[KILN_MAX_RANK], perm[KILN_MAX_RANK];
+    int64_t out[KILN_MAX_RANK], batch = 1;
+    int m, at = 0;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
+    KILN_TRY(read_blocks(cx, n, x, "paddings", &block, &pair, &m));
+    const int rank = x->type.rank;
+    for (int i = 0; i < m; i++) {
+        pads[1 + i] = pair[2 * i];
+        pads[rank + 1 + i] = pair[2 * i + 1];
+    }
+    x = kiln_compose_pad(&c, x, pads, 0);
+    cut[at] = x->type.dim[0];
+    perm[m] = at++;
+    for (int i = 0; i < m && c.status == KILN_OK; i++) {
+        const int64_t size = x->type.dim[1 + i];
+        if (size % block[i] != 0)
+            return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                                "axis %d of %" PRId64 " padded elements is not made of "
+                                "blocks of %" PRId64,
+                                1 + i, size, block[i]);
+        batch *= block[i];
+        out[1 + i] = cut[at] = size / block[i];
+        perm[m + 1 + i] = at++;
+        cut[at] = block[i];
+        perm[i] = at++;
+    }
+    KILN_TRY(c.status);
+    for (int i = 1 + m; i < rank; i++) {
+        out[i] = cut[at] = x->type.dim[i];
+        perm[at] = at;
+        at++;
+    }
+    out[0] = batch * x->type.dim[0];
+    return kiln_tf_end(&c, n, regroup(&c, x, at, cut, perm, rank, out));
+}
+
+/* Back: the parts of the batch go between the elements, and the margins are cut off. */
+kiln_status kiln_tf_import_batch_to_space(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    const int64_t *block, *pair;
+    int64_t cut[KILN_MAX_RANK], perm[KILN_MAX_RANK], out[KILN_MAX_RANK], batch = 1;
+    int m, at = 0;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
+    KILN_TRY(read_blocks(cx, n, x, "crops", &block, &pair, &m));
+    const int rank = x->type.rank;
+    for (int i = 0; i < m && batch <= x->type.dim[0]; i++)
+        batch *= block[i];
+    if (x->type.dim[0] % batch != 0)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "the batch of %" PRId64 " is not made of blocks",
+                            x->type.dim[0]);
+    for (int i = 0; i < m; i++)
+        cut[at++] = block[i];
+    out[0] = cut[at] = x->type.dim[0] / batch;
+    perm[0] = at++;
+    for (int i = 0; i < m; i++) {
+        cut[at] = x->type.dim[1 + i];
+        perm[1 + 2 * i] = at++;
+        perm[2 + 2 * i] = i;
+        out[1 + i] = x->type.dim[1 + i] * block[i];
+    }
+    for (int i = 1 + m; i < rank; i++) {
+        out[i] = cut[at] = x->type.dim[i];
+        perm[at] = at;
+        at++;
+    }
+    x = regroup(&c, x, at, cut, perm, rank, out);
+    for (int i = 0; i < m && c.status == KILN_OK; i++) {
+        const int64_t size = out[1 + i] - pair[2 * i] - pair[2 * i + 1];
+        if (size < 0)
+            return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                                "more is cropped than the %" PRId64
+                                " elements of axis %d",
+                                out[1 + i], 1 + i);
+        if (size != out[1 + i])
+            x = kiln_compose_slice(&c, x, 1 + i, pair[2 * i], 1, size);
+    }
+    return kiln_tf_end(&c, n, x);
+}

@@ -1,0 +1,95 @@
+/* Which operators a graph needs: rows of tf_ops.def, functions of its library, and what
+ * is neither. */
+#include "compiler/frontend/tensorflow/tf_internal.h"
+
+#include <inttypes.h>
+
+static const kiln_tf_op rows[] = {
+#define KILN_TF(name, importer, op, outputs)                                           \
+    {name, kiln_tf_import_##importer, op, outputs},
+#include "compiler/frontend/tensorflow/tf_ops.def"
+#undef KILN_TF
+};
+
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+void kiln_tf_add_rows(kiln_tf_cx *cx) {
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_map_set(&cx->common.scratch, &cx->rows, kiln_str_from(rows[i].name),
+                     (void *)(uintptr_t)&rows[i]);
+}
+
+const kiln_tf_op *kiln_tf_find_op(kiln_tf_cx *cx, kiln_str name) {
+    return kiln_map_get(&cx->rows, name);
+}
+
+const kiln_tf_function *kiln_tf_find_function(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    (void)n;
+    (void)cx;
+    return NULL;
+}
+
+static void add_unsupported(kiln_tf_cx *cx, kiln_map *seen, const kiln_tf_node *n) {
+    const uintptr_t at = (uintptr_t)kiln_map_get(seen, n->op);
+    if (at != 0) {
+        cx->report->unsupported.v[at - 1].count++;
+        return;
+    }
+    kiln_arena *const a = cx->common.arena;
+    const kiln_unsupported u = {.op = kiln_str_printable(a, n->op, 120),
+                                .first_node = kiln_str_printable(a, n->name, 200),
+                                .count = 1};
+    kiln_vec_push(a, &cx->report->unsupported, u);
+    kiln_map_set(&cx->common.scratch, seen, n->op,
+                 (void *)(uintptr_t)cx->report->unsupported.n);
+}
+
+/* Loops of control flow form cycles, so that this walk minds none. */
+static kiln_status walk(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
+                        size_t n_root, kiln_map *seen) {
+    kiln_arena *const a = &cx->common.scratch;
+    bool *const is_seen = kiln_array(a, bool, f->n_node);
+    KILN_VEC(size_t) stack = {0};
+    for (size_t i = 0; i < n_root; i++) {
+        if (!is_seen[root[i]])
+            kiln_vec_push(a, &stack, root[i]);
+        is_seen[root[i]] = true;
+    }
+    while (stack.n > 0) {
+        const kiln_tf_node *const n = &f->node[stack.v[--stack.n]];
+        if (kiln_tf_find_op(cx, n->op) == NULL && kiln_tf_find_function(cx, n) == NULL)
+            add_unsupported(cx, seen, n);
+        for (int i = 0; i < n->n_in; i++) {
+            size_t at;
+            int k;
+            KILN_TRY(kiln_tf_resolve(cx, f, n, n->input[i], &at, &k));
+            if (at == 0 || is_seen[at - 1])
+                continue;
+            is_seen[at - 1] = true;
+            kiln_vec_push(a, &stack, at - 1);
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_tf_check_support(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
+                                  size_t n_root) {
+    kiln_map seen = {0};
+    kiln_buf text;
+    KILN_TRY(walk(cx, f, root, n_root, &seen));
+    const size_t n = cx->report->unsupported.n;
+    if (n == 0)
+        return KILN_OK;
+    kiln_buf_init(&text, &cx->common.scratch);
+    for (size_t i = 0; i < n; i++) {
+        const kiln_unsupported *const u = &cx->report->unsupported.v[i];
+        kiln_buf_printf(&text, "%s %s (%" PRId64 " time%s, first in node '%s')",
+                        i == 0 ? "" : ",", u->op, u->count, u->count == 1 ? "" : "s",
+                        u->first_node);
+    }
+    return kiln_tf_fail(
+        cx, KILN_ERR_UNSUPPORTED,
+        "%zu operator%s not read:%s; freeze the graph for inference, or "
+        "export it without them",
+        n, n == 1 ? " is" : "s are", kiln_buf_str(&text).p);
+}

@@ -1,0 +1,195 @@
+/* Inside the TensorFlow frontend: what an importer of an operator asks and makes.
+ *
+ * A GraphDef's nodes and each function's body are a frame: names that see one another.
+ * An importer gets a node of the current frame, reads operands and attributes, and sets
+ * the node's outputs. */
+#ifndef KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
+#define KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
+
+#include "compiler/frontend/compose.h"
+#include "compiler/frontend/tensorflow/tf_model.h"
+
+enum {
+    KILN_TF_MAX_ATTRS = 128, /* of a node */
+};
+
+typedef struct kiln_tf_cx kiln_tf_cx;
+
+typedef kiln_status (*kiln_tf_importer)(kiln_tf_cx *cx, const kiln_tf_node *n);
+
+typedef struct kiln_tf_op { /* a row of tf_ops.def */
+    const char *name;
+    kiln_tf_importer import;
+    const kiln_op_def *op; /* that shared importers emit, or NULL */
+    /* Names of the outputs, as functions spell them ("y:0"), where there is more than
+     * one; NULL: one, or one list. */
+    const char *outputs;
+} kiln_tf_op;
+
+/* One output of a node: what a variable is, where it is no tensor. */
+typedef struct kiln_tf_slot {
+    kiln_value *value;
+    const struct kiln_tf_variable *variable;
+} kiln_tf_slot;
+
+typedef struct kiln_tf_outs {
+    kiln_tf_slot *slot; /* NULL: the node is not imported yet */
+    int n;
+} kiln_tf_outs;
+
+typedef struct kiln_tf_frame {
+    const kiln_tf_node *node;
+    size_t n_node;
+    kiln_map by_name;                 /* node's name -> its index + 1 */
+    kiln_tf_outs *out;                /* per node */
+    const kiln_tf_function *function; /* NULL: the graph itself */
+    const kiln_tf_slot *arg;          /* of a function, one per input */
+    const char *prefix;               /* of the names of its nodes */
+    int depth;
+} kiln_tf_frame;
+
+struct kiln_tf_cx {
+    kiln_import_cx common; /* first */
+    const kiln_tf_graph *graph;
+    const kiln_import_options *options;
+    kiln_import_report *report;
+    kiln_map functions; /* name -> kiln_tf_function */
+    kiln_map rows;      /* operator -> kiln_tf_op */
+    kiln_tf_frame *frame;
+    int64_t nodes_left; /* that an import may still make of the file's */
+
+    /* Of the node that is being imported. */
+    const kiln_tf_op *row;
+    const kiln_tf_node *node;
+    uint64_t attrs_read[KILN_TF_MAX_ATTRS / 64];
+    kiln_err attr_err; /* of the first attribute that was of another kind */
+};
+
+#define kiln_tf_fail(cx, status, ...) kiln_fail((cx)->common.err, (status), __VA_ARGS__)
+
+static inline kiln_tf_cx *kiln_tf_of(kiln_import_cx *common) {
+    return (kiln_tf_cx *)common;
+}
+
+static inline const kiln_op_def *kiln_tf_row_op(const kiln_tf_cx *cx) {
+    KILN_ASSERT(cx->row->op != NULL, "the row of '%s' has no operator", cx->row->name);
+    return cx->row->op;
+}
+
+/* ---- operands and results: nodes.c ------------------------------------------------ */
+
+/* Operand i; KILN_ERR_PARSE where there is none. */
+kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
+                         kiln_value **out);
+/* Operands first .. first + count - 1; the array is in scratch. */
+kiln_status kiln_tf_need_list(kiln_tf_cx *cx, const kiln_tf_node *n, int first,
+                              int count, kiln_value ***out);
+/* Operand i, which must be constant, as integers or numbers. */
+kiln_status kiln_tf_ints(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
+                         const int64_t **out, size_t *count);
+kiln_status kiln_tf_floats(kiln_tf_cx *cx, const kiln_tf_node *n, int i,
+                           const char *name, const double **out, size_t *count);
+/* One integer of operand i. */
+kiln_status kiln_tf_int(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
+                        int64_t *out);
+/* The same as an axis of `rank`. */
+kiln_status kiln_tf_axis(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
+                         int rank, int *out);
+/* The slot that an input names, whatever it holds. */
+kiln_status kiln_tf_operand(kiln_tf_cx *cx, const kiln_tf_node *n, int i,
+                            kiln_tf_slot *out);
+
+kiln_status kiln_tf_set(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *y);
+kiln_status kiln_tf_set_all(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *const *y,
+                            int count);
+/* Sets what was composed, or gives the composition's failure back. */
+kiln_status kiln_tf_end(kiln_compose *c, const kiln_tf_node *n, kiln_value *y);
+
+static inline kiln_compose kiln_tf_compose(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    return (kiln_compose){.cx = &cx->common, .site = n};
+}
+
+/* 'name' (Conv2D): for messages. */
+const char *kiln_tf_show(kiln_tf_cx *cx, kiln_str name);
+const char *kiln_tf_show_node(kiln_tf_cx *cx, const kiln_tf_node *n);
+/* A name inside the frame, in scratch. */
+const char *kiln_tf_prefixed(kiln_tf_cx *cx, kiln_str name);
+extern const kiln_import_format kiln_tf_format;
+
+/* ---- attributes: attrs.c ---------------------------------------------------------- */
+
+/* `otherwise` where the node has none. Of another kind: kept in cx->attr_err. */
+int64_t kiln_tf_attr_i(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
+                       int64_t otherwise);
+double kiln_tf_attr_f(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
+                      double otherwise);
+bool kiln_tf_attr_b(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
+                    bool otherwise);
+kiln_str kiln_tf_attr_s(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
+                        const char *otherwise);
+/* How many, and they. */
+size_t kiln_tf_attr_ints(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
+                         const int64_t **v);
+/* KILN_ERR_UNSUPPORTED where kiln has no such type. */
+kiln_status kiln_tf_attr_dtype(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
+                               kiln_dtype otherwise, kiln_dtype *out);
+const kiln_tf_attr *kiln_tf_find_attr(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                      const char *name);
+/* Attributes that no importer asked for must be ones that change no result. */
+kiln_status kiln_tf_check_attrs(kiln_tf_cx *cx, const kiln_tf_node *n);
+
+/* ---- tensors: tensor.c ------------------------------------------------------------ */
+
+kiln_status kiln_tf_dtype(int64_t type, kiln_dtype *out, kiln_err *err);
+const char *kiln_tf_type_name(int64_t type, char buf[32]);
+/* The type that a TensorProto declares. */
+kiln_status kiln_tf_tensor_type(const kiln_tf_tensor *t, kiln_type *out, kiln_err *err);
+/* Views where they can be; what is filled up is charged to the import. */
+kiln_status kiln_tf_tensor_read(kiln_import_cx *cx, const kiln_tf_tensor *t,
+                                kiln_tensor *out);
+/* The same of raw little-endian bytes, which must be as many as the type has. */
+kiln_status kiln_tf_tensor_raw(kiln_import_cx *cx, const kiln_type *type,
+                               kiln_str bytes, const char *where, kiln_tensor *out);
+
+/* ---- the graph: order.c, support.c, bindings.c, import.c -------------------------- */
+
+kiln_status kiln_tf_frame_init(kiln_tf_cx *cx, kiln_tf_frame *f,
+                               const kiln_tf_node *node, size_t n);
+/* The node (index + 1) and output that an input names; 0: it is the function's argument
+ * *k. */
+kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
+                            const kiln_tf_node *n, kiln_str input, size_t *node,
+                            int *k);
+/* The nodes that `root` (indexes) depend on, each behind what it depends on. */
+kiln_status kiln_tf_order(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
+                          size_t n_root, const size_t **order, size_t *n);
+/* Nodes of the graph that nothing consumes: its outputs. */
+kiln_status kiln_tf_find_outputs(kiln_tf_cx *cx, const kiln_tf_frame *f,
+                                 const size_t **out, size_t *n);
+/* Imports the nodes that root depends on. */
+kiln_status kiln_tf_import_nodes(kiln_tf_cx *cx, const size_t *root, size_t n_root);
+
+const kiln_tf_op *kiln_tf_find_op(kiln_tf_cx *cx, kiln_str name);
+void kiln_tf_add_rows(kiln_tf_cx *cx);
+const kiln_tf_function *kiln_tf_find_function(kiln_tf_cx *cx, const kiln_tf_node *n);
+/* All operators that root needs and kiln does not know, in the report and in one
+ * KILN_ERR_UNSUPPORTED. */
+kiln_status kiln_tf_check_support(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
+                                  size_t n_root);
+
+bool kiln_tf_is_input(const kiln_tf_node *n);
+/* Makes the graph's inputs of its placeholders, in the file's order. */
+kiln_status kiln_tf_bind_inputs(kiln_tf_cx *cx, kiln_tf_frame *f);
+void kiln_tf_declare(kiln_arena *a, const kiln_tf_node *n, kiln_declared_input *out);
+kiln_status kiln_tf_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
+                                kiln_declared_input **out, size_t *n, kiln_err *err);
+kiln_status kiln_tf_survey(kiln_arena *a, kiln_str bytes, const char *path,
+                           kiln_model_survey *out, kiln_err *err);
+
+/* Importers by the names that tf_ops.def has. */
+#define KILN_TF(name, importer, op, outputs)                                           \
+    kiln_status kiln_tf_import_##importer(kiln_tf_cx *cx, const kiln_tf_node *n);
+#include "compiler/frontend/tensorflow/tf_ops.def"
+#undef KILN_TF
+
+#endif

@@ -1,0 +1,14 @@
+
+:
+xPlaceholder*
+dtype0*
+shape:
+N
+yAvgPoolx*
+ksize
+
+*
+strides
+
+*
+paddingSAME

@@ -1,0 +1,7 @@
+
+.
+xPlaceholder*
+dtype0*
+shape:
+
+yLog1px

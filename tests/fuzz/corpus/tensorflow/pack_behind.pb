@@ -1,0 +1,9 @@
+
+.
+xPlaceholder*
+dtype0*
+shape:
+-
+yPackxx*
+axisÿÿÿÿÿÿÿÿÿ*
+N

@@ -1,0 +1,20 @@
+/* TensorFlow graphs out of text, for tests of their import. One node to a line:
+ *
+ *     NAME OPERATOR INPUT... KEY=VALUE...
+ *
+ * and a value by its first letter: i5 (int), f0.5 (float), btrue or bfalse, sSAME
+ * (string), t1 (DataType), l1,2,2,1 (list of ints), S-1,3 (shape; S alone: a scalar),
+ * F2,2:1;2;3;4 (tensor of floats in typed fields), I2:1;2 (int32), L2:1;2 (int64),
+ * C2:1;2 (floats as raw bytes), Nname (function). Nothing is checked: tests write broken
+ * graphs. */
+#ifndef KILN_TESTS_SUPPORT_TF_WRITER_H
+#define KILN_TESTS_SUPPORT_TF_WRITER_H
+
+#include "base/base.h"
+
+/* A NodeDef for each line, as fields `number` of the message that b is. */
+void kiln_tf_put_nodes(kiln_arena *a, kiln_buf *b, uint32_t number, const char *text);
+/* A GraphDef of these nodes. */
+kiln_str kiln_tf_graph_of(kiln_arena *a, const char *text);
+
+#endif
