@@ -176,6 +176,9 @@ static runs_row runs_rows[] = {
     {"short_vectors_run_on_long_ones", "riscv64-v128", "riscv64-v256", NULL},
     {"long_vectors_need_them", "riscv64-v256", "riscv64-v128",
      "'riscv64-v256' needs wider vectors, which 'riscv64-v128' has not"},
+    {"long_vectors_run_on_longer_ones", "riscv64-v256", "riscv64-v512", NULL},
+    {"the_longest_need_them", "riscv64-v512", "riscv64-v256",
+     "'riscv64-v512' needs wider vectors, which 'riscv64-v256' has not"},
     {"other_architecture", "aarch64", "x86-avx512",
      "'aarch64' needs aarch64, which 'x86-avx512' has not"},
 };
