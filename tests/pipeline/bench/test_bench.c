@@ -239,34 +239,6 @@ static void check_rival(void **state) {
     check_rival_of(*state, &s);
 }
 
-/* One that reads other files than the model's is not asked, and nothing is missing. */
-static void leaves_out_who_reads_no_such_file(void **state) {
-    (void)state;
-    kiln_arena *a = kiln_test_arena();
-    const char *path = kiln_path_join(a, kiln_test_dir(), "above.kgraph");
-    const kiln_str graph =
-        kiln_str_from("graph \"above\" {\n  input %x : f32[4,8]\n"
-                      "  %y = relu(%x) : f32[4,8] \"above\"\n  output %y\n}\n");
-    kiln_err err = {0};
-    kiln_assert_status_ok(kiln_file_write(path, graph.p, graph.n, &err), &err);
-    const kiln_subject s = subject_of(path);
-    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
-    static const int threads[] = {1};
-    const kiln_net_bench_options o = {.threads = threads,
-                                      .n_threads = 1,
-                                      .rounds = 1,
-                                      .baseline = list,
-                                      .baselines_dir =
-                                          kiln_test_fake_baseline("exit 7")};
-    kiln_net_bench b;
-    kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
-    const kiln_rival *v = &b.side.v[0].rival.v[0];
-    assert_int_equal(v->state, KILN_RIVAL_ABSENT);
-    assert_string_equal(v->reason,
-                        "it reads files of onnx, and 'above.kgraph' is of graph");
-    assert_true(kiln_net_bench_is_compared(&b));
-}
-
 /* ---- bounded outputs ------------------------------------------------------------- */
 
 /* y: where x is above 0; with its count behind it, which only kiln gives. */
@@ -552,8 +524,6 @@ int main(void) {
     kiln_test_add("names_what_is_no_model", names_what_is_no_model, NULL);
     kiln_test_add_rows(check_rival, rivals);
     kiln_test_add_rows(check_bounded, bounded);
-    kiln_test_add("leaves_out_who_reads_no_such_file",
-                  leaves_out_who_reads_no_such_file, NULL);
     kiln_test_add("measures_a_package_beside_a_baseline",
                   measures_a_package_beside_a_baseline, NULL);
     kiln_test_add("knows_the_same_of_both", knows_the_same_of_both, NULL);
