@@ -81,12 +81,6 @@ static bool is_mxnet_json(kiln_str f) {
     return f.n > 0 && f.p[0] == '{' && holds(f, "\"arg_nodes\"") &&
            holds(f, "\"heads\"");
 }
-static bool is_prototxt(kiln_str f) {
-    const kiln_str h = head_of(f);
-    return (holds(h, "layer {") || holds(h, "layers {") || holds(h, "layer{")) &&
-           holds(h, "top:");
-}
-
 /* ---- protobuf -------------------------------------------------------------------- */
 
 /* The first field of a message, which begins at once. */
@@ -96,13 +90,12 @@ static bool first_field(kiln_str bytes, uint32_t number, unsigned type,
 }
 
 /* What a whole message's own fields are; false: the bytes are none. */
-static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high, bool *has_100) {
+static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high) {
     kiln_pb_wire w;
     while (kiln_pb_next(&bytes, &w)) {
         if (w.number < 64)
             *low |= UINT64_C(1) << w.number;
         *has_high = *has_high || w.number >= 200;
-        *has_100 = *has_100 || (w.number == 100 && w.type == 2);
     }
     return bytes.n == 0;
 }
@@ -110,20 +103,10 @@ static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high, bool *has_1
 /* specificationVersion, description, and the kind of model as a field from 200 on. */
 static bool is_core_ml(kiln_str f) {
     uint64_t low = 0;
-    bool has_high = false, has_100 = false;
+    bool has_high = false;
     kiln_pb_wire w;
-    return first_field(f, 1, 0, &w) && fields_of(f, &low, &has_high, &has_100) &&
-           has_high && (low & (1u << 2)) != 0;
-}
-
-/* NetParameter: a name, then layers, as fields 100 or (of old) 2. */
-static bool is_caffe(kiln_str f) {
-    uint64_t low = 0;
-    bool has_high = false, has_100 = false;
-    kiln_pb_wire w;
-    return first_field(f, 1, 2, &w) && kiln_utf8_valid(w.bytes) &&
-           fields_of(f, &low, &has_high, &has_100) && !has_high &&
-           (has_100 || low == ((1u << 1) | (1u << 2)));
+    return first_field(f, 1, 0, &w) && fields_of(f, &low, &has_high) && has_high &&
+           (low & (1u << 2)) != 0;
 }
 
 /* GraphDef: nodes, which begin with a name and an operator. */
@@ -180,10 +163,8 @@ static const struct {
     {is_core_ml, "a Core ML model",
      "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
     {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
-    {is_caffe, "a Caffe model", "caffe2onnx, with its .prototxt"},
     {is_graph_def, "a TensorFlow graph",
      TF2ONNX "--graphdef FILE --inputs NAME:0 --outputs NAME:0"},
-    {is_prototxt, "a Caffe description of layers", "caffe2onnx, with its .caffemodel"},
 };
 
 static kiln_status refuse(const char *path, const char *what, const char *way,

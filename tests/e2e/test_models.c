@@ -1,4 +1,4 @@
-/* The trained float ONNX models of ../shared/models against golden outputs of another
+/* The trained float models of ../shared/models against golden outputs of another
  * runtime: by the reference interpreter as imported, and after every graph pass (each
  * compared with the reference too); and compiled, by the runtime. */
 #include "base/base.h"
@@ -28,6 +28,9 @@ static row rows[] = {
     {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true},
     {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true},
     {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false},
+    {"samplenet_caffe", "SampLeNet.prototxt", false},
+    {"mtcnn_det1_caffe", "det1.caffemodel", false},
+    {"mtcnn_det2_caffe", "det2.prototxt", false},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

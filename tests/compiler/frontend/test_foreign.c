@@ -43,13 +43,6 @@ static row rows[] = {
      B("<?xml version=\"1.0\"?>\n<net name=\"m\" version=\"11\"><layers><layer "
        "id=\"0\""),
      "is an OpenVINO model"},
-    {"prototxt", B("name: \"n\"\nlayer {\n  type: \"ReLU\"\n  top: \"y\"\n}\n"),
-     "is a Caffe description of layers"},
-    /* name: "n", layer (100) {name: "a"} */
-    {"caffemodel",
-     B("\x0a\x01n\xa2\x06\x03\x0a\x01"
-       "a"),
-     "is a Caffe model"},
     /* node {name: "a", op: "Const"} */
     {"graph_def",
      B("\x0a\x0a\x0a\x01"
@@ -119,8 +112,6 @@ static real_row real_rows[] = {
      "SavedModel"},
     {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
-    {"real_caffe", "models/files/samplenet_caffe/SampLeNet.caffemodel",
-     "a Caffe model"},
     {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
     {"real_mxnet", "models/files/samplenet_mxnet/samplenet-symbol.json", "an MXNet"},
 };

@@ -1,0 +1,52 @@
+/* A Caffe model is two files with one stem: NAME.prototxt describes the layers,
+ * NAME.caffemodel has their weights. The caller names either. */
+#include "compiler/frontend/caffe/caffe_internal.h"
+
+#include <string.h>
+
+static const char text_end[] = ".prototxt", weights_end[] = ".caffemodel";
+
+/* The name without its ending. */
+static kiln_str stem_of(const char *name) {
+    static const char *const ends[] = {text_end, weights_end};
+    const kiln_str s = kiln_str_from(name);
+    for (size_t i = 0; i < 2; i++)
+        if (kiln_str_ends(s, ends[i]))
+            return (kiln_str){s.p, s.n - strlen(ends[i])};
+    const char *const dot = strrchr(name, '.');
+    return dot == NULL || dot == name ? s : (kiln_str){name, (size_t)(dot - name)};
+}
+
+const char *kiln_caffe_other(kiln_arena *a, kiln_str bytes, const char *path) {
+    return kiln_format(a, "%.*s%s", KILN_STR_ARG(stem_of(kiln_path_base(path))),
+                       kiln_caffe_is_text(bytes) ? weights_end : text_end);
+}
+
+kiln_status kiln_caffe_open(kiln_arena *a, kiln_str bytes, const char *path,
+                            kiln_caffe_files *out, kiln_err *err) {
+    const bool is_text = kiln_caffe_is_text(bytes);
+    const char *const other = kiln_caffe_other(a, bytes, path);
+    const char *const beside = kiln_path_join(a, kiln_path_dir(a, path), other);
+    kiln_str more;
+    if (!kiln_file_exists(beside))
+        return is_text
+                   ? kiln_fail(err, KILN_ERR_MISSING,
+                               "'%s' is a Caffe description of layers; its weights, "
+                               "'%s', must lie beside it and do not: put the "
+                               ".caffemodel there under this name",
+                               path, other)
+                   : kiln_fail(err, KILN_ERR_MISSING,
+                               "'%s' is a Caffe model's weights; the description of "
+                               "its layers, '%s', must lie beside it and does not: "
+                               "put the deploy.prototxt there under this name",
+                               path, other);
+    KILN_TRY(kiln_file_map(a, beside, 0, &more, err));
+    *out = (kiln_caffe_files){
+        .text = is_text ? bytes : more,
+        .weights = is_text ? more : bytes,
+        .text_name = is_text ? path : beside,
+        .weights_name = is_text ? beside : path,
+        .other = other,
+    };
+    return KILN_OK;
+}
