@@ -42,9 +42,6 @@ static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
 static bool is_hdf5(kiln_str f) { return BEGINS(f, 0, "\x89HDF\r\n\x1a\n"); }
 static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
-static bool is_mxnet_params(kiln_str f) {
-    return BEGINS(f, 0, "\x12\x01\0\0\0\0\0\0"); /* kMXAPINDArrayListMagic */
-}
 static bool is_old_torch(kiln_str f) {
     return BEGINS(f, 0,
                   "\x80\x02\x8a\x0al\xfc\x9c"
@@ -77,10 +74,7 @@ static bool is_openvino(kiln_str f) {
     const kiln_str h = head_of(f);
     return holds(h, "<net ") && holds(h, "<layers>") && holds(h, "<layer ");
 }
-static bool is_mxnet_json(kiln_str f) {
-    return f.n > 0 && f.p[0] == '{' && holds(f, "\"arg_nodes\"") &&
-           holds(f, "\"heads\"");
-}
+
 /* ---- protobuf -------------------------------------------------------------------- */
 
 /* The first field of a message, which begins at once. */
@@ -153,13 +147,10 @@ static const struct {
     {is_executorch, "an ExecuTorch program", FROM_ITS_FRAMEWORK},
     {is_gguf, "a GGUF file", FROM_ITS_FRAMEWORK},
     {is_ncnn, "an ncnn model", FROM_ITS_FRAMEWORK},
-    {is_mxnet_params, "a file of MXNet parameters",
-     "mxnet.onnx.export_model(symbol, params, ...)"},
     {is_safetensors, "a safetensors file: weights without a model",
      "load them into their model, then torch.onnx.export(model, inputs, "
      "'model.onnx')"},
     {is_openvino, "an OpenVINO model", FROM_ITS_FRAMEWORK},
-    {is_mxnet_json, "an MXNet symbol", "mxnet.onnx.export_model(symbol, params, ...)"},
     {is_core_ml, "a Core ML model",
      "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
     {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},

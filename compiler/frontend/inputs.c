@@ -245,6 +245,20 @@ void kiln_import_make_printable(kiln_err *err) {
     }
 }
 
+bool kiln_import_holds(kiln_str text, const char *part) {
+    const size_t n = strlen(part);
+    while (text.n >= n) {
+        const char *const at = memchr(text.p, part[0], text.n - n + 1);
+        if (at == NULL)
+            return false;
+        if (memcmp(at, part, n) == 0)
+            return true;
+        text.n -= (size_t)(at + 1 - text.p);
+        text.p = at + 1;
+    }
+    return false;
+}
+
 /* ---- surveys --------------------------------------------------------------------- */
 
 void kiln_survey_add_op(kiln_arena *a, kiln_model_survey *s, const char *op,

@@ -29,6 +29,9 @@ kiln_status kiln_import_check_unread(kiln_import_cx *cx,
  * control characters of a failure's text become '?'. */
 void kiln_import_make_printable(kiln_err *err);
 
+/* Is `part`, which is not empty, anywhere in the text? For sniffing. */
+bool kiln_import_holds(kiln_str text, const char *part);
+
 /* One more node of an operator in a survey, counted by its name, which must outlive it. */
 void kiln_survey_add_op(kiln_arena *a, kiln_model_survey *s, const char *op,
                         bool is_read);

@@ -31,6 +31,7 @@ static row rows[] = {
     {"samplenet_caffe", "SampLeNet.prototxt", false},
     {"mtcnn_det1_caffe", "det1.caffemodel", false},
     {"mtcnn_det2_caffe", "det2.prototxt", false},
+    {"samplenet_mxnet", "samplenet-symbol.json", false},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_CAFFE_WRITER_H
 #define KILN_TESTS_SUPPORT_CAFFE_WRITER_H
 
-#include "tests/support/kiln_test.h"
+#include "tests/support/array_text.h"
 
 /* Blobs of one layer as text, "2,3: 1 2 3 4 5 6; 2: 0.5 -1": shapes, then elements. */
 typedef struct kiln_test_caffe_layer {
@@ -13,7 +13,4 @@ typedef struct kiln_test_caffe_layer {
 /* A NetParameter of LayerParameters; in the arena. */
 kiln_str kiln_test_caffe_weights(kiln_arena *a, const kiln_test_caffe_layer *layer,
                                  size_t n);
-/* Numbers between blanks; returns how many. */
-size_t kiln_test_numbers(const char *text, float *out, size_t max);
-
 #endif

@@ -1,6 +1,7 @@
 /* Caffe's net and layers as tables, for both of protobuf's formats, and how their files
  * are known. Source: caffe.proto of BVLC Caffe 1.0. */
 #include "compiler/frontend/caffe/caffe_tables.h"
+#include "compiler/frontend/inputs.h"
 
 #include <string.h>
 
@@ -188,26 +189,14 @@ kiln_status kiln_caffe_decode_weights(kiln_arena *a, kiln_str bytes,
 
 /* ---- which file it is ------------------------------------------------------------ */
 
-static bool holds(kiln_str text, const char *part) {
-    const size_t n = strlen(part);
-    while (text.n >= n) {
-        const char *const at = memchr(text.p, part[0], text.n - n + 1);
-        if (at == NULL)
-            return false;
-        if (memcmp(at, part, n) == 0)
-            return true;
-        text.n -= (size_t)(at + 1 - text.p);
-        text.p = at + 1;
-    }
-    return false;
-}
-
 bool kiln_caffe_is_text(kiln_str bytes) {
     enum { HEAD_BYTES = 64 * 1024 };
     const kiln_str head = {bytes.p, bytes.n < HEAD_BYTES ? bytes.n : HEAD_BYTES};
-    const bool has_layer = holds(head, "layer {") || holds(head, "layers {") ||
-                           holds(head, "layer{") || holds(head, "layers{");
-    return has_layer && (holds(head, "top:") || holds(head, "bottom:"));
+    const bool has_layer =
+        kiln_import_holds(head, "layer {") || kiln_import_holds(head, "layers {") ||
+        kiln_import_holds(head, "layer{") || kiln_import_holds(head, "layers{");
+    return has_layer &&
+           (kiln_import_holds(head, "top:") || kiln_import_holds(head, "bottom:"));
 }
 
 /* Does a layer begin as one of its version does? */

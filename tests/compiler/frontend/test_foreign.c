@@ -35,10 +35,6 @@ static row rows[] = {
      "is a safetensors file: weights without a model"},
     {"gguf", B("GGUF\x03\0\0\0"), "is a GGUF file"},
     {"ncnn", B("7767517\n3 3\n"), "is an ncnn model"},
-    {"mxnet_params", B("\x12\x01\0\0\0\0\0\0\0\0\0\0"),
-     "is a file of MXNet parameters"},
-    {"mxnet_symbol", B("{\"nodes\": [], \"arg_nodes\": [0], \"heads\": []}"),
-     "is an MXNet symbol"},
     {"openvino",
      B("<?xml version=\"1.0\"?>\n<net name=\"m\" version=\"11\"><layers><layer "
        "id=\"0\""),
@@ -113,7 +109,6 @@ static real_row real_rows[] = {
     {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
     {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
-    {"real_mxnet", "models/files/samplenet_mxnet/samplenet-symbol.json", "an MXNet"},
 };
 
 static void check_real(void **state) {
