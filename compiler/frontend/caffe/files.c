@@ -17,19 +17,25 @@ static kiln_str stem_of(const char *name) {
     return dot == NULL || dot == name ? s : (kiln_str){name, (size_t)(dot - name)};
 }
 
+/* By its content, or where that says nothing, by its name. */
+static bool is_text(kiln_str bytes, const char *path) {
+    return kiln_caffe_is_text(bytes) || (!kiln_caffe_is_weights(bytes) &&
+                                         kiln_str_ends(kiln_str_from(path), text_end));
+}
+
 const char *kiln_caffe_other(kiln_arena *a, kiln_str bytes, const char *path) {
     return kiln_format(a, "%.*s%s", KILN_STR_ARG(stem_of(kiln_path_base(path))),
-                       kiln_caffe_is_text(bytes) ? weights_end : text_end);
+                       is_text(bytes, path) ? weights_end : text_end);
 }
 
 kiln_status kiln_caffe_open(kiln_arena *a, kiln_str bytes, const char *path,
                             kiln_caffe_files *out, kiln_err *err) {
-    const bool is_text = kiln_caffe_is_text(bytes);
+    const bool names_text = is_text(bytes, path);
     const char *const other = kiln_caffe_other(a, bytes, path);
     const char *const beside = kiln_path_join(a, kiln_path_dir(a, path), other);
     kiln_str more;
     if (!kiln_file_exists(beside))
-        return is_text
+        return names_text
                    ? kiln_fail(err, KILN_ERR_MISSING,
                                "'%s' is a Caffe description of layers; its weights, "
                                "'%s', must lie beside it and do not: put the "
@@ -42,10 +48,10 @@ kiln_status kiln_caffe_open(kiln_arena *a, kiln_str bytes, const char *path,
                                path, other);
     KILN_TRY(kiln_file_map(a, beside, 0, &more, err));
     *out = (kiln_caffe_files){
-        .text = is_text ? bytes : more,
-        .weights = is_text ? more : bytes,
-        .text_name = is_text ? path : beside,
-        .weights_name = is_text ? beside : path,
+        .text = names_text ? bytes : more,
+        .weights = names_text ? more : bytes,
+        .text_name = names_text ? path : beside,
+        .weights_name = names_text ? beside : path,
         .other = other,
     };
     return KILN_OK;

@@ -189,14 +189,32 @@ kiln_status kiln_caffe_decode_weights(kiln_arena *a, kiln_str bytes,
 
 /* ---- which file it is ------------------------------------------------------------ */
 
+/* "layer {", with whatever blanks. */
+static bool has_layer(kiln_str text) {
+    static const char word[] = "layer";
+    while (text.n >= sizeof word) {
+        const char *const at = memchr(text.p, word[0], text.n);
+        if (at == NULL)
+            return false;
+        text = (kiln_str){at + 1, (size_t)(text.p + text.n - at) - 1};
+        kiln_str rest = {at, text.n + 1};
+        if (!kiln_text_skip(&rest, word))
+            continue;
+        (void)kiln_text_skip(&rest, "s");
+        while (kiln_text_skip(&rest, " ") || kiln_text_skip(&rest, "\t") ||
+               kiln_text_skip(&rest, "\r") || kiln_text_skip(&rest, "\n"))
+            continue;
+        if (rest.n > 0 && rest.p[0] == '{')
+            return true;
+    }
+    return false;
+}
+
 bool kiln_caffe_is_text(kiln_str bytes) {
     enum { HEAD_BYTES = 64 * 1024 };
     const kiln_str head = {bytes.p, bytes.n < HEAD_BYTES ? bytes.n : HEAD_BYTES};
-    const bool has_layer =
-        kiln_import_holds(head, "layer {") || kiln_import_holds(head, "layers {") ||
-        kiln_import_holds(head, "layer{") || kiln_import_holds(head, "layers{");
-    return has_layer &&
-           (kiln_import_holds(head, "top:") || kiln_import_holds(head, "bottom:"));
+    return head.n > 0 && memchr(head.p, '\0', head.n) == NULL && has_layer(head) &&
+           (kiln_import_holds(head, "top") || kiln_import_holds(head, "bottom"));
 }
 
 /* Does a layer begin as one of its version does? */

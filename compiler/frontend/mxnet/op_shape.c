@@ -31,8 +31,7 @@ static bool split(made_shape *m, int64_t whole, int64_t a, int64_t b) {
         a = whole / b;
     else if (b == -1 && a > 0)
         b = whole / a;
-    return a > 0 && b > 0 && a <= whole && b <= whole && a * b == whole && put(m, a) &&
-           put(m, b);
+    return a > 0 && b > 0 && whole % a == 0 && whole / a == b && put(m, a) && put(m, b);
 }
 
 /* Codes: 0 keeps an axis, -1 is what is left, -2 keeps all that follow, -3 joins two, -4

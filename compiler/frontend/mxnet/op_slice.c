@@ -27,11 +27,12 @@ static kiln_status slice_one(kiln_mx_cx *cx, kiln_compose *c, kiln_value **x, in
         end = end < -size ? -1 : end + size;
     if (end > size)
         end = size;
-    const int64_t count = step == 0                               ? 0
+    const bool is_inside = step != 0 && begin >= 0 && begin < size;
+    const int64_t count = !is_inside                              ? 0
                           : step > INT32_MAX || step < -INT32_MAX ? 1
                           : step > 0 ? (end - begin + step - 1) / step
                                      : (begin - end - step - 1) / -step;
-    if (step == 0 || begin < 0 || begin >= size || count < 1)
+    if (count < 1)
         return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
                          "the slice [%" PRId64 ":%" PRId64 ":%" PRId64
                          "] of axis %d, which has %" PRId64 ", must not be empty",
@@ -169,8 +170,9 @@ IMPORTER(pad) {
             "has %zu",
             2 * rank, count);
     for (int i = 0; i < rank; i++) {
-        pads[i] = width[2 * i];
-        pads[rank + i] = width[2 * i + 1];
+        const size_t at = 2 * (size_t)i;
+        pads[i] = width[at];
+        pads[rank + i] = width[at + 1];
         if (pads[i] < 0 || pads[rank + i] < 0)
             return kiln_fail(cx->common.err, KILN_ERR_PARSE,
                              "attribute 'pad_width' must not be below 0");

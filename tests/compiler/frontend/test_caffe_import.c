@@ -399,7 +399,7 @@ static void either_file_is_named(void **state) {
     const char *const path[] = {text, weights};
     const kiln_test_caffe_layer layer = {"l", "2: 10 20"};
     const kiln_str bytes = kiln_test_caffe_weights(a, &layer, 1);
-    const char net[] = INPUT_X "layer { name: 'l' type: 'Bias' bottom: 'x' top: 'y' }";
+    const char net[] = INPUT_X "layer\n{ name: 'l' type: 'Bias' bottom: 'x' top: 'y' }";
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_file_write(text, net, sizeof net - 1, &err), &err);
     kiln_assert_status_ok(kiln_file_write(weights, bytes.p, bytes.n, &err), &err);
