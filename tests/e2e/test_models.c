@@ -42,6 +42,10 @@ static row rows[] = {
     {"oww_embedding_tflite", "embedding_model.tflite", false, false},
     {"conformer_tflite", "torchaudio_conformer.tflite", true, false},
     {"hourglass_tflite", "hourglass.tflite", true, true},
+    {"samplenet_caffe", "SampLeNet.prototxt", false, false},
+    {"mtcnn_det1_caffe", "det1.caffemodel", false, false},
+    {"mtcnn_det2_caffe", "det2.prototxt", false, false},
+    {"samplenet_mxnet", "samplenet-symbol.json", false, false},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

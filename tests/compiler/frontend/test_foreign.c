@@ -34,21 +34,10 @@ static row rows[] = {
      "is a safetensors file: weights without a model"},
     {"gguf", B("GGUF\x03\0\0\0"), "is a GGUF file"},
     {"ncnn", B("7767517\n3 3\n"), "is an ncnn model"},
-    {"mxnet_params", B("\x12\x01\0\0\0\0\0\0\0\0\0\0"),
-     "is a file of MXNet parameters"},
-    {"mxnet_symbol", B("{\"nodes\": [], \"arg_nodes\": [0], \"heads\": []}"),
-     "is an MXNet symbol"},
     {"openvino",
      B("<?xml version=\"1.0\"?>\n<net name=\"m\" version=\"11\"><layers><layer "
        "id=\"0\""),
      "is an OpenVINO model"},
-    {"prototxt", B("name: \"n\"\nlayer {\n  type: \"ReLU\"\n  top: \"y\"\n}\n"),
-     "is a Caffe description of layers"},
-    /* name: "n", layer (100) {name: "a"} */
-    {"caffemodel",
-     B("\x0a\x01n\xa2\x06\x03\x0a\x01"
-       "a"),
-     "is a Caffe model"},
     /* schema_version: 1, meta_graphs {meta_info_def {}} */
     {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
     /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
@@ -108,10 +97,7 @@ static real_row real_rows[] = {
      "SavedModel"},
     {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
-    {"real_caffe", "models/files/samplenet_caffe/SampLeNet.caffemodel",
-     "a Caffe model"},
     {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
-    {"real_mxnet", "models/files/samplenet_mxnet/samplenet-symbol.json", "an MXNet"},
 };
 
 static void check_real(void **state) {
