@@ -140,6 +140,37 @@ static void put_store(kiln_c_printer *p, const kiln_stmt *s) {
 
 /* ---- memory ---------------------------------------------------------------------- */
 
+typedef struct keeping {
+    const kiln_buffer *buffer;
+    bool found;
+} keeping;
+
+static bool is_element(const kiln_expr *e, const kiln_stmt *store) {
+    if (e->kind != KILN_EXPR_LOAD || e->u.load.buffer != store->u.store.buffer)
+        return false;
+    for (int i = 0; i < store->u.store.buffer->rank; i++)
+        if (!kiln_expr_eq(e->arg[i], store->u.store.index[i]))
+            return false;
+    return true;
+}
+
+static void find_keeping(void *user, const kiln_stmt *s) {
+    keeping *k = user;
+    if (s->kind != KILN_STMT_STORE || s->u.store.buffer != k->buffer)
+        return;
+    const kiln_expr *e = s->u.store.value;
+    k->found = k->found || (e->kind == KILN_EXPR_SELECT &&
+                            (is_element(e->arg[1], s) || is_element(e->arg[2], s)));
+}
+
+/* Lanes that nobody uses keep what they have, which compilers take for a use: then
+ * there must be something. */
+static bool keeps_elements(const kiln_buffer *b, const kiln_stmt *body) {
+    keeping k = {b, false};
+    kiln_stmt_visit(body, find_keeping, &k);
+    return k.found;
+}
+
 static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.alloc.buffer;
     const int64_t elems = kiln_buffer_elems(b), most = (int64_t)1 << 40;
@@ -159,7 +190,8 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     kiln_buf_init(&body, p->arena);
     kiln_vec_push(p->arena, &p->memory, m);
     if (b->scope != KILN_SCOPE_GLOBAL && is_small) {
-        kiln_c_line(p, "%s %s[%" PRId64 "];", type, name, elems > 0 ? elems : 1);
+        kiln_c_line(p, "%s %s[%" PRId64 "]%s;", type, name, elems > 0 ? elems : 1,
+                    keeps_elements(b, s->u.alloc.body) ? " = {0}" : "");
         p->stack += bytes;
     } else {
         kiln_c_line(p, "%s%s *%sconst %s = (%s%s *)(void *)(work + %zu);",
