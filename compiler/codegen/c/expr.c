@@ -445,11 +445,14 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
     case KILN_INTRIN_sqrt:
         return kiln_c_put(p, KILN_C_PRIMARY, "%s(%s)",
                           kiln_c_helper(p, "sqrt", e->dtype), x.text);
-    case KILN_INTRIN_add_rn: /* nothing is contracted that does not say so */
+    case KILN_INTRIN_add_rn:
+        p->is_exact = true;
         return infix(p, KILN_C_SUM, "+", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRIN_sub_rn:
+        p->is_exact = true;
         return infix(p, KILN_C_SUM, "-", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRIN_mul_rn:
+        p->is_exact = true;
         return infix(p, KILN_C_PRODUCT, "*", x, kiln_c_expr(p, e->arg[1], lane));
     }
     kiln_c_fail(p, KILN_ERR_UNSUPPORTED, "the C printer has no function '%s'",
