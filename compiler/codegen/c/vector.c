@@ -16,17 +16,46 @@ static bool has_vectors(kiln_dtype d, int lanes) {
     return is_power && lanes * (int)kiln_dtype_bytes(d) <= MAX_BYTES;
 }
 
-/* Lane k is lane 0 plus k. */
-static bool is_contiguous(const kiln_expr *e) {
-    int64_t step = 0;
+/* Has every lane the same value, by the look of it? */
+static bool is_uniform(const kiln_expr *e) {
+    if (e->lanes == 1 || e->kind == KILN_EXPR_BROADCAST)
+        return true;
+    if (e->n_arg == 0 || e->kind == KILN_EXPR_RAMP || e->kind == KILN_EXPR_LOAD ||
+        e->kind == KILN_EXPR_SHUFFLE)
+        return false;
+    for (int i = 0; i < e->n_arg; i++)
+        if (!is_uniform(e->arg[i]))
+            return false;
+    return true;
+}
+
+/* Lane k is lane 0 plus k * *step. */
+static bool is_linear(const kiln_expr *e, int64_t *step) {
+    int64_t x = 0, y = 0, c = 0;
+    *step = 0;
+    if (is_uniform(e))
+        return true;
     switch ((int)e->kind) {
     case KILN_EXPR_RAMP:
-        return kiln_x_is_int(e->arg[1], &step) && step == 1;
+        return kiln_x_is_int(e->arg[1], step);
     case KILN_EXPR_ADD:
-        return (is_contiguous(e->arg[0]) && e->arg[1]->kind == KILN_EXPR_BROADCAST) ||
-               (is_contiguous(e->arg[1]) && e->arg[0]->kind == KILN_EXPR_BROADCAST);
+    case KILN_EXPR_SUB:
+        if (!is_linear(e->arg[0], &x) || !is_linear(e->arg[1], &y))
+            return false;
+        *step = e->kind == KILN_EXPR_ADD ? x + y : x - y;
+        return true;
+    case KILN_EXPR_MUL:
+        if (!kiln_x_is_int(e->arg[1], &c) || !is_linear(e->arg[0], &x))
+            return false;
+        *step = x * c;
+        return true;
     }
     return false;
+}
+
+static bool is_contiguous(const kiln_expr *e) {
+    int64_t step = 0;
+    return is_linear(e, &step) && step == 1;
 }
 
 static bool is_small_int(kiln_dtype d) {
@@ -41,7 +70,7 @@ static bool is_computed(kiln_dtype d) {
 static bool is_count(const kiln_c_printer *p, const kiln_expr *cond) {
     return cond->kind == KILN_EXPR_LT && kiln_c_is_index(p, cond->arg[0]) &&
            kiln_c_is_index(p, cond->arg[1]) && is_contiguous(cond->arg[0]) &&
-           cond->arg[1]->kind == KILN_EXPR_BROADCAST;
+           is_uniform(cond->arg[1]);
 }
 
 static void find_scoped(void *user, const kiln_expr *e) {
@@ -56,30 +85,35 @@ static bool is_bare(const kiln_expr *e) {
     return !found;
 }
 
-/* is_some: lanes from a count on may hold anything, but touch no memory. */
-static bool is_vector(const kiln_c_printer *p, const kiln_expr *e, bool is_some);
+/* count: the lanes behind it may hold anything, but touch no memory; NULL: all count. */
+static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
+                      const kiln_expr *count);
 
 /* A condition of all lanes, or a count of them. */
-static bool is_choice(const kiln_c_printer *p, const kiln_expr *e, bool is_some) {
+static bool is_choice(const kiln_c_printer *p, const kiln_expr *e,
+                      const kiln_expr *count) {
     const kiln_expr *cond = e->arg[0];
     if (!is_bare(e))
         return false;
     if (cond->kind == KILN_EXPR_BROADCAST)
-        return is_vector(p, e->arg[1], is_some) && is_vector(p, e->arg[2], is_some);
-    return !is_some && is_count(p, cond) && is_vector(p, e->arg[1], true) &&
-           is_vector(p, e->arg[2], false);
+        return is_vector(p, e->arg[1], count) && is_vector(p, e->arg[2], count);
+    return count == NULL && is_count(p, cond) && is_vector(p, e->arg[1], cond) &&
+           is_vector(p, e->arg[2], NULL);
 }
 
-static bool is_vector(const kiln_c_printer *p, const kiln_expr *e, bool is_some) {
+static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
+                      const kiln_expr *count) {
     if (!has_vectors(e->dtype, e->lanes) || kiln_c_find_ready(p, e) != NULL)
         return false;
     switch ((int)e->kind) {
     case KILN_EXPR_BROADCAST: /* of one lane that a count may leave out */
-        return is_computed(e->dtype) && (!is_some || is_bare(e));
+        return is_computed(e->dtype) && (count == NULL || is_bare(e));
     case KILN_EXPR_LOAD:
         return (is_computed(e->dtype) || is_small_int(e->dtype)) &&
-               e->u.load.mask == NULL && e->u.load.buffer->rank == 1 &&
-               is_contiguous(e->arg[0]);
+               (e->u.load.mask == NULL ||
+                (is_count(p, e->u.load.mask) &&
+                 (count == NULL || kiln_expr_eq(count, e->u.load.mask)))) &&
+               e->u.load.buffer->rank == 1 && is_contiguous(e->arg[0]);
     case KILN_EXPR_ADD:
     case KILN_EXPR_SUB:
     case KILN_EXPR_MUL:
@@ -88,11 +122,11 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e, bool is_some)
     case KILN_EXPR_MAX:
         return is_computed(e->dtype) &&
                (e->kind != KILN_EXPR_DIV || e->dtype != KILN_I32) &&
-               is_vector(p, e->arg[0], is_some) && is_vector(p, e->arg[1], is_some);
+               is_vector(p, e->arg[0], count) && is_vector(p, e->arg[1], count);
     case KILN_EXPR_SELECT:
-        return is_computed(e->dtype) && is_choice(p, e, is_some);
+        return is_computed(e->dtype) && is_choice(p, e, count);
     case KILN_EXPR_CAST:
-        return is_computed(e->dtype) && is_vector(p, e->arg[0], is_some) &&
+        return is_computed(e->dtype) && is_vector(p, e->arg[0], count) &&
                (is_small_int(e->arg[0]->dtype) ||
                 (e->arg[0]->dtype == KILN_I32 && e->dtype != KILN_I32));
     }
@@ -368,6 +402,15 @@ static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v
                        vector(p, y, count));
 }
 
+static const char *count_of(kiln_c_printer *p, const kiln_expr *cond) {
+    const kiln_c_text end = kiln_c_index(p, cond->arg[1], "0");
+    const kiln_c_text begin = kiln_c_index(p, cond->arg[0], "0");
+    if (begin.is_known && end.is_known)
+        return kiln_format(p->arena, "%" PRId64, end.v - begin.v);
+    return kiln_format(p->arena, "%s - %s", kiln_c_in(p, end, KILN_C_SUM),
+                       kiln_c_in(p, begin, KILN_C_PRODUCT));
+}
+
 static const char *chosen(kiln_c_printer *p, const kiln_expr *e, const char *v,
                           const char *count) {
     const kiln_expr *cond = e->arg[0];
@@ -378,10 +421,7 @@ static const char *chosen(kiln_c_printer *p, const kiln_expr *e, const char *v,
         return kiln_format(p->arena, "(%s ? %s : %s)", kiln_c_in(p, c, KILN_C_COMPARE),
                            a, vector(p, e->arg[2], count));
     }
-    const kiln_c_text end = kiln_c_index(p, cond->arg[1], NULL);
-    const kiln_c_text begin = kiln_c_index(p, cond->arg[0], "0");
-    const char *n = kiln_format(p->arena, "%s - %s", kiln_c_in(p, end, KILN_C_SUM),
-                                kiln_c_in(p, begin, KILN_C_PRODUCT));
+    const char *n = count_of(p, cond);
     const char *a = vector(p, e->arg[1], n), *b = vector(p, e->arg[2], NULL);
     return kiln_format(p->arena, "first_%s(%s, %s, %s)", v, n, a, b);
 }
@@ -390,8 +430,11 @@ static const char *loaded(kiln_c_printer *p, const kiln_expr *e, const char *v,
                           const char *count) {
     const char *at = kiln_c_element(p, e->u.load.buffer, e->arg, "0").text;
     const filling f = {.p = p, .dtype = e->dtype, .lanes = e->lanes};
+    if (e->u.load.mask != NULL)
+        count = count_of(p, e->u.load.mask);
     /* A tile is read whole, whatever lanes are wanted of it. */
-    if (count == NULL || e->u.load.buffer->scope == KILN_SCOPE_REGISTER)
+    if (count == NULL ||
+        (e->u.load.buffer->scope == KILN_SCOPE_REGISTER && e->u.load.mask == NULL))
         return kiln_format(p->arena, "load_%s(&%s)", v, at);
     add_once(p, kiln_format(p->arena, "some_%s", v), &f, some_text);
     return kiln_format(p->arena, "some_%s(&%s, %s)", v, at, count);
@@ -418,7 +461,7 @@ bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s) {
     const kiln_expr *value = s->u.store.value;
     if (s->u.store.mask != NULL || s->u.store.buffer->rank != 1 ||
         !is_computed(value->dtype) || !is_contiguous(s->u.store.index[0]) ||
-        !is_vector(p, value, false))
+        !is_vector(p, value, NULL))
         return false;
     const char *v = type_of(p, value->dtype, value->lanes);
     const char *x = vector(p, value, NULL);
