@@ -89,6 +89,8 @@ static void text_suggestion(kiln_buf *out, const kiln_cli_survey *s) {
 const char *kiln_cli_versions(kiln_arena *a, int64_t ir_version, int64_t opset) {
     if (ir_version == 0 && opset == 0)
         return "";
+    if (opset == 0) /* only ONNX has operators of a version of their own */
+        return kiln_format(a, ", version %" PRId64, ir_version);
     return kiln_format(a, ", IR %" PRId64 ", opset %" PRId64, ir_version, opset);
 }
 
