@@ -107,15 +107,6 @@ static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high, bool *has_1
     return bytes.n == 0;
 }
 
-/* specificationVersion, description, and the kind of model as a field from 200 on. */
-static bool is_core_ml(kiln_str f) {
-    uint64_t low = 0;
-    bool has_high = false, has_100 = false;
-    kiln_pb_wire w;
-    return first_field(f, 1, 0, &w) && fields_of(f, &low, &has_high, &has_100) &&
-           has_high && (low & (1u << 2)) != 0;
-}
-
 /* NetParameter: a name, then layers, as fields 100 or (of old) 2. */
 static bool is_caffe(kiln_str f) {
     uint64_t low = 0;
@@ -177,8 +168,6 @@ static const struct {
      "'model.onnx')"},
     {is_openvino, "an OpenVINO model", FROM_ITS_FRAMEWORK},
     {is_mxnet_json, "an MXNet symbol", "mxnet.onnx.export_model(symbol, params, ...)"},
-    {is_core_ml, "a Core ML model",
-     "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
     {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
     {is_caffe, "a Caffe model", "caffe2onnx, with its .prototxt"},
     {is_graph_def, "a TensorFlow graph",

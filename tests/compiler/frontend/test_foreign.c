@@ -58,8 +58,6 @@ static row rows[] = {
      "is a TensorFlow graph"},
     /* schema_version: 1, meta_graphs {meta_info_def {}} */
     {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
-    /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
-    {"core_ml", B("\x08\x03\x12\0\xa2\x1f\0"), "is a Core ML model"},
     {"nothing_that_is_known", B("hello"),
      "is of no format that kiln reads: onnx (.onnx)"},
     {"a_length_beyond_the_file", B("\xff\0\0\0\0\0\0\0{}"),
