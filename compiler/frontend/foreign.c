@@ -40,7 +40,6 @@ static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
 static bool is_tflite(kiln_str f) { return BEGINS(f, 4, "TFL3"); }
 static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
-static bool is_hdf5(kiln_str f) { return BEGINS(f, 0, "\x89HDF\r\n\x1a\n"); }
 static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
 static bool is_mxnet_params(kiln_str f) {
     return BEGINS(f, 0, "\x12\x01\0\0\0\0\0\0"); /* kMXAPINDArrayListMagic */
@@ -62,9 +61,6 @@ static bool is_safetensors(kiln_str f) {
 /* ---- archives: the names at the end of a ZIP file -------------------------------- */
 
 static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
-static bool is_keras(kiln_str f) {
-    return is_zip(f) && holds(tail_of(f), "model.weights.h5");
-}
 static bool is_exported_torch(kiln_str f) {
     return is_zip(f) && (holds(tail_of(f), "archive_format") ||
                          holds(tail_of(f), "serialized_exported_program"));
@@ -147,11 +143,6 @@ static const struct {
     const char *what, *way;
 } formats[] = {
     {is_tflite, "a TensorFlow Lite model", TF2ONNX "--tflite FILE"},
-    {is_hdf5, "an HDF5 file, as Keras writes models",
-     "load it with Keras, then tf2onnx.convert.from_keras(model, "
-     "output_path='model.onnx')"},
-    {is_keras, "a Keras model",
-     "load it with Keras, then model.export('model.onnx', format='onnx')"},
     {is_exported_torch, "an exported PyTorch program",
      "torch.onnx.export(torch.export.load(FILE).module(), inputs, 'model.onnx')"},
     {is_torch, "a PyTorch file",

@@ -30,6 +30,8 @@ static row rows[] = {
     {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true},
     {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false},
     {"hourglass_mlmodel", "hourglass.mlmodel", true},
+    {"fer2013_mini_xception_h5", "fer2013_mini_XCEPTION.hdf5", false},
+    {"upscaler_default_h5", "upscaler_default.h5", true},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

@@ -15,9 +15,6 @@ typedef struct row {
 
 static row rows[] = {
     {"tflite", B("\x1c\0\0\0TFL3\0\0"), "is a TensorFlow Lite model"},
-    {"hdf5", B("\x89HDF\r\n\x1a\n\0"), "is an HDF5 file, as Keras writes models"},
-    {"keras", B("PK\x03\x04....metadata.json....PK\x01\x02model.weights.h5"),
-     "is a Keras model"},
     {"torch",
      B("PK\x03\x04....cnn/data.pkl....PK\x01\x02"
        "cnn/data.pkl"),
@@ -115,11 +112,9 @@ static real_row real_rows[] = {
     {"real_graph_def", "models/files/samplenet_pb/samplenet.pb", "a TensorFlow graph"},
     {"real_saved_model", "models/files/samplenet_savedmodel/samplenet_tf2",
      "SavedModel"},
-    {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
     {"real_caffe", "models/files/samplenet_caffe/SampLeNet.caffemodel",
      "a Caffe model"},
-    {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
     {"real_mxnet", "models/files/samplenet_mxnet/samplenet-symbol.json", "an MXNet"},
 };
 
