@@ -39,7 +39,6 @@ static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
 
 static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
-static bool is_hdf5(kiln_str f) { return BEGINS(f, 0, "\x89HDF\r\n\x1a\n"); }
 static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
 static bool is_old_torch(kiln_str f) {
     return BEGINS(f, 0,
@@ -58,9 +57,6 @@ static bool is_safetensors(kiln_str f) {
 /* ---- archives: the names at the end of a ZIP file -------------------------------- */
 
 static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
-static bool is_keras(kiln_str f) {
-    return is_zip(f) && holds(tail_of(f), "model.weights.h5");
-}
 static bool is_exported_torch(kiln_str f) {
     return is_zip(f) && (holds(tail_of(f), "archive_format") ||
                          holds(tail_of(f), "serialized_exported_program"));
@@ -82,26 +78,6 @@ static bool first_field(kiln_str bytes, uint32_t number, unsigned type,
     return kiln_pb_next(&bytes, out) && out->number == number && out->type == type;
 }
 
-/* What a whole message's own fields are; false: the bytes are none. */
-static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high) {
-    kiln_pb_wire w;
-    while (kiln_pb_next(&bytes, &w)) {
-        if (w.number < 64)
-            *low |= UINT64_C(1) << w.number;
-        *has_high = *has_high || w.number >= 200;
-    }
-    return bytes.n == 0;
-}
-
-/* specificationVersion, description, and the kind of model as a field from 200 on. */
-static bool is_core_ml(kiln_str f) {
-    uint64_t low = 0;
-    bool has_high = false;
-    kiln_pb_wire w;
-    return first_field(f, 1, 0, &w) && fields_of(f, &low, &has_high) && has_high &&
-           (low & (1u << 2)) != 0;
-}
-
 /* schema_version, then graphs with what they are for. */
 static bool is_saved_model(kiln_str f) {
     kiln_pb_wire w, meta;
@@ -119,11 +95,6 @@ static const struct {
     bool (*is)(kiln_str file);
     const char *what, *way;
 } formats[] = {
-    {is_hdf5, "an HDF5 file, as Keras writes models",
-     "load it with Keras, then tf2onnx.convert.from_keras(model, "
-     "output_path='model.onnx')"},
-    {is_keras, "a Keras model",
-     "load it with Keras, then model.export('model.onnx', format='onnx')"},
     {is_exported_torch, "an exported PyTorch program",
      "torch.onnx.export(torch.export.load(FILE).module(), inputs, 'model.onnx')"},
     {is_torch, "a PyTorch file",
@@ -137,8 +108,6 @@ static const struct {
      "load them into their model, then torch.onnx.export(model, inputs, "
      "'model.onnx')"},
     {is_openvino, "an OpenVINO model", FROM_ITS_FRAMEWORK},
-    {is_core_ml, "a Core ML model",
-     "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
     {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
 };
 

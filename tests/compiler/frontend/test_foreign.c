@@ -14,9 +14,6 @@ typedef struct row {
 #define B(s) (s), sizeof(s) - 1
 
 static row rows[] = {
-    {"hdf5", B("\x89HDF\r\n\x1a\n\0"), "is an HDF5 file, as Keras writes models"},
-    {"keras", B("PK\x03\x04....metadata.json....PK\x01\x02model.weights.h5"),
-     "is a Keras model"},
     {"torch",
      B("PK\x03\x04....cnn/data.pkl....PK\x01\x02"
        "cnn/data.pkl"),
@@ -40,8 +37,6 @@ static row rows[] = {
      "is an OpenVINO model"},
     /* schema_version: 1, meta_graphs {meta_info_def {}} */
     {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
-    /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
-    {"core_ml", B("\x08\x03\x12\0\xa2\x1f\0"), "is a Core ML model"},
     {"nothing_that_is_known", B("hello"), "is of no format that kiln reads: "},
     {"a_length_beyond_the_file", B("\xff\0\0\0\0\0\0\0{}"),
      "is of no format that kiln"},
@@ -95,9 +90,7 @@ typedef struct real_row {
 static real_row real_rows[] = {
     {"real_saved_model", "models/files/samplenet_savedmodel/samplenet_tf2",
      "SavedModel"},
-    {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
-    {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
 };
 
 static void check_real(void **state) {
