@@ -33,6 +33,8 @@ static row rows[] = {
     {"oww_embedding_tflite", "embedding_model.tflite", false},
     {"torchaudio_conformer.tflite", "conformer.tflite", true},
     {"hourglass_tflite", "hourglass.tflite", true},
+    {"micro_speech_int8_tflite", "micro_speech_quantized.tflite", false},
+    {"keyword_svdf_tflite", "keyword_scrambled.tflite", false},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
