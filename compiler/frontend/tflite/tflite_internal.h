@@ -3,6 +3,7 @@
  *   import.c    the model: operators in the file's order, outputs
  *   inputs.c    graph inputs, --shape and --bind; listing them
  *   values.c    tensors as values: constants, quantised ones as floats
+ *   sparse.c    constants of which only some elements are in the file
  *   support.c   operators that are not read, all at once
  *   survey.c    what a file says about itself
  *   op_*.c      importers, by families; quant_*.c: of integers
@@ -83,6 +84,10 @@ kiln_value *kiln_tflite_clip(kiln_compose *c, kiln_value *x, double low, double 
 
 /* ---- values.c ----------------------------------------------------------------------- */
 
+/* The elements that are not zero, where they belong: *data, which has those alone, becomes
+ * all elements of `type`. */
+kiln_status kiln_tflite_densify(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
+                                const kiln_type *type, kiln_str *data);
 /* The value of a tensor: made before, or a constant now; KILN_ERR_PARSE: nobody makes
  * it. */
 kiln_status kiln_tflite_value(kiln_tflite_cx *cx, int32_t tensor, kiln_value **out);
