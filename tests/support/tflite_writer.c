@@ -5,18 +5,35 @@
 
 enum { VERSION = 3, OLD_CODES = 127 };
 
+static void begin_subgraph(kiln_tfw *m) {
+    m->subgraph = kiln_fbw_add(m->subgraphs);
+    m->tensors = kiln_fbw_tables(m->subgraph, 0);
+    m->ops = kiln_fbw_tables(m->subgraph, 3);
+    kiln_fbw_text(m->subgraph, 4, "main");
+    m->n_tensors = 0;
+    m->inputs.n = m->outputs.n = 0;
+}
+
+static void end_subgraph(kiln_tfw *m) {
+    kiln_fbw_ints(m->subgraph, 1, m->inputs.v, m->inputs.n);
+    kiln_fbw_ints(m->subgraph, 2, m->outputs.v, m->outputs.n);
+}
+
+void kiln_tfw_next_subgraph(kiln_tfw *m) {
+    end_subgraph(m);
+    begin_subgraph(m);
+}
+
 kiln_tfw kiln_tfw_begin(void) {
     kiln_tfw m = {.model = kiln_fbw_new()};
     kiln_fbw_int(m.model, 0, 4, VERSION);
     m.codes = kiln_fbw_tables(m.model, 1);
-    m.subgraph = kiln_fbw_add(kiln_fbw_tables(m.model, 2));
+    m.subgraphs = kiln_fbw_tables(m.model, 2);
     kiln_fbw_text(m.model, 3, "made by a test");
     m.buffers = kiln_fbw_tables(m.model, 4);
     kiln_fbw_add(m.buffers); /* 0: the empty one */
     m.n_buffers = 1;
-    m.tensors = kiln_fbw_tables(m.subgraph, 0);
-    m.ops = kiln_fbw_tables(m.subgraph, 3);
-    kiln_fbw_text(m.subgraph, 4, "main");
+    begin_subgraph(&m);
     return m;
 }
 
@@ -65,7 +82,6 @@ kiln_fbw_table *kiln_tfw_op(kiln_tfw *m, int code, const char *custom, size_t n_
 }
 
 kiln_str kiln_tfw_write(kiln_tfw *m) {
-    kiln_fbw_ints(m->subgraph, 1, m->inputs.v, m->inputs.n);
-    kiln_fbw_ints(m->subgraph, 2, m->outputs.v, m->outputs.n);
+    end_subgraph(m);
     return kiln_fbw_write(m->model, "TFL3");
 }

@@ -1,4 +1,4 @@
-/* TensorFlow Lite models for tests, of one subgraph. Everything is made in the test
+/* TensorFlow Lite models for tests. Everything is made in the test
  * arena. */
 #ifndef KILN_TESTS_SUPPORT_TFLITE_WRITER_H
 #define KILN_TESTS_SUPPORT_TFLITE_WRITER_H
@@ -18,7 +18,7 @@ enum { /* TensorType */
 
 typedef struct kiln_tfw {
     kiln_fbw_table *model, *subgraph;
-    kiln_fbw_list *codes, *tensors, *ops, *buffers;
+    kiln_fbw_list *subgraphs, *codes, *tensors, *ops, *buffers;
     kiln_fbw_table *tensor; /* added last */
     int n_tensors, n_codes, n_buffers;
     KILN_VEC(int32_t) inputs, outputs;
@@ -36,6 +36,8 @@ void kiln_tfw_output(kiln_tfw *m, int tensor);
 /* Its options, to be filled. custom: the name of a custom operator (code 32), or NULL. */
 kiln_fbw_table *kiln_tfw_op(kiln_tfw *m, int code, const char *custom, size_t n_in,
                             const int32_t *in, size_t n_out, const int32_t *out);
+/* What follows is of another subgraph: 1, 2, ... */
+void kiln_tfw_next_subgraph(kiln_tfw *m);
 /* The file. */
 kiln_str kiln_tfw_write(kiln_tfw *m);
 

@@ -43,7 +43,9 @@ struct kiln_tflite_cx {
     const kiln_tflite_subgraph *g;
     const kiln_import_options *options;
     kiln_import_report *report;
-    kiln_value **value; /* by tensor; NULL: not made yet */
+    kiln_value **value; /* by tensor of g; NULL: not made yet */
+    int depth;          /* of subgraphs inside subgraphs */
+    int64_t ops_left;   /* that may still be imported: subgraphs are written out */
 
     /* The operator being imported. */
     const kiln_tflite_op *op;
@@ -81,6 +83,12 @@ kiln_value *kiln_tflite_clip(kiln_compose *c, kiln_value *x, double low, double 
 /* kiln_fail into the import's error. */
 #define kiln_tflite_fail(cx, status, ...)                                              \
     kiln_fail((cx)->common.err, (status), __VA_ARGS__)
+
+/* Imports another subgraph in the place of the operator: its inputs are these values,
+ * *out its outputs. */
+kiln_status kiln_tflite_inline(kiln_tflite_cx *cx, int64_t subgraph,
+                               kiln_value *const *in, size_t n_in, kiln_value ***out,
+                               size_t *n_out);
 
 /* ---- values.c ----------------------------------------------------------------------- */
 
