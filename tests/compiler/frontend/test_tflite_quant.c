@@ -151,6 +151,17 @@ static kiln_tflite_case rows[] = {
              .v = {3, 6},
              .is_const = true}},
      .out = {U8("1x1x1x2", .5F, 100, 112, 90)}},
+    /* y[2i + t] += (x[i] - 1) * w[t], a quarter of it */
+    {.name = "transpose_conv",
+     .code = 67,
+     EXACT,
+     .option = {{0, 1, 1}, {1, 4, 2}, {2, 4, 1}},
+     .n_options = 3,
+     .n_in = 3,
+     .in = {{.shape = "4", .type = KILN_TFW_I32, .v = {1, 1, 5, 1}, .is_const = true},
+            W8("1x1x3x1", .5F, 4, 8, 12),
+            I8("1x1x2x1", .5F, 1, 2, 3)},
+     .out = {I8("1x1x5x1", 1, 5, 6, 7, 10, 9, 11)}},
     /* 5 + 1 = 6 */
     {.name = "add",
      .code = 0,
