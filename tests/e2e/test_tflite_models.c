@@ -5,7 +5,8 @@
  * twice: layers differ by a step, and the classes of mobilenet by a few. The interpreter
  * keeps the state of an LSTM from one case to the next: the first case alone begins with
  * zeros. */
-#include "base/base.h"
+#include "compiler/frontend/frontend.h"
+#include "compiler/pass/pass.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
 
@@ -49,7 +50,47 @@ static void is_near(void **state) {
         fail_msg("%s is off by %g", r->name, largest);
 }
 
+/* ---- layouts ------------------------------------------------------------------------ */
+
+/* Every convolution is imported between two transposes. What the passes leave stands at
+ * the ends: where the input comes in, and where channels last are looked at. */
+typedef struct ends_row {
+    const char *name, *file;
+    int n_transposes;
+} ends_row;
+
+static ends_row ends_rows[] = {
+    {"transposes_of_oww_embedding", "oww_embedding_tflite/embedding_model.tflite", 0},
+    {"transposes_of_hand_landmark",
+     "hand_landmark_lite_tflite/hand_landmark_lite.tflite", 1},
+    {"transposes_of_selfie_segmentation",
+     "selfie_segmentation_tflite/selfie_segmentation.tflite", 1},
+    /* the input, and four heads that are reshaped */
+    {"transposes_of_face_detection",
+     "face_detection_short_tflite/face_detection_short_range.tflite", 5},
+};
+
+static void transposes_cancel(void **state) {
+    const ends_row *const r = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_graph *g;
+    const char *const model = kiln_format(&a, MODELS "/files/%s", r->file);
+    if (!kiln_file_exists(model)) {
+        kiln_arena_fini(&a);
+        kiln_test_skip(MODELS " is not here");
+    }
+    kiln_assert_status_ok(kiln_import(&a, model, NULL, &g, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
+    int n = 0;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        n += g->nodes.v[i]->op == &kiln_op_transpose;
+    kiln_arena_fini(&a);
+    assert_int_equal(n, r->n_transposes);
+}
+
 int main(void) {
+    kiln_test_add_rows(transposes_cancel, ends_rows);
     kiln_test_add_rows(is_near, rows);
     return kiln_test_run("tflite_models");
 }
