@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { OFFSET = 4, SLOT = 2, VTABLE_HEAD = 2 * SLOT };
+enum { OFFSET = 4, SLOT = 2, VTABLE_HEAD = 2 * SLOT, FILE_HEAD = 8 };
 
 /* Tables may be shared: a vector may name one a million times, and each gets a struct.
  */
@@ -86,6 +86,7 @@ static size_t width_of(kiln_fb_kind kind) {
     case KILN_FB_F32:
     case KILN_FB_STRING:
     case KILN_FB_BYTES:
+    case KILN_FB_U16S:
     case KILN_FB_I32S:
     case KILN_FB_F32S:
     case KILN_FB_I64S:
@@ -181,9 +182,14 @@ static kiln_status numbers(kiln_fb *fb, const view *v, const kiln_fb_field *f,
         KILN_TRY(spend(fb, v->t, f, at, n, size));
         char *const copy = kiln_arena_array(fb->arena, n, size);
         for (size_t i = 0; i < n; i++) {
-            const uint64_t wide = load(fb, first + i * size, size);
-            const uint32_t narrow = (uint32_t)wide;
-            memcpy(copy + i * size, size == 8 ? (const void *)&wide : &narrow, size);
+            const uint64_t v64 = load(fb, first + i * size, size);
+            const uint32_t v32 = (uint32_t)v64;
+            const uint16_t v16 = (uint16_t)v64;
+            memcpy(copy + i * size,
+                   size == 8   ? (const void *)&v64
+                   : size == 4 ? (const void *)&v32
+                               : &v16,
+                   size);
         }
         p = copy;
     }
@@ -261,6 +267,8 @@ static kiln_status read_field(kiln_fb *fb, const view *v, const kiln_fb_field *f
     case KILN_FB_STRING:
     case KILN_FB_BYTES:
         return text(fb, v, f, at, out);
+    case KILN_FB_U16S:
+        return numbers(fb, v, f, at, 2, out);
     case KILN_FB_I32S:
     case KILN_FB_F32S:
         return numbers(fb, v, f, at, 4, out);
@@ -317,7 +325,7 @@ kiln_status kiln_fb_at(kiln_fb *fb, kiln_fb_ref ref, const kiln_fb_table *t,
 
 kiln_status kiln_fb_root(kiln_fb *fb, const kiln_fb_table *t, void *out) {
     KILN_ASSERT(t->size > 0 && out != NULL, "'%s' is read into nothing", t->name);
-    if (!has(fb, 0, 2 * OFFSET))
+    if (!has(fb, 0, FILE_HEAD))
         return refuse(fb, t, NULL, 0, "the file is too short");
     memset(out, 0, t->size);
     return read_table(fb, t, (size_t)load(fb, 0, OFFSET), out, 0);

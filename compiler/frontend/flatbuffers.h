@@ -32,7 +32,8 @@ typedef enum kiln_fb_kind {
     KILN_FB_F32,    /* -> double */
     KILN_FB_STRING, /* -> kiln_str, a view; absent: {NULL, 0} */
     KILN_FB_BYTES,  /* vector of bytes -> kiln_str, a view */
-    KILN_FB_I32S,   /* vectors of numbers -> pointer to const, and size_t at `also` */
+    KILN_FB_U16S,   /* vectors of numbers -> pointer to const, and size_t at `also` */
+    KILN_FB_I32S,
     KILN_FB_F32S,
     KILN_FB_I64S,
     KILN_FB_REF,   /* table -> kiln_fb_ref */

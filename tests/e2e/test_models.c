@@ -50,6 +50,8 @@ static row rows[] = {
     {"hourglass_mlmodel", "hourglass.mlmodel", true, true},
     {"fer2013_mini_xception_h5", "fer2013_mini_XCEPTION.hdf5", false, false},
     {"upscaler_default_h5", "upscaler_default.h5", true, true},
+    {"micro_speech_int8_tflite", "micro_speech_quantized.tflite", false, false},
+    {"keyword_svdf_tflite", "keyword_scrambled.tflite", false, false},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { EXTRA_OPS = 100000 }; /* beyond 16 for each operator of the file */
+
 /* ---- names -------------------------------------------------------------------------- */
 
 static kiln_str name_of(const kiln_tflite_cx *cx, size_t i) {
@@ -200,6 +202,12 @@ static kiln_status run_importer(kiln_tflite_cx *cx) {
 
 static kiln_status import_op(kiln_tflite_cx *cx, const kiln_tflite_op *op) {
     const kiln_tflite_code *const code = &cx->model->code[op->code];
+    const kiln_tflite_cx outer = *cx; /* importers of subgraphs come back here */
+    if (--cx->ops_left < 0)
+        return kiln_tflite_fail(
+            cx, KILN_ERR_LIMIT,
+            "writing out its subgraphs makes the model more than 16 "
+            "times as large as the file");
     cx->op = op;
     cx->row = kiln_tflite_find(code);
     KILN_ASSERT(cx->row != NULL, "kiln_tflite_check_support let an operator pass");
@@ -211,7 +219,63 @@ static kiln_status import_op(kiln_tflite_cx *cx, const kiln_tflite_op *op) {
                   kiln_import_show(&cx->common, name_of(cx, 0)),
                   kiln_tflite_code_name(&cx->common.scratch, code));
     cx->report->n_imported += st == KILN_OK;
-    cx->op = NULL;
+    cx->op = outer.op;
+    cx->row = outer.row;
+    cx->opt = outer.opt;
+    cx->in = outer.in;
+    cx->in_steps = outer.in_steps;
+    return st;
+}
+
+static kiln_status import_ops(kiln_tflite_cx *cx) {
+    for (size_t i = 0; i < cx->g->n_op; i++)
+        KILN_TRY(import_op(cx, &cx->g->op[i]));
+    return KILN_OK;
+}
+
+/* ---- subgraphs ---------------------------------------------------------------------- */
+
+/* With cx->g and cx->value those of the subgraph. */
+static kiln_status fill_subgraph(kiln_tflite_cx *cx, kiln_value *const *in, size_t n_in,
+                                 kiln_value **out) {
+    if (cx->g->n_input != n_in)
+        return kiln_tflite_fail(cx, KILN_ERR_PARSE,
+                                "a subgraph takes %zu inputs, %zu are given",
+                                cx->g->n_input, n_in);
+    for (size_t i = 0; i < n_in; i++)
+        cx->value[cx->g->input[i]] = in[i];
+    KILN_TRY(import_ops(cx));
+    for (size_t i = 0; i < cx->g->n_output; i++)
+        KILN_TRY(kiln_tflite_value(cx, cx->g->output[i], &out[i]));
+    return KILN_OK;
+}
+
+kiln_status kiln_tflite_inline(kiln_tflite_cx *cx, int64_t subgraph,
+                               kiln_value *const *in, size_t n_in, kiln_value ***out,
+                               size_t *n_out) {
+    enum { MAX_DEPTH = KILN_MAX_REGION_DEPTH - 1 };
+    const kiln_tflite_subgraph *const outer = cx->g;
+    kiln_value **const value = cx->value;
+    if (subgraph < 1 || (uint64_t)subgraph >= cx->model->n_subgraph)
+        return kiln_tflite_fail(cx, KILN_ERR_PARSE,
+                                "the file has no subgraph %" PRId64 " for an operator",
+                                subgraph);
+    if (cx->depth >= MAX_DEPTH)
+        return kiln_tflite_fail(cx, KILN_ERR_LIMIT,
+                                "subgraphs lie more than %d deep in each other",
+                                MAX_DEPTH);
+    cx->g = &cx->model->subgraph[subgraph];
+    cx->ops_left -= (int64_t)cx->g->n_tensor / 8; /* they cost memory each time */
+    cx->value = kiln_array(&cx->common.scratch, kiln_value *, cx->g->n_tensor);
+    *n_out = cx->g->n_output;
+    *out = kiln_array(&cx->common.scratch, kiln_value *, *n_out);
+    cx->depth++;
+    const kiln_status st = fill_subgraph(cx, in, n_in, *out);
+    if (st != KILN_OK)
+        kiln_note(cx->common.err, "importing subgraph %" PRId64, subgraph);
+    cx->depth--;
+    cx->g = outer;
+    cx->value = value;
     return st;
 }
 
@@ -241,8 +305,8 @@ static kiln_status import_model(kiln_tflite_cx *cx, kiln_graph **out) {
         cx->g->name.n > 0 ? kiln_str_dupv(cx->common.arena, cx->g->name) : "main");
     cx->value = kiln_array(&cx->common.scratch, kiln_value *, cx->g->n_tensor);
     KILN_TRY(kiln_tflite_bind_inputs(cx));
-    for (size_t i = 0; i < cx->g->n_op; i++)
-        KILN_TRY(import_op(cx, &cx->g->op[i]));
+    cx->ops_left = EXTRA_OPS + 16 * (int64_t)cx->g->n_op;
+    KILN_TRY(import_ops(cx));
     KILN_TRY(add_outputs(cx));
     cx->common.graph->facts |= KILN_TYPED;
     *out = cx->common.graph;

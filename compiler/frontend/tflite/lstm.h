@@ -13,7 +13,6 @@ enum {
     KILN_LSTM_PEEPHOLE = 9,
     KILN_LSTM_BIAS = 12,
     KILN_LSTM_PROJECTION = 16, /* weights, bias */
-    KILN_LSTM_STATE = 18,      /* output, cell: variables */
     KILN_LSTM_NORM = 20
 };
 

@@ -1,4 +1,4 @@
-/* Importers of UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF. Their states are variables of the
+/* Importers of LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, UNIDIRECTIONAL_SEQUENCE_RNN and SVDF. Their states are variables of the
  * file, which the interpreter keeps from one run to the next; here each run begins with
  * zeros, as its first does. Source: TensorFlow Lite, reference kernels. */
 #include "compiler/frontend/tflite/lstm.h"
@@ -112,6 +112,66 @@ kiln_status kiln_tflite_import_sequence_lstm(kiln_tflite_cx *cx) {
     KILN_TRY(c.status);
     KILN_TRY(needs_steps(cx, x->type.dim[0]) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
                                              : whole(cx, &c, x, &y));
+    if (!cx->opt.time_major)
+        y = kiln_compose_transpose(&c, y, swap);
+    return kiln_tflite_end(cx, &c, y);
+}
+
+/* One step, without an axis of time. */
+kiln_status kiln_tflite_import_lstm(kiln_tflite_cx *cx) {
+    enum { FULL = 0 };
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *y;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    if (cx->opt.kernel_type != FULL || x->type.rank != 2)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "only the full kernel is read, of an input of rank 2");
+    const int64_t one_step[] = {1, x->type.dim[0], x->type.dim[1]};
+    x = kiln_compose_reshape(&c, x, 3, one_step);
+    KILN_TRY(c.status);
+    KILN_TRY(needs_steps(cx, 1) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
+                                : whole(cx, &c, x, &y));
+    return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, y, 2, y->type.dim + 1));
+}
+
+/* x, w [H, I], r [H, H], bias [H], and a state that begins with zeros. */
+kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
+    static const int64_t swap[] = {1, 0, 2};
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *in[4];
+    const char *word = cx->opt.activation == KILN_TFLITE_TANH   ? "tanh"
+                       : cx->opt.activation == KILN_TFLITE_RELU ? "relu"
+                                                                : NULL;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &in[0]));
+    for (int i = 1; i < 4; i++) {
+        KILN_TRY(kiln_tflite_need(cx, i, "weights", &in[i]));
+        in[i] = kiln_tflite_real(cx, &c, i);
+    }
+    KILN_TRY(c.status);
+    if (word == NULL)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "only the activations tanh and relu are read");
+    if (in[0]->type.rank != 3 || in[1]->type.rank != 2 || in[2]->type.rank != 2 ||
+        in[3]->type.rank != 1)
+        return kiln_tflite_fail(
+            cx, KILN_ERR_SHAPE,
+            "input, weights and bias must have ranks 3, 2, 2 and 1");
+    const int64_t w[] = {1, in[1]->type.dim[0], in[1]->type.dim[1]};
+    const int64_t r[] = {1, in[2]->type.dim[0], in[2]->type.dim[1]};
+    const int64_t h = in[3]->type.dim[0], bias[] = {1, 2 * h};
+    const int64_t behind[] = {0, h};
+    if (!cx->opt.time_major)
+        in[0] = kiln_compose_transpose(&c, in[0], swap);
+    in[1] = kiln_compose_reshape(&c, in[1], 3, w);
+    in[2] = kiln_compose_reshape(&c, in[2], 3, r);
+    in[3] = kiln_compose_pad(&c, in[3], behind, 0);
+    in[3] = kiln_compose_reshape(&c, in[3], 2, bias);
+    const kiln_attr_arg args[] = {kiln_arg_word("direction", "forward"),
+                                  kiln_arg_words("activations", &word, 1)};
+    kiln_value *y = kiln_compose_op(&c, &kiln_op_rnn, in, 4, args, 2);
+    KILN_TRY(c.status);
+    const int64_t flat[] = {y->type.dim[0], y->type.dim[2], y->type.dim[3]};
+    y = kiln_compose_reshape(&c, y, 3, flat);
     if (!cx->opt.time_major)
         y = kiln_compose_transpose(&c, y, swap);
     return kiln_tflite_end(cx, &c, y);

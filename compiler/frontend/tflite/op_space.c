@@ -98,22 +98,26 @@ kiln_status kiln_tflite_import_depth_to_space(kiln_tflite_cx *cx) {
 /* What SPACE_TO_BATCH_ND and its inverse are told: blocks, and margins or crops. */
 typedef struct blocks {
     size_t n; /* spatial axes, behind the batch */
-    const int64_t *size, *edge;
-    int64_t all; /* product of the sizes */
+    const int64_t *size;
+    int64_t before[3], after[3]; /* margins or crops */
+    int64_t all;                 /* product of the sizes */
 } blocks;
 
 static kiln_status read_blocks(kiln_tflite_cx *cx, const kiln_value *x, blocks *b) {
+    const int64_t *edge;
     size_t n_edge;
     KILN_TRY(kiln_tflite_need_ints(cx, 1, "block_shape", &b->size, &b->n));
-    KILN_TRY(kiln_tflite_need_ints(cx, 2, "paddings", &b->edge, &n_edge));
+    KILN_TRY(kiln_tflite_need_ints(cx, 2, "paddings", &edge, &n_edge));
     if (x->type.rank < (int)b->n + 1 || b->n > 3 || n_edge != 2 * b->n)
         return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
                                 "%zu blocks and %zu edges for an input of rank %d",
                                 b->n, n_edge, x->type.rank);
     b->all = 1;
     for (size_t i = 0; i < b->n; i++) {
-        if (b->size[i] < 1 || b->size[i] > MAX_BLOCK || b->edge[2 * i] < 0 ||
-            b->edge[2 * i + 1] < 0)
+        b->before[i] = edge[2 * i];
+        b->after[i] = edge[2 * i + 1];
+        if (b->size[i] < 1 || b->size[i] > MAX_BLOCK || b->before[i] < 0 ||
+            b->after[i] < 0)
             return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
                                     "a block of %" PRId64
                                     " with edges below 0, or not 1 to %d",
@@ -137,8 +141,8 @@ kiln_status kiln_tflite_import_space_to_batch(kiln_tflite_cx *cx) {
     if (rank + n > KILN_MAX_RANK)
         return kiln_tflite_fail(cx, KILN_ERR_LIMIT, "%d blocks of rank %d", n, rank);
     for (int i = 0; i < n; i++) {
-        pads[1 + i] = b.edge[2 * i];
-        pads[rank + 1 + i] = b.edge[2 * i + 1];
+        pads[1 + i] = b.before[i];
+        pads[rank + 1 + i] = b.after[i];
     }
     x = kiln_compose_pad(&c, x, pads, 0);
     KILN_TRY(c.status);
@@ -188,13 +192,12 @@ kiln_status kiln_tflite_import_batch_to_space(kiln_tflite_cx *cx) {
     x = kiln_compose_reshape(&c, x, rank, after);
     KILN_TRY(c.status);
     for (int i = 0; i < n; i++) {
-        const int64_t left = after[1 + i] - b.edge[2 * i];
-        if (left < 0 || b.edge[2 * i + 1] > left)
+        const int64_t left = after[1 + i] - b.before[i];
+        if (left < 0 || b.after[i] > left)
             return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
                                     "crops that leave nothing of %" PRId64,
                                     after[1 + i]);
-        x = kiln_compose_slice(&c, x, 1 + i, b.edge[2 * i], 1,
-                               left - b.edge[2 * i + 1]);
+        x = kiln_compose_slice(&c, x, 1 + i, b.before[i], 1, left - b.after[i]);
     }
     return kiln_tflite_end(cx, &c, x);
 }

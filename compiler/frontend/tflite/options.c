@@ -76,6 +76,10 @@ static const kiln_fb_field sequence_lstm_fields[] = {
     ENUM(0, activation), REAL(1, cell_clip), REAL(2, proj_clip), BOOL(3, time_major)};
 OPTIONS(sequence_lstm, "UnidirectionalSequenceLSTMOptions");
 
+static const kiln_fb_field sequence_rnn_fields[] = {BOOL(0, time_major),
+                                                    ENUM(1, activation)};
+OPTIONS(sequence_rnn, "SequenceRNNOptions");
+
 static const kiln_fb_field bilinear_fields[] = {BOOL(2, align_corners),
                                                 BOOL(3, half_pixel)};
 OPTIONS(bilinear, "ResizeBilinearOptions");

@@ -125,6 +125,47 @@ kiln_status kiln_tflite_quant_conv(kiln_tflite_cx *cx, bool *done) {
     return kiln_tflite_end(cx, &c, y);
 }
 
+/* output_shape, filter [O, h, w, I], x, bias: the operands stand elsewhere. */
+kiln_status kiln_tflite_quant_transpose_conv(kiln_tflite_cx *cx, bool *done) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    const kiln_tflite_options *const o = &cx->opt;
+    const kiln_tflite_tensor *const x_tensor = kiln_tflite_in_tensor(cx, 2);
+    const kiln_tflite_tensor *const bias = kiln_tflite_in_tensor(cx, 3);
+    product p = {.bias = kiln_tflite_in(cx, 3)};
+    kiln_tflite_scale q;
+    kiln_spatial s;
+    const int64_t *shape;
+    size_t n;
+    if (!is_type(x_tensor, INT8) || !is_type(kiln_tflite_in_tensor(cx, 1), INT8) ||
+        !is_type(kiln_tflite_out_tensor(cx, 0), INT8) ||
+        (bias != NULL && bias->type != INT32))
+        return KILN_OK;
+    KILN_TRY(kiln_tflite_need_ints(cx, 0, "output_shape", &shape, &n));
+    KILN_TRY(kiln_tflite_need(cx, 1, "filter", &p.w));
+    KILN_TRY(kiln_tflite_need(cx, 2, "input", &p.x));
+    KILN_TRY(kiln_tflite_target_of(cx, 0, o->activation, &p.y));
+    KILN_TRY(kiln_tflite_scale_of(cx, x_tensor, &q));
+    if (n != 4 || p.x->type.rank != 4 || p.w->type.rank != 4 ||
+        p.w->type.dim[3] != p.x->type.dim[3])
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "input and filter must have rank 4 and the same last "
+                                "dimension, and 'output_shape' 4 values");
+    const int64_t outs = p.w->type.dim[0], dim[] = {1, 1, 1, outs};
+    KILN_TRY(read_factors(cx, outs, q.scale, false, &p));
+    if (!kiln_window_over(&c, p.x, p.w->type.dim + 1,
+                          (const int64_t[]){o->stride_h, o->stride_w}, NULL,
+                          KILN_PADDING_GIVEN, &s))
+        return c.status;
+    p.w = kiln_turn_filter(&c, kiln_compose_cast(&c, p.w, KILN_I32),
+                           KILN_FILTER_TRANSPOSED_OSI);
+    kiln_value *const in[] = {kiln_tflite_centered(&c, p.x, &q), p.w, p.bias};
+    kiln_value *y = kiln_channels_last_conv_transpose(
+        &c, in, &s, shape + 1, o->padding == KILN_TFLITE_SAME, 1);
+    y = kiln_tflite_multiply_fixed(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 4, dim);
+    *done = true;
+    return kiln_tflite_end(cx, &c, kiln_tflite_settle(&c, y, &p.y));
+}
+
 /* ---- matrix products ---------------------------------------------------------------- */
 
 kiln_status kiln_tflite_quant_fully_connected(kiln_tflite_cx *cx, bool *done) {

@@ -70,9 +70,13 @@ static void add_unsupported(kiln_tflite_cx *cx, kiln_map *seen,
 
 kiln_status kiln_tflite_check_support(kiln_tflite_cx *cx) {
     kiln_map seen = {0};
-    for (size_t k = 0; k < cx->g->n_op; k++)
-        if (kiln_tflite_find(&cx->model->code[cx->g->op[k].code]) == NULL)
-            add_unsupported(cx, &seen, &cx->g->op[k]);
+    /* Those of subgraphs too, which IF and WHILE run. */
+    for (size_t i = 0; i < cx->model->n_subgraph; i++) {
+        const kiln_tflite_subgraph *const g = &cx->model->subgraph[i];
+        for (size_t k = 0; k < g->n_op; k++)
+            if (kiln_tflite_find(&cx->model->code[g->op[k].code]) == NULL)
+                add_unsupported(cx, &seen, &g->op[k]);
+    }
     const size_t n = cx->report->unsupported.n;
     if (n == 0)
         return KILN_OK;

@@ -3,6 +3,7 @@
  *   import.c    the model: operators in the file's order, outputs
  *   inputs.c    graph inputs, --shape and --bind; listing them
  *   values.c    tensors as values: constants, quantised ones as floats
+ *   sparse.c    constants of which only some elements are in the file
  *   support.c   operators that are not read, all at once
  *   survey.c    what a file says about itself
  *   op_*.c      importers, by families; quant_*.c: of integers
@@ -42,7 +43,9 @@ struct kiln_tflite_cx {
     const kiln_tflite_subgraph *g;
     const kiln_import_options *options;
     kiln_import_report *report;
-    kiln_value **value; /* by tensor; NULL: not made yet */
+    kiln_value **value; /* by tensor of g; NULL: not made yet */
+    int depth;          /* of subgraphs inside subgraphs */
+    int64_t ops_left;   /* that may still be imported: subgraphs are written out */
 
     /* The operator being imported. */
     const kiln_tflite_op *op;
@@ -81,8 +84,18 @@ kiln_value *kiln_tflite_clip(kiln_compose *c, kiln_value *x, double low, double 
 #define kiln_tflite_fail(cx, status, ...)                                              \
     kiln_fail((cx)->common.err, (status), __VA_ARGS__)
 
+/* Imports another subgraph in the place of the operator: its inputs are these values,
+ * *out its outputs. */
+kiln_status kiln_tflite_inline(kiln_tflite_cx *cx, int64_t subgraph,
+                               kiln_value *const *in, size_t n_in, kiln_value ***out,
+                               size_t *n_out);
+
 /* ---- values.c ----------------------------------------------------------------------- */
 
+/* The elements that are not zero, where they belong: *data, which has those alone, becomes
+ * all elements of `type`. */
+kiln_status kiln_tflite_densify(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
+                                const kiln_type *type, kiln_str *data);
 /* The value of a tensor: made before, or a constant now; KILN_ERR_PARSE: nobody makes
  * it. */
 kiln_status kiln_tflite_value(kiln_tflite_cx *cx, int32_t tensor, kiln_value **out);

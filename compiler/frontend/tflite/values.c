@@ -54,9 +54,7 @@ static kiln_status make_const(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
     KILN_TRY(type_of(cx, t, &type));
     KILN_TRY(kiln_tflite_data(&cx->fb, cx->model, t, &data));
     if (data.n > 0 && t->sparsity != NULL)
-        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
-                                "sparse weights are not read; convert the model "
-                                "without sparsity");
+        KILN_TRY(kiln_tflite_densify(cx, t, &type, &data));
     if (data.n > 0 || (kiln_type_elems(&type) == 0 && t->buffer != 0))
         return add_const(cx, t, &type, data, out);
     if (t->is_variable)
