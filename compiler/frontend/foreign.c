@@ -126,13 +126,6 @@ static bool is_caffe(kiln_str f) {
            (has_100 || low == ((1u << 1) | (1u << 2)));
 }
 
-/* schema_version, then graphs with what they are for. */
-static bool is_saved_model(kiln_str f) {
-    kiln_pb_wire w, meta;
-    return first_field(f, 1, 0, &w) && w.value == 1 && kiln_pb_next(&f, &w) &&
-           first_field(f, 2, 2, &meta) && first_field(meta.bytes, 1, 2, &w);
-}
-
 /* ---- all ------------------------------------------------------------------------- */
 
 #define TF2ONNX "python -m tf2onnx.convert --output model.onnx "
@@ -167,7 +160,6 @@ static const struct {
     {is_mxnet_json, "an MXNet symbol", "mxnet.onnx.export_model(symbol, params, ...)"},
     {is_core_ml, "a Core ML model",
      "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
-    {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
     {is_caffe, "a Caffe model", "caffe2onnx, with its .prototxt"},
     {is_prototxt, "a Caffe description of layers", "caffe2onnx, with its .caffemodel"},
 };
@@ -187,9 +179,6 @@ kiln_status kiln_foreign_check(const char *path, kiln_str bytes, kiln_err *err) 
 }
 
 kiln_status kiln_foreign_check_folder(kiln_arena *a, const char *path, kiln_err *err) {
-    if (kiln_file_exists(kiln_path_join(a, path, "saved_model.pb")))
-        return refuse(path, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER",
-                      err);
     if (kiln_dir_exists(kiln_path_join(a, path, "Data/com.apple.CoreML")))
         return refuse(path, "a Core ML package", FROM_ITS_FRAMEWORK, err);
     return KILN_OK;

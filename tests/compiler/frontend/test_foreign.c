@@ -50,8 +50,6 @@ static row rows[] = {
      B("\x0a\x01n\xa2\x06\x03\x0a\x01"
        "a"),
      "is a Caffe model"},
-    /* schema_version: 1, meta_graphs {meta_info_def {}} */
-    {"saved_model", B("\x08\x01\x12\x02\x0a\0"), "is a TensorFlow SavedModel"},
     /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
     {"core_ml", B("\x08\x03\x12\0\xa2\x1f\0"), "is a Core ML model"},
     {"nothing_that_is_known", B("hello"),
@@ -96,8 +94,8 @@ static void knows_a_saved_models_folder(void **state) {
     kiln_err_clear(&err);
     kiln_assert_status_ok(
         kiln_file_write(kiln_path_join(a, dir, "saved_model.pb"), "", 0, &err), &err);
-    kiln_assert_fails(kiln_import(a, dir, NULL, &g, NULL, &err), KILN_ERR_UNSUPPORTED,
-                      &err, "is a TensorFlow SavedModel");
+    kiln_assert_fails(kiln_import(a, dir, NULL, &g, NULL, &err), KILN_ERR_PARSE, &err,
+                      "saved_model.pb' is empty");
 }
 
 /* Real files, where they are at hand. */
@@ -108,8 +106,6 @@ typedef struct real_row {
 static real_row real_rows[] = {
     {"real_tflite", "models/files/mnist_lstm_tflite/mnist_lstm.tflite",
      "TensorFlow Lite"},
-    {"real_saved_model", "models/files/samplenet_savedmodel/samplenet_tf2",
-     "SavedModel"},
     {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
     {"real_caffe", "models/files/samplenet_caffe/SampLeNet.caffemodel",
