@@ -78,39 +78,59 @@ static kiln_status run_body(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root
     return KILN_OK;
 }
 
-kiln_status kiln_tf_call(kiln_tf_cx *cx, const kiln_tf_node *n,
-                         const kiln_tf_function *function) {
-    kiln_arena *const a = &cx->common.scratch;
+static kiln_status enter(kiln_tf_cx *cx, const kiln_tf_node *n,
+                         const kiln_tf_function *function, const char *step,
+                         const kiln_tf_slot *arg, kiln_tf_slot *out) {
     kiln_tf_frame *const around = cx->frame;
     kiln_tf_frame f;
     const size_t *root;
     size_t n_root;
-    cx->nodes_left -= (int64_t)function->n_node;
-    if (around->depth == KILN_TF_MAX_CALLS || cx->nodes_left < 0)
+    KILN_TRY(kiln_tf_frame_of(cx, &f, function, &root, &n_root));
+    f.arg = arg;
+    f.depth = around->depth + 1;
+    f.prefix =
+        kiln_format(&cx->common.scratch, "%s/%s", kiln_tf_prefixed(cx, n->name), step);
+    const kiln_status st = run_body(cx, &f, root, n_root, out);
+    cx->frame = around;
+    return st;
+}
+
+kiln_status kiln_tf_invoke(kiln_tf_cx *cx, const kiln_tf_node *n,
+                           const kiln_tf_function *function, const char *step,
+                           const kiln_tf_slot *arg, int n_arg, kiln_tf_slot *out) {
+    const kiln_tf_op *const row = cx->row;
+    const kiln_tf_node *const node = cx->node;
+    uint64_t attrs_read[sizeof cx->attrs_read / sizeof cx->attrs_read[0]];
+    memcpy(attrs_read, cx->attrs_read, sizeof attrs_read);
+    cx->nodes_left -= 1 + (int64_t)(function->n_node + (size_t)n_arg / 8);
+    if (cx->frame->depth == KILN_TF_MAX_CALLS || cx->nodes_left < 0)
         return kiln_tf_fail(
             cx, KILN_ERR_LIMIT,
             "functions may call one another %d deep, and make the graph "
             "16 times as large as the file; does '%s' call itself?",
             KILN_TF_MAX_CALLS, kiln_tf_show(cx, function->name));
-    if ((size_t)n->n_in != function->n_input)
-        return kiln_tf_fail(
-            cx, KILN_ERR_PARSE, "function '%s' takes %zu operands, %d are given",
-            kiln_tf_show(cx, function->name), function->n_input, n->n_in);
+    if ((size_t)n_arg != function->n_input)
+        return kiln_tf_fail(cx, KILN_ERR_PARSE,
+                            "function '%s' takes %zu operands, %d are given",
+                            kiln_tf_show(cx, function->name), function->n_input, n_arg);
+    const kiln_status st = enter(cx, n, function, step, arg, out);
+    cx->row = row;
+    cx->node = node;
+    memcpy(cx->attrs_read, attrs_read, sizeof attrs_read);
+    if (st != KILN_OK)
+        kiln_note(cx->common.err, "calling function '%s'",
+                  kiln_tf_show(cx, function->name));
+    return st;
+}
+
+kiln_status kiln_tf_call(kiln_tf_cx *cx, const kiln_tf_node *n,
+                         const kiln_tf_function *function) {
+    kiln_arena *const a = &cx->common.scratch;
     kiln_tf_slot *const arg = kiln_array(a, kiln_tf_slot, n->n_in + 1);
     kiln_tf_slot *const out = kiln_array(a, kiln_tf_slot, function->n_output + 1);
     for (int i = 0; i < n->n_in; i++)
         KILN_TRY(kiln_tf_operand(cx, n, i, &arg[i]));
-    KILN_TRY(kiln_tf_frame_of(cx, &f, function, &root, &n_root));
-    f.arg = arg;
-    f.depth = around->depth + 1;
-    f.prefix = kiln_format(a, "%s/", kiln_tf_prefixed(cx, n->name));
-    const kiln_status st = run_body(cx, &f, root, n_root, out);
-    cx->frame = around;
-    if (st != KILN_OK) {
-        kiln_note(cx->common.err, "calling function '%s'",
-                  kiln_tf_show(cx, function->name));
-        return st;
-    }
+    KILN_TRY(kiln_tf_invoke(cx, n, function, "", arg, n->n_in, out));
     kiln_tf_set_slots(cx, n, out, (int)function->n_output);
     return KILN_OK;
 }

@@ -35,6 +35,10 @@ const kiln_import_format kiln_tf_format = {.node_name = node_name,
 
 /* ---- operands --------------------------------------------------------------------- */
 
+static bool is_empty(const kiln_tf_slot *s) {
+    return s->value == NULL && s->variable == NULL && s->items == NULL;
+}
+
 kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
                             const kiln_tf_node *n, kiln_str input, kiln_tf_slot *out) {
     size_t at;
@@ -47,7 +51,7 @@ kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
     const kiln_tf_outs *const outs = &f->out[at - 1];
     KILN_ASSERT(outs->slot != NULL, "'%s' is read before it is made",
                 kiln_tf_show(cx, input));
-    if (k >= outs->n || (outs->slot[k].value == NULL && outs->slot[k].variable == NULL))
+    if (k >= outs->n || is_empty(&outs->slot[k]))
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
                             "input '%s' is output %d of a node that makes %d; is the "
                             "file damaged?",
@@ -70,9 +74,9 @@ kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const cha
     KILN_TRY(kiln_tf_operand(cx, n, i, &slot));
     if (slot.value == NULL)
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
-                            "input %d ('%s') is a variable, which this operator is not "
-                            "read with; it must be a tensor",
-                            i, name);
+                            "input %d ('%s') is a %s, which this operator is not read "
+                            "with; it must be a tensor",
+                            i, name, slot.items != NULL ? "list" : "variable");
     *out = slot.value;
     return KILN_OK;
 }

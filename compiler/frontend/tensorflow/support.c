@@ -36,8 +36,7 @@ static kiln_status walk_frame(walk *w, kiln_tf_frame *f, const size_t *root,
                               size_t n_root, int depth);
 
 /* Deeper calls are refused where they are imported. */
-static kiln_status walk_call(walk *w, const kiln_tf_node *n, int depth) {
-    const kiln_tf_function *const function = kiln_tf_find_function(w->cx, n);
+static kiln_status walk_function(walk *w, const kiln_tf_function *function, int depth) {
     kiln_tf_frame f;
     const size_t *root;
     size_t n_root;
@@ -46,6 +45,16 @@ static kiln_status walk_call(walk *w, const kiln_tf_node *n, int depth) {
         return KILN_OK;
     KILN_TRY(kiln_tf_frame_of(w->cx, &f, function, &root, &n_root));
     return walk_frame(w, &f, root, n_root, depth + 1);
+}
+
+/* What it is, or calls by an attribute: branches, bodies. */
+static kiln_status walk_calls(walk *w, const kiln_tf_node *n, int depth) {
+    KILN_TRY(walk_function(w, kiln_tf_find_function(w->cx, n), depth));
+    for (size_t i = 0; i < n->n_attr; i++)
+        if (n->attr[i].has_func)
+            KILN_TRY(walk_function(w, kiln_map_get(&w->cx->functions, n->attr[i].func),
+                                   depth));
+    return KILN_OK;
 }
 
 /* Loops of control flow form cycles, so that this walk minds none. */
@@ -62,7 +71,7 @@ static kiln_status walk_frame(walk *w, kiln_tf_frame *f, const size_t *root,
     while (stack.n > 0) {
         const kiln_tf_node *const n = &f->node[stack.v[--stack.n]];
         w->visit(w->cx, n, w->user);
-        KILN_TRY(walk_call(w, n, depth));
+        KILN_TRY(walk_calls(w, n, depth));
         for (int i = 0; i < n->n_in; i++) {
             size_t at;
             int k;

@@ -33,10 +33,18 @@ typedef struct kiln_tf_variable {
     kiln_value *value; /* NULL: not read yet */
 } kiln_tf_variable;
 
-/* One output of a node: a tensor, or the variable that it leads to. */
+/* A tensor list, which never changes: who sets an element makes another one. */
+typedef struct kiln_tf_items {
+    kiln_value **item; /* NULL: not set */
+    int n;
+    kiln_dtype dtype;
+} kiln_tf_items;
+
+/* One output of a node: a tensor, the variable that it leads to, or a list. */
 typedef struct kiln_tf_slot {
     kiln_value *value;
     kiln_tf_variable *variable;
+    const kiln_tf_items *items;
 } kiln_tf_slot;
 
 typedef struct kiln_tf_outs {
@@ -199,6 +207,11 @@ kiln_status kiln_tf_frame_of(kiln_tf_cx *cx, kiln_tf_frame *f,
 /* Puts the function's body in place of the node. */
 kiln_status kiln_tf_call(kiln_tf_cx *cx, const kiln_tf_node *n,
                          const kiln_tf_function *function);
+/* The same with arguments of the caller's own; `out` holds function->n_output. Names
+ * inside begin with n's and `step`. */
+kiln_status kiln_tf_invoke(kiln_tf_cx *cx, const kiln_tf_node *n,
+                           const kiln_tf_function *function, const char *step,
+                           const kiln_tf_slot *arg, int n_arg, kiln_tf_slot *out);
 /* Every node that root needs, functions' bodies once each. */
 kiln_status
 kiln_tf_walk(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root, size_t n_root,

@@ -87,6 +87,99 @@ static void runs_functions_with_variables(void **state) {
     assert_string_equal(files.v[0], "variables/variables.data-00000-of-00001");
 }
 
+/* ---- control flow ------------------------------------------------------------------ */
+
+/* x of three numbers goes through the functions as `y`. */
+static const float *run_flow(const char *text, const kiln_tf_test_function *f, size_t n,
+                             size_t n_want) {
+    kiln_arena *const a = kiln_test_arena();
+    const kiln_str bytes = kiln_tf_library_of(a, text, f, n);
+    static float x[] = {1, 2, 3};
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    kiln_tensor out;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_frontend_tensorflow.import(a, bytes, "flow.pb", NULL,
+                                                          NULL, &g, &report, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &out, &err), &err);
+    assert_int_equal(kiln_type_elems(&out.type), n_want);
+    return out.data;
+}
+
+#define X "x Placeholder dtype=t1 shape=S3\n"
+
+static const kiln_tf_test_function branches[] = {
+    {"yes", "v", "r", "r=n:y:0", "n Neg v"},
+    {"no", "v", "r", "r=n:z:0", "n Add v v"},
+};
+
+static void picks_a_branch_by_a_constant(void **state) {
+    (void)state;
+    const float *const y =
+        run_flow(X "c Const value=I:0\ny If c x then_branch=Nyes else_branch=Nno",
+                 branches, 2, 3);
+    kiln_assert_close(y, ((const float[]){2, 4, 6}), 3, 0, 0);
+}
+
+static void chooses_between_branches(void **state) {
+    (void)state;
+    const float *const y =
+        run_flow(X "a Const value=I1:0\ns Sum x a\nt Const value=F:5\nc Greater s t\n"
+                   "y StatelessIf c x then_branch=Nyes else_branch=Nno",
+                 branches, 2, 3);
+    kiln_assert_close(y, ((const float[]){-1, -2, -3}), 3, 0, 0);
+}
+
+/* Running sums of the rows, kept in a list: what a recurrent layer does. */
+static const kiln_tf_test_function loop[] = {
+    {"more", "i sum rows out", "r", "r=l:z:0", "n Const value=I:3\nl Less i n"},
+    {"step", "i sum rows out", "j s r o", "j=j:z:0 s=s:z:0 r=rows o=o:output_handle:0",
+     "one Const value=I:1\nj AddV2 i one\ne Const value=I0:\n"
+     "row TensorListGetItem rows i e element_dtype=t1\n"
+     "s AddV2 sum row:item:0\no TensorListSetItem out i s element_dtype=t1"},
+};
+static const char loop_graph[] =
+    X "i Const value=I:0\nz Const value=F:0\ne Const value=I0:\nn Const value=I:3\n"
+      "rows TensorListFromTensor x e element_dtype=t1 shape_type=t3\n"
+      "out TensorListReserve e n element_dtype=t1 shape_type=t3\n"
+      "w StatelessWhile i z rows out cond=Nmore body=Nstep parallel_iterations=i10\n"
+      "y TensorListStack w:3 e element_dtype=t1 num_elements=i3";
+
+static void unrolls_a_loop_over_lists(void **state) {
+    (void)state;
+    const float *const y = run_flow(loop_graph, loop, 2, 3);
+    kiln_assert_close(y, ((const float[]){1, 3, 6}), 3, 0, 0);
+}
+
+static void refuses_loops_without_end(void **state) {
+    (void)state;
+    static const kiln_tf_test_function endless[] = {
+        {"more", "i x", "r", "r=c:output:0", "c Const value=I:1"},
+        {"step", "i x", "j y", "j=i y=x", ""},
+        {"open", "i x", "r", "r=g:z:0",
+         "a Const value=I1:0\ns Sum x a\nz Const value=F:0\ng Greater s:output:0 z"},
+    };
+    static const char text[] = X "i Const value=I:0\ny While i x cond=N%s body=Nstep";
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    kiln_err err = {0};
+    kiln_str bytes =
+        kiln_tf_library_of(a, kiln_test_replaced(text, "%s", "more"), endless, 3);
+    kiln_assert_fails(kiln_frontend_tensorflow.import(a, bytes, "flow.pb", NULL, NULL,
+                                                      &g, &report, &err),
+                      KILN_ERR_LIMIT, &err, "a loop may have at most 4096 steps");
+    kiln_err_clear(&err);
+    bytes = kiln_tf_library_of(a, kiln_test_replaced(text, "%s", "open"), endless, 3);
+    kiln_assert_fails(kiln_frontend_tensorflow.import(a, bytes, "flow.pb", NULL, NULL,
+                                                      &g, &report, &err),
+                      KILN_ERR_UNSUPPORTED, &err,
+                      "input 'cond' must be a constant, it depends on graph input 'x'");
+}
+
 /* ---- refusals --------------------------------------------------------------------- */
 
 static void expect(const char *name, kiln_str model, kiln_str index, kiln_str data,
@@ -210,6 +303,10 @@ static void real_model_is_right(void **state) {
 
 int main(void) {
     kiln_test_add("runs_functions_with_variables", runs_functions_with_variables, NULL);
+    kiln_test_add("picks_a_branch_by_a_constant", picks_a_branch_by_a_constant, NULL);
+    kiln_test_add("chooses_between_branches", chooses_between_branches, NULL);
+    kiln_test_add("unrolls_a_loop_over_lists", unrolls_a_loop_over_lists, NULL);
+    kiln_test_add("refuses_loops_without_end", refuses_loops_without_end, NULL);
     kiln_test_add("refuses_broken_variables", refuses_broken_variables, NULL);
     kiln_test_add("refuses_broken_functions", refuses_broken_functions, NULL);
     kiln_test_add("mutated_tables_end_in_a_named_error",
