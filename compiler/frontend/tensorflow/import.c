@@ -86,7 +86,7 @@ static kiln_status add_outputs(kiln_tf_cx *cx, const kiln_tf_result *result, siz
 
 static kiln_status import_graph(kiln_tf_cx *cx, kiln_graph **out) {
     const kiln_tf_graph *const g = cx->graph;
-    kiln_tf_frame f;
+    kiln_tf_frame *const f = kiln_new(&cx->common.scratch, kiln_tf_frame);
     const kiln_tf_result *result;
     size_t n;
     kiln_tf_add_rows(cx);
@@ -94,15 +94,15 @@ static kiln_status import_graph(kiln_tf_cx *cx, kiln_graph **out) {
     cx->nodes_left = EXTRA_NODES + 16 * (int64_t)g->n_node;
     for (size_t i = 0; i < g->n_function; i++)
         cx->nodes_left += 16 * (int64_t)g->function[i].n_node;
-    KILN_TRY(kiln_tf_frame_init(cx, &f, g->node, g->n_node));
-    cx->frame = &f;
+    KILN_TRY(kiln_tf_frame_init(cx, f, g->node, g->n_node));
+    cx->frame = f;
     cx->common.graph = kiln_graph_new(cx->common.arena, "tensorflow");
-    KILN_TRY(kiln_tf_results(cx, &f, &result, &n));
+    KILN_TRY(kiln_tf_results(cx, f, &result, &n));
     size_t *const root = kiln_array(&cx->common.scratch, size_t, n);
     for (size_t i = 0; i < n; i++)
         root[i] = result[i].node;
-    KILN_TRY(kiln_tf_check_support(cx, &f, root, n));
-    KILN_TRY(kiln_tf_bind_inputs(cx, &f));
+    KILN_TRY(kiln_tf_check_support(cx, f, root, n));
+    KILN_TRY(kiln_tf_bind_inputs(cx, f));
     KILN_TRY(kiln_tf_import_nodes(cx, root, n));
     KILN_TRY(add_outputs(cx, result, n));
     cx->common.graph->facts |= KILN_TYPED;
