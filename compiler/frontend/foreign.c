@@ -1,7 +1,6 @@
 /* Models of other frameworks, known by their content, with the way to ONNX. Nothing of
  * them is read: the caller learns what the file is, not only what it is not. */
 #include "compiler/frontend/frontend_internal.h"
-#include "compiler/frontend/protobuf.h"
 
 #include <string.h>
 
@@ -70,24 +69,8 @@ static bool is_openvino(kiln_str f) {
     return holds(h, "<net ") && holds(h, "<layers>") && holds(h, "<layer ");
 }
 
-/* ---- protobuf -------------------------------------------------------------------- */
-
-/* The first field of a message, which begins at once. */
-static bool first_field(kiln_str bytes, uint32_t number, unsigned type,
-                        kiln_pb_wire *out) {
-    return kiln_pb_next(&bytes, out) && out->number == number && out->type == type;
-}
-
-/* schema_version, then graphs with what they are for. */
-static bool is_saved_model(kiln_str f) {
-    kiln_pb_wire w, meta;
-    return first_field(f, 1, 0, &w) && w.value == 1 && kiln_pb_next(&f, &w) &&
-           first_field(f, 2, 2, &meta) && first_field(meta.bytes, 1, 2, &w);
-}
-
 /* ---- all ------------------------------------------------------------------------- */
 
-#define TF2ONNX "python -m tf2onnx.convert --output model.onnx "
 #define FROM_ITS_FRAMEWORK "export the model as ONNX from the framework it was made in"
 
 /* Strict ones first. */
@@ -108,7 +91,6 @@ static const struct {
      "load them into their model, then torch.onnx.export(model, inputs, "
      "'model.onnx')"},
     {is_openvino, "an OpenVINO model", FROM_ITS_FRAMEWORK},
-    {is_saved_model, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER"},
 };
 
 static kiln_status refuse(const char *path, const char *what, const char *way,
@@ -126,9 +108,6 @@ kiln_status kiln_foreign_check(const char *path, kiln_str bytes, kiln_err *err) 
 }
 
 kiln_status kiln_foreign_check_folder(kiln_arena *a, const char *path, kiln_err *err) {
-    if (kiln_file_exists(kiln_path_join(a, path, "saved_model.pb")))
-        return refuse(path, "a TensorFlow SavedModel", TF2ONNX "--saved-model FOLDER",
-                      err);
     if (kiln_dir_exists(kiln_path_join(a, path, "Data/com.apple.CoreML")))
         return refuse(path, "a Core ML package", FROM_ITS_FRAMEWORK, err);
     return KILN_OK;

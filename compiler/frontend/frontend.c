@@ -30,9 +30,17 @@ static const kiln_frontend *find_by_name(const char *path) {
     return NULL;
 }
 
-/* *f: the format, where the caller knows it; else NULL. */
-static kiln_status open_model(kiln_arena *a, const char *path, kiln_str *bytes,
+/* The file that a folder is a model by. */
+static const char *file_of(kiln_arena *a, const char *path) {
+    const char *const saved = kiln_path_join(a, path, "saved_model.pb");
+    return kiln_dir_exists(path) && kiln_file_exists(saved) ? saved : path;
+}
+
+/* *f: the format, where the caller knows it; else NULL. *at: a file, or a folder, which
+ * becomes the file in it. */
+static kiln_status open_model(kiln_arena *a, const char **at, kiln_str *bytes,
                               const kiln_frontend **f, kiln_err *err) {
+    const char *const path = *at = file_of(a, *at);
     if (kiln_dir_exists(path))
         KILN_TRY(kiln_foreign_check_folder(a, path, err));
     KILN_TRY(kiln_file_map(a, path, 0, bytes, err));
@@ -67,7 +75,7 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
     const kiln_frontend *f = o != NULL ? o->format : NULL;
     if (report != NULL)
         *report = (kiln_import_report){.format = "", .producer = ""};
-    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    KILN_TRY(open_model(a, &path, &bytes, &f, err));
     return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
 }
 
@@ -75,7 +83,7 @@ kiln_status kiln_import_format_of(kiln_arena *a, const char *path, const char **
                                   kiln_err *err) {
     kiln_str bytes;
     const kiln_frontend *f = NULL;
-    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    KILN_TRY(open_model(a, &path, &bytes, &f, err));
     *out = f->name;
     return KILN_OK;
 }
@@ -84,7 +92,7 @@ kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
                                kiln_declared_input **out, size_t *n, kiln_err *err) {
     kiln_str bytes;
     const kiln_frontend *f = NULL;
-    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    KILN_TRY(open_model(a, &path, &bytes, &f, err));
     const kiln_status st = f->list_inputs(a, bytes, path, out, n, err);
     if (st != KILN_OK)
         kiln_note(err, "reading the inputs of '%s'", path);
@@ -96,7 +104,7 @@ kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
     kiln_str bytes;
     const kiln_frontend *f = NULL;
     *out = (kiln_import_locations){.n = 0};
-    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    KILN_TRY(open_model(a, &path, &bytes, &f, err));
     return f->list_data != NULL ? f->list_data(a, bytes, path, out, err) : KILN_OK;
 }
 
@@ -104,7 +112,7 @@ kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_surve
                                kiln_err *err) {
     kiln_str bytes;
     const kiln_frontend *f = NULL;
-    KILN_TRY(open_model(a, path, &bytes, &f, err));
+    KILN_TRY(open_model(a, &path, &bytes, &f, err));
     if (f->survey == NULL) {
         *out = (kiln_model_survey){.format = f->name, .producer = "", .stride = 1};
         return kiln_import_inputs(a, path, &out->input, &out->n_inputs, err);

@@ -17,4 +17,27 @@ void kiln_tf_put_nodes(kiln_arena *a, kiln_buf *b, uint32_t number, const char *
 /* A GraphDef of these nodes. */
 kiln_str kiln_tf_graph_of(kiln_arena *a, const char *text);
 
+/* A function for a library: lists of names are separated by spaces, results are
+ * "output=node:output:0". */
+typedef struct kiln_tf_test_function {
+    const char *name, *in, *out, *results, *nodes;
+} kiln_tf_test_function;
+/* A GraphDef with functions. */
+kiln_str kiln_tf_library_of(kiln_arena *a, const char *text,
+                            const kiln_tf_test_function *f, size_t n);
+/* A SavedModel of a GraphDef with the signature serving_default: "x=in:0 z=other:0",
+ * "y=call:0". */
+kiln_str kiln_tf_saved_of(kiln_arena *a, kiln_str graph, const char *inputs,
+                          const char *outputs);
+
+/* A variable of floats, and the table of variables with its one shard. `full`: its name
+ * among the objects; NULL: its key is its name. Keys in order of bytes. */
+typedef struct kiln_tf_test_variable {
+    const char *key, *full, *shape;
+    size_t n;
+    float v[8];
+} kiln_tf_test_variable;
+void kiln_tf_bundle_of(kiln_arena *a, const kiln_tf_test_variable *v, size_t n,
+                       kiln_str *index, kiln_str *data);
+
 #endif

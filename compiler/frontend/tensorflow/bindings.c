@@ -6,12 +6,14 @@
 #include <string.h>
 
 bool kiln_tf_is_input(const kiln_tf_node *n) {
+    if (n->is_hidden)
+        return false;
     return kiln_str_is(n->op, "Placeholder") || kiln_str_is(n->op, "PlaceholderV2");
 }
 
 /* With a value that holds where the caller says nothing of it. */
 static bool is_optional(const kiln_tf_node *n) {
-    return kiln_str_is(n->op, "PlaceholderWithDefault");
+    return !n->is_hidden && kiln_str_is(n->op, "PlaceholderWithDefault");
 }
 
 static const kiln_tensor *find_value(const kiln_value_binding *v, size_t n,
@@ -69,7 +71,7 @@ typedef struct unbound {
 /* "--shape x:1x224x224x3", with a plausible size where the file says none. */
 static void add_unbound(kiln_tf_cx *cx, unbound *u, const kiln_tf_node *n,
                         const kiln_tf_shape *s) {
-    const char *const name = kiln_tf_show(cx, n->name);
+    const char *const name = kiln_tf_show(cx, n->label);
     kiln_buf_printf(&u->names, "%s '%s' %s", u->n == 0 ? "" : ",", name,
                     declared_text(cx, s));
     kiln_buf_printf(&u->remedy, " --shape %s:%s", name, s == NULL ? "1" : "");
@@ -101,12 +103,12 @@ static kiln_status resolve(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_type *out
     const kiln_import_options *const o = cx->options;
     const kiln_tf_shape *const s = shape_of(n);
     const kiln_tf_attr *const type = attr_of(n, "dtype");
-    const kiln_shape_binding *const shape = find_shape(o, n->name);
-    const kiln_tensor *t = find_value(o->values, o->n_values, n->name);
+    const kiln_shape_binding *const shape = find_shape(o, n->label);
+    const kiln_tensor *t = find_value(o->values, o->n_values, n->label);
     kiln_dtype dtype;
     int64_t dim[KILN_MAX_RANK];
     if (t == NULL)
-        t = find_value(o->hints, o->n_hints, n->name);
+        t = find_value(o->hints, o->n_hints, n->label);
     if (type == NULL || !type->has_type)
         return kiln_tf_fail(cx, KILN_ERR_PARSE, "attribute 'dtype' is missing");
     KILN_TRY(kiln_tf_dtype(type->type, &dtype, cx->common.err));
@@ -136,9 +138,9 @@ static kiln_status make_input(kiln_tf_cx *cx, kiln_tf_frame *f, size_t at,
                               const kiln_type *type) {
     const kiln_tf_node *const n = &f->node[at];
     const kiln_import_options *const o = cx->options;
-    const char *const name = kiln_str_dupv(cx->common.arena, n->name);
-    const kiln_tensor *const given = find_value(o->values, o->n_values, n->name);
-    const kiln_tensor *const hint = find_value(o->hints, o->n_hints, n->name);
+    const char *const name = kiln_str_dupv(cx->common.arena, n->label);
+    const kiln_tensor *const given = find_value(o->values, o->n_values, n->label);
+    const kiln_tensor *const hint = find_value(o->hints, o->n_hints, n->label);
     kiln_tensor bound = {0};
     const kiln_tensor *value = hint;
     if (given != NULL) {
@@ -171,9 +173,9 @@ static kiln_status check_name(kiln_tf_cx *cx, const kiln_tf_frame *f, const char
     for (size_t i = 0; i < f->n_node; i++) {
         if (!kiln_tf_is_input(&f->node[i]) && !is_optional(&f->node[i]))
             continue;
-        if (kiln_str_is(f->node[i].name, name))
+        if (kiln_str_is(f->node[i].label, name))
             return KILN_OK;
-        kiln_buf_printf(&b, " '%s'", kiln_tf_show(cx, f->node[i].name));
+        kiln_buf_printf(&b, " '%s'", kiln_tf_show(cx, f->node[i].label));
     }
     return kiln_tf_fail(cx, KILN_ERR_ARG,
                         "%s names '%s', which is no graph input; the inputs are:%s",
@@ -185,8 +187,8 @@ static bool is_wanted(kiln_tf_cx *cx, const kiln_tf_node *n) {
     const kiln_import_options *const o = cx->options;
     if (!is_optional(n))
         return kiln_tf_is_input(n);
-    return find_shape(o, n->name) != NULL ||
-           find_value(o->values, o->n_values, n->name) != NULL;
+    return find_shape(o, n->label) != NULL ||
+           find_value(o->values, o->n_values, n->label) != NULL;
 }
 
 static kiln_status bind_one(kiln_tf_cx *cx, kiln_tf_frame *f, size_t i, unbound *u) {
@@ -214,7 +216,7 @@ kiln_status kiln_tf_bind_inputs(kiln_tf_cx *cx, kiln_tf_frame *f) {
         const kiln_status st = bind_one(cx, f, i, &u);
         if (st != KILN_OK) {
             kiln_note(cx->common.err, "binding graph input '%s'",
-                      kiln_tf_show(cx, f->node[i].name));
+                      kiln_tf_show(cx, f->node[i].label));
             return st;
         }
     }
@@ -234,7 +236,7 @@ void kiln_tf_declare(kiln_arena *a, const kiln_tf_node *n, kiln_declared_input *
     const kiln_tf_attr *const type = attr_of(n, "dtype");
     const kiln_tf_shape *const s = shape_of(n);
     char buf[32];
-    *out = (kiln_declared_input){.name = kiln_str_dupv(a, n->name), .rank = -1};
+    *out = (kiln_declared_input){.name = kiln_str_dupv(a, n->label), .rank = -1};
     if (type == NULL || !type->has_type)
         out->what = "of no type";
     else if (kiln_tf_dtype(type->type, &out->dtype, NULL) == KILN_OK)

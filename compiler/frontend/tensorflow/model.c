@@ -1,8 +1,6 @@
 /* TensorFlow's messages as tables for the protobuf reader. Source: the .proto files of
  * tensorflow/core/framework. */
-#include "compiler/frontend/tensorflow/tf_model.h"
-
-#include "compiler/frontend/protobuf.h"
+#include "compiler/frontend/tensorflow/tf_bundle.h"
 
 #define FIELD(number, T, name, kind)                                                   \
     { number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL }
@@ -39,12 +37,12 @@ static const kiln_pb_field shape_fields[] = {
     SUBS(2, kiln_tf_shape, dim, dim_message),
     FIELD(3, kiln_tf_shape, is_unknown, KILN_PB_BOOL),
 };
-static const kiln_pb_message shape_message =
+const kiln_pb_message kiln_tf_shape_message =
     MESSAGE("TensorShapeProto", kiln_tf_shape, shape_fields);
 
 static const kiln_pb_field tensor_fields[] = {
     FIELD(1, kiln_tf_tensor, dtype, KILN_PB_I64),
-    INSIDE(2, kiln_tf_tensor, shape, shape_message),
+    INSIDE(2, kiln_tf_tensor, shape, kiln_tf_shape_message),
     FIELD_HAS(4, kiln_tf_tensor, content, KILN_PB_BYTES, has_content),
     LIST(5, kiln_tf_tensor, f32, KILN_PB_F32),
     LIST(6, kiln_tf_tensor, f64, KILN_PB_F64),
@@ -82,7 +80,7 @@ static const kiln_pb_field value_fields[] = {
     FIELD_HAS(4, kiln_tf_attr, f, KILN_PB_F32, has_f),
     FIELD_HAS(5, kiln_tf_attr, b, KILN_PB_BOOL, has_b),
     FIELD_HAS(6, kiln_tf_attr, type, KILN_PB_I64, has_type),
-    SUB(7, kiln_tf_attr, shape, shape_message),
+    SUB(7, kiln_tf_attr, shape, kiln_tf_shape_message),
     SUB(8, kiln_tf_attr, tensor, tensor_message),
     FIELD(9, kiln_tf_attr, placeholder, KILN_PB_BYTES),
     FLAT_HAS(10, "func", kiln_tf_attr, has_func, func_message),
@@ -158,6 +156,62 @@ static const kiln_pb_field graph_fields[] = {
 static const kiln_pb_message graph_message =
     MESSAGE("GraphDef", kiln_tf_graph, graph_fields);
 
+/* ---- saved models --- */
+
+/* Of which is known only that it is there. */
+static const kiln_pb_message nothing_message = {.name = "CooSparse",
+                                                .size = sizeof(kiln_tf_tensor_info)};
+
+static const kiln_pb_field info_fields[] = {
+    FIELD(1, kiln_tf_tensor_info, name, KILN_PB_BYTES),
+    FLAT_HAS(4, "coo_sparse", kiln_tf_tensor_info, is_sparse, nothing_message),
+};
+static const kiln_pb_message info_message =
+    MESSAGE("TensorInfo", kiln_tf_tensor_info, info_fields);
+
+static const kiln_pb_field info_entry_fields[] = {
+    FIELD(1, kiln_tf_tensor_info, key, KILN_PB_BYTES),
+    FLAT(2, "value", info_message),
+};
+static const kiln_pb_message info_entry_message =
+    MESSAGE("SignatureDef.Entry", kiln_tf_tensor_info, info_entry_fields);
+
+static const kiln_pb_field def_fields[] = {
+    SUBS(1, kiln_tf_signature, input, info_entry_message),
+    SUBS(2, kiln_tf_signature, output, info_entry_message),
+};
+static const kiln_pb_message def_message =
+    MESSAGE("SignatureDef", kiln_tf_signature, def_fields);
+
+static const kiln_pb_field def_entry_fields[] = {
+    FIELD(1, kiln_tf_signature, key, KILN_PB_BYTES),
+    FLAT(2, "value", def_message),
+};
+static const kiln_pb_message def_entry_message =
+    MESSAGE("MetaGraphDef.SignatureDefEntry", kiln_tf_signature, def_entry_fields);
+
+static const kiln_pb_field meta_info_fields[] = {
+    LIST(4, kiln_tf_meta, tag, KILN_PB_BYTES),
+    FIELD(5, kiln_tf_meta, version, KILN_PB_BYTES),
+};
+static const kiln_pb_message meta_info_message =
+    MESSAGE("MetaInfoDef", kiln_tf_meta, meta_info_fields);
+
+static const kiln_pb_field meta_fields[] = {
+    FLAT(1, "meta_info_def", meta_info_message),
+    SUB(2, kiln_tf_meta, graph, graph_message),
+    SUBS(5, kiln_tf_meta, signature, def_entry_message),
+};
+static const kiln_pb_message meta_message =
+    MESSAGE("MetaGraphDef", kiln_tf_meta, meta_fields);
+
+static const kiln_pb_field saved_fields[] = {
+    FIELD(1, kiln_tf_saved, version, KILN_PB_I64),
+    SUBS(2, kiln_tf_saved, meta, meta_message),
+};
+static const kiln_pb_message saved_message =
+    MESSAGE("SavedModel", kiln_tf_saved, saved_fields);
+
 /* ---- reading --------------------------------------------------------------------- */
 
 static bool is_control(kiln_str input) { return input.n > 0 && input.p[0] == '^'; }
@@ -169,6 +223,7 @@ static kiln_status count_inputs(kiln_arena *a, kiln_tf_node *node, size_t n,
     for (size_t i = 0; i < n; i++) {
         kiln_tf_node *const at = &node[i];
         size_t k = 0;
+        at->label = at->name;
         while (k < at->n_input && !is_control(at->input[k]))
             k++;
         at->n_in = (int)(k < MAX_INPUTS ? k : MAX_INPUTS);
@@ -184,17 +239,33 @@ static kiln_status count_inputs(kiln_arena *a, kiln_tf_node *node, size_t n,
     return KILN_OK;
 }
 
+static kiln_status finish_graph(kiln_arena *a, kiln_tf_graph *g, kiln_err *err) {
+    if (g->n_node == 0)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "GraphDef has no nodes; is this a TensorFlow graph?");
+    KILN_TRY(count_inputs(a, g->node, g->n_node, err));
+    for (size_t i = 0; i < g->n_function; i++)
+        KILN_TRY(count_inputs(a, g->function[i].node, g->function[i].n_node, err));
+    return KILN_OK;
+}
+
 kiln_status kiln_tf_decode_graph(kiln_arena *a, kiln_str bytes, kiln_tf_graph *out,
                                  kiln_err *err) {
     kiln_tf_graph g;
     KILN_TRY(kiln_pb_read(a, &graph_message, bytes, &g, err));
-    if (g.n_node == 0)
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "GraphDef has no nodes; is this a TensorFlow graph?");
-    KILN_TRY(count_inputs(a, g.node, g.n_node, err));
-    for (size_t i = 0; i < g.n_function; i++)
-        KILN_TRY(count_inputs(a, g.function[i].node, g.function[i].n_node, err));
+    KILN_TRY(finish_graph(a, &g, err));
     *out = g;
+    return KILN_OK;
+}
+
+kiln_status kiln_tf_decode_saved(kiln_arena *a, kiln_str bytes, kiln_tf_saved *out,
+                                 kiln_err *err) {
+    kiln_tf_saved s;
+    KILN_TRY(kiln_pb_read(a, &saved_message, bytes, &s, err));
+    for (size_t i = 0; i < s.n_meta; i++)
+        if (s.meta[i].graph != NULL)
+            KILN_TRY(finish_graph(a, s.meta[i].graph, err));
+    *out = s;
     return KILN_OK;
 }
 
@@ -223,4 +294,22 @@ bool kiln_tf_sniff_graph(kiln_str bytes) {
         }
     }
     return bytes.n == 0 && has_node;
+}
+
+/* schema_version, then graphs with what they are for; nothing else. */
+bool kiln_tf_sniff_saved(kiln_str bytes) {
+    kiln_pb_wire w, meta;
+    kiln_str rest;
+    bool has_version = false, has_graph = false;
+    while (kiln_pb_next(&bytes, &w)) {
+        rest = w.bytes;
+        if (w.number == 1 && w.type == 0 && w.value == 1)
+            has_version = true;
+        else if (w.number == 2 && w.type == 2 && kiln_pb_next(&rest, &meta) &&
+                 meta.number <= 2 && meta.type == 2)
+            has_graph = true;
+        else
+            return false;
+    }
+    return bytes.n == 0 && has_version && has_graph;
 }

@@ -35,27 +35,35 @@ const kiln_import_format kiln_tf_format = {.node_name = node_name,
 
 /* ---- operands --------------------------------------------------------------------- */
 
-kiln_status kiln_tf_operand(kiln_tf_cx *cx, const kiln_tf_node *n, int i,
-                            kiln_tf_slot *out) {
-    KILN_ASSERT(i >= 0 && i < n->n_in, "operand %d of %d", i, n->n_in);
-    const kiln_tf_frame *const f = cx->frame;
+static bool is_empty(const kiln_tf_slot *s) {
+    return s->value == NULL && s->variable == NULL && s->items == NULL;
+}
+
+kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
+                            const kiln_tf_node *n, kiln_str input, kiln_tf_slot *out) {
     size_t at;
     int k;
-    KILN_TRY(kiln_tf_resolve(cx, f, n, n->input[i], &at, &k));
+    KILN_TRY(kiln_tf_resolve(cx, f, n, input, &at, &k));
     if (at == 0) {
         *out = f->arg[k];
         return KILN_OK;
     }
     const kiln_tf_outs *const outs = &f->out[at - 1];
     KILN_ASSERT(outs->slot != NULL, "'%s' is read before it is made",
-                kiln_tf_show(cx, n->input[i]));
-    if (k >= outs->n || (outs->slot[k].value == NULL && outs->slot[k].variable == NULL))
+                kiln_tf_show(cx, input));
+    if (k >= outs->n || is_empty(&outs->slot[k]))
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
-                            "input %d ('%s') is output %d of a node that makes %d; is "
-                            "the file damaged?",
-                            i, kiln_tf_show(cx, n->input[i]), k, outs->n);
+                            "input '%s' is output %d of a node that makes %d; is the "
+                            "file damaged?",
+                            kiln_tf_show(cx, input), k, outs->n);
     *out = outs->slot[k];
     return KILN_OK;
+}
+
+kiln_status kiln_tf_operand(kiln_tf_cx *cx, const kiln_tf_node *n, int i,
+                            kiln_tf_slot *out) {
+    KILN_ASSERT(i >= 0 && i < n->n_in, "operand %d of %d", i, n->n_in);
+    return kiln_tf_slot_of(cx, cx->frame, n, n->input[i], out);
 }
 
 kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
@@ -66,9 +74,9 @@ kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const cha
     KILN_TRY(kiln_tf_operand(cx, n, i, &slot));
     if (slot.value == NULL)
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
-                            "input %d ('%s') is a variable, which this operator is not "
-                            "read with; it must be a tensor",
-                            i, name);
+                            "input %d ('%s') is a %s, which this operator is not read "
+                            "with; it must be a tensor",
+                            i, name, slot.items != NULL ? "list" : "variable");
     *out = slot.value;
     return KILN_OK;
 }
@@ -125,6 +133,15 @@ static kiln_tf_outs *outs_of(kiln_tf_cx *cx, const kiln_tf_node *n) {
     const size_t i = (size_t)(n - cx->frame->node);
     KILN_ASSERT(i < cx->frame->n_node, "a node of another frame");
     return &cx->frame->out[i];
+}
+
+void kiln_tf_set_slots(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_tf_slot *slot,
+                       int count) {
+    kiln_tf_outs *const outs = outs_of(cx, n);
+    *outs =
+        (kiln_tf_outs){kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), count};
+    for (int i = 0; i < count; i++)
+        outs->slot[i] = slot[i];
 }
 
 kiln_status kiln_tf_set_all(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *const *y,

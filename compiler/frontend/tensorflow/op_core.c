@@ -21,8 +21,7 @@ kiln_status kiln_tf_import_identity(kiln_tf_cx *cx, const kiln_tf_node *n) {
         return kiln_tf_fail(cx, KILN_ERR_PARSE, "input 0 ('input') is missing");
     kiln_tf_find_attr(cx, n, "shape");
     KILN_TRY(kiln_tf_operand(cx, n, 0, &slot));
-    KILN_TRY(kiln_tf_set(cx, n, slot.value));
-    cx->frame->out[n - cx->frame->node].slot[0] = slot;
+    kiln_tf_set_slots(cx, n, &slot, 1);
     return KILN_OK;
 }
 

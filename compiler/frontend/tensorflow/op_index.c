@@ -3,17 +3,37 @@
 
 #include <inttypes.h>
 
-/* Batches in common of x and indices: each batch gathers from its own part of x, whose
- * batches lie one behind the other along the first axis. */
+/* Batches in common of x and the indices: with all axes of x before `axis` in common,
+ * the positions in x of its batches one behind the other are batch * size + index. */
 static kiln_status gather_batches(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *x,
                                   kiln_value *indices, int64_t batch_dims, int axis) {
-    (void)x;
-    (void)indices;
-    (void)n;
-    return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
-                        "'batch_dims' of %" PRId64 " with axis %d is not read; "
-                        "gather along flattened batches",
-                        batch_dims, axis);
+    kiln_compose c = kiln_tf_compose(cx, n);
+    const kiln_type t = x->type, by = indices->type;
+    int64_t dim[KILN_MAX_RANK], line[KILN_MAX_RANK], count = 1;
+    bool fits = batch_dims == axis && batch_dims > 0 && by.rank >= batch_dims &&
+                by.rank + t.rank - 1 - batch_dims <= KILN_MAX_RANK;
+    for (int i = 0; i < batch_dims && fits; i++) {
+        fits = t.dim[i] == by.dim[i];
+        count *= t.dim[i];
+    }
+    if (!fits)
+        return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
+                            "'batch_dims' of %" PRId64 " is read where it is the axis, "
+                            "%d, and 'params' and 'indices' have these axes in common",
+                            batch_dims, axis);
+    const int b = (int)batch_dims;
+    dim[0] = count * t.dim[b];
+    for (int i = b + 1; i < t.rank; i++)
+        dim[i - b] = t.dim[i];
+    for (int i = 0; i < by.rank; i++)
+        line[i] = i < b ? by.dim[i] : 1;
+    x = kiln_compose_reshape(&c, x, t.rank - b, dim);
+    kiln_value *first = kiln_compose_iota(&c, count);
+    first = kiln_compose_scalar(&c, &kiln_op_mul, first, (double)t.dim[b]);
+    first = kiln_compose_reshape(&c, first, by.rank, line);
+    indices = kiln_compose_cast(&c, indices, KILN_I64);
+    indices = kiln_compose_2(&c, &kiln_op_add, indices, first);
+    return kiln_tf_end(&c, n, kiln_compose_axis(&c, &kiln_op_gather, x, indices, 0));
 }
 
 /* Gather, and GatherV2 with an axis. */

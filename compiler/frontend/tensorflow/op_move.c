@@ -215,8 +215,8 @@ static kiln_status read_pads(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_v
                             "%zu",
                             2 * rank, count);
     for (int i = 0; i < rank; i++) {
-        pads[i] = v[2 * i];
-        pads[rank + i] = v[2 * i + 1];
+        pads[i] = *v++;
+        pads[rank + i] = *v++;
         if (pads[i] < 0 || pads[rank + i] < 0)
             return kiln_tf_fail(cx, KILN_ERR_SHAPE,
                                 "'paddings' must not be negative, axis %d has %" PRId64

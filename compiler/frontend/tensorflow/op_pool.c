@@ -81,8 +81,8 @@ kiln_status kiln_tf_import_resize_nearest(kiln_tf_cx *cx, const kiln_tf_node *n)
 
 /* ---- blocks ----------------------------------------------------------------------- */
 
-/* x with each axis i cut into dim[2 * i] times dim[2 * i + 1], these turned by perm,
- * and given the shape `out`: what all of these are. */
+/* x in the shape `dim`, its axes turned by perm, in the shape `out`: what all of these
+ * are. */
 static kiln_value *regroup(kiln_compose *c, kiln_value *x, int rank, const int64_t *dim,
                            const int64_t *perm, int out_rank, const int64_t *out) {
     x = kiln_compose_reshape(c, x, rank, dim);
@@ -177,8 +177,8 @@ kiln_status kiln_tf_import_space_to_batch(kiln_tf_cx *cx, const kiln_tf_node *n)
     KILN_TRY(read_blocks(cx, n, x, "paddings", &block, &pair, &m));
     const int rank = x->type.rank;
     for (int i = 0; i < m; i++) {
-        pads[1 + i] = pair[2 * i];
-        pads[rank + 1 + i] = pair[2 * i + 1];
+        pads[1 + i] = *pair++;
+        pads[rank + 1 + i] = *pair++;
     }
     x = kiln_compose_pad(&c, x, pads, 0);
     cut[at] = x->type.dim[0];
@@ -239,14 +239,15 @@ kiln_status kiln_tf_import_batch_to_space(kiln_tf_cx *cx, const kiln_tf_node *n)
     }
     x = regroup(&c, x, at, cut, perm, rank, out);
     for (int i = 0; i < m && c.status == KILN_OK; i++) {
-        const int64_t size = out[1 + i] - pair[2 * i] - pair[2 * i + 1];
+        const int64_t before = *pair++, behind = *pair++;
+        const int64_t size = out[1 + i] - before - behind;
         if (size < 0)
             return kiln_tf_fail(cx, KILN_ERR_SHAPE,
                                 "more is cropped than the %" PRId64
                                 " elements of axis %d",
                                 out[1 + i], 1 + i);
         if (size != out[1 + i])
-            x = kiln_compose_slice(&c, x, 1 + i, pair[2 * i], 1, size);
+            x = kiln_compose_slice(&c, x, 1 + i, before, 1, size);
     }
     return kiln_tf_end(&c, n, x);
 }

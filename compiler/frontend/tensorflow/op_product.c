@@ -1,4 +1,5 @@
 /* Importers of matrix products and of normalisations. */
+#include "compiler/frontend/einsum.h"
 #include "compiler/frontend/tensorflow/tf_window.h"
 
 #include <string.h>
@@ -39,6 +40,14 @@ kiln_status kiln_tf_import_matmul(kiln_tf_cx *cx, const kiln_tf_node *n) {
 
 kiln_status kiln_tf_import_batch_matmul(kiln_tf_cx *cx, const kiln_tf_node *n) {
     return product(cx, n, "adj_x", "adj_y");
+}
+
+kiln_status kiln_tf_import_einsum(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value **in;
+    const kiln_str equation = kiln_tf_attr_s(cx, n, "equation", "");
+    KILN_TRY(kiln_tf_need_list(cx, n, 0, n->n_in, &in));
+    return kiln_tf_end(&c, n, kiln_compose_einsum(&c, equation, in, n->n_in));
 }
 
 /* ---- normalisations --------------------------------------------------------------- */

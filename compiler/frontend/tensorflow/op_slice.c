@@ -38,6 +38,9 @@ kiln_status kiln_tf_import_slice(kiln_tf_cx *cx, const kiln_tf_node *n) {
 
 /* ---- StridedSlice ----------------------------------------------------------------- */
 
+/* New axes have entries too. */
+enum { MAX_ENTRIES = 2 * KILN_MAX_RANK };
+
 typedef struct strided {
     const int64_t *begin, *end, *step;
     size_t n; /* entries */
@@ -61,12 +64,12 @@ static kiln_status read_strided(kiln_tf_cx *cx, const kiln_tf_node *n, strided *
     s->ellipsis_mask = (uint64_t)kiln_tf_attr_i(cx, n, "ellipsis_mask", 0);
     s->new_axis_mask = (uint64_t)kiln_tf_attr_i(cx, n, "new_axis_mask", 0);
     s->shrink_mask = (uint64_t)kiln_tf_attr_i(cx, n, "shrink_axis_mask", 0);
-    if (s->n == n_end && s->n == n_step && s->n <= 2 * KILN_MAX_RANK)
+    if (s->n == n_end && s->n == n_step && s->n <= MAX_ENTRIES)
         return KILN_OK;
     return kiln_tf_fail(cx, KILN_ERR_SHAPE,
                         "'begin', 'end' and 'strides' must have the same number of "
                         "entries, at most %d, have %zu, %zu and %zu",
-                        2 * KILN_MAX_RANK, s->n, n_end, n_step);
+                        MAX_ENTRIES, s->n, n_end, n_step);
 }
 
 static kiln_status too_many(kiln_tf_cx *cx, const kiln_value *x) {

@@ -35,6 +35,13 @@ static int output_offset(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_str name) {
     return -1;
 }
 
+/* Who reads: for messages. */
+static const char *reader_of(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    return n == NULL
+               ? "a result"
+               : kiln_format(&cx->common.scratch, "node %s", kiln_tf_show_node(cx, n));
+}
+
 /* "name", "name:1", in functions also "name:output:1". */
 kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
                             const kiln_tf_node *n, kiln_str input, size_t *node,
@@ -54,9 +61,9 @@ kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
     const size_t at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
     if (at == 0)
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
-                            "node %s reads '%s', but no node has this name; is the "
+                            "%s reads '%s', but no node has this name; is the "
                             "file complete?",
-                            kiln_tf_show_node(cx, n), kiln_tf_show(cx, input));
+                            reader_of(cx, n), kiln_tf_show(cx, input));
     if (rest.n > 0 && (rest.p[0] < '0' || rest.p[0] > '9')) {
         kiln_str_cut(&rest, ':', &output);
         offset = output_offset(cx, &f->node[at - 1], output);
@@ -65,8 +72,8 @@ kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
         is_good = kiln_parse_i64(rest, &number);
     if (!is_good || offset < 0 || number < 0 || number > MAX_OUTPUTS)
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
-                            "node %s reads '%s', which names no output of node %s",
-                            kiln_tf_show_node(cx, n), kiln_tf_show(cx, input),
+                            "%s reads '%s', which names no output of node %s",
+                            reader_of(cx, n), kiln_tf_show(cx, input),
                             kiln_tf_show_node(cx, &f->node[at - 1]));
     *node = at;
     *k = offset + (int)number;

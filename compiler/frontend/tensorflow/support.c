@@ -23,13 +23,82 @@ const kiln_tf_op *kiln_tf_find_op(kiln_tf_cx *cx, kiln_str name) {
     return kiln_map_get(&cx->rows, name);
 }
 
-const kiln_tf_function *kiln_tf_find_function(kiln_tf_cx *cx, const kiln_tf_node *n) {
-    (void)n;
-    (void)cx;
-    return NULL;
+/* ---- walking ---------------------------------------------------------------------- */
+
+typedef struct walk {
+    kiln_tf_cx *cx;
+    kiln_map seen; /* functions */
+    void (*visit)(kiln_tf_cx *cx, const kiln_tf_node *n, void *user);
+    void *user;
+} walk;
+
+static kiln_status walk_frame(walk *w, kiln_tf_frame *f, const size_t *root,
+                              size_t n_root, int depth);
+
+/* Deeper calls are refused where they are imported. */
+static kiln_status walk_function(walk *w, const kiln_tf_function *function, int depth) {
+    kiln_tf_frame f;
+    const size_t *root;
+    size_t n_root;
+    if (function == NULL || depth == KILN_TF_MAX_CALLS ||
+        !kiln_map_set(&w->cx->common.scratch, &w->seen, function->name, NULL))
+        return KILN_OK;
+    KILN_TRY(kiln_tf_frame_of(w->cx, &f, function, &root, &n_root));
+    return walk_frame(w, &f, root, n_root, depth + 1);
 }
 
-static void add_unsupported(kiln_tf_cx *cx, kiln_map *seen, const kiln_tf_node *n) {
+/* What it is, or calls by an attribute: branches, bodies. */
+static kiln_status walk_calls(walk *w, const kiln_tf_node *n, int depth) {
+    KILN_TRY(walk_function(w, kiln_tf_find_function(w->cx, n), depth));
+    for (size_t i = 0; i < n->n_attr; i++)
+        if (n->attr[i].has_func)
+            KILN_TRY(walk_function(w, kiln_map_get(&w->cx->functions, n->attr[i].func),
+                                   depth));
+    return KILN_OK;
+}
+
+/* Loops of control flow form cycles, so that this walk minds none. */
+static kiln_status walk_frame(walk *w, kiln_tf_frame *f, const size_t *root,
+                              size_t n_root, int depth) {
+    kiln_arena *const a = &w->cx->common.scratch;
+    bool *const is_seen = kiln_array(a, bool, f->n_node);
+    KILN_VEC(size_t) stack = {0};
+    for (size_t i = 0; i < n_root; i++) {
+        if (!is_seen[root[i]])
+            kiln_vec_push(a, &stack, root[i]);
+        is_seen[root[i]] = true;
+    }
+    while (stack.n > 0) {
+        const kiln_tf_node *const n = &f->node[stack.v[--stack.n]];
+        w->visit(w->cx, n, w->user);
+        KILN_TRY(walk_calls(w, n, depth));
+        for (int i = 0; i < n->n_in; i++) {
+            size_t at;
+            int k;
+            KILN_TRY(kiln_tf_resolve(w->cx, f, n, n->input[i], &at, &k));
+            if (at == 0 || is_seen[at - 1])
+                continue;
+            is_seen[at - 1] = true;
+            kiln_vec_push(a, &stack, at - 1);
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kiln_tf_walk(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root, size_t n_root,
+             void (*visit)(kiln_tf_cx *cx, const kiln_tf_node *n, void *user),
+             void *user) {
+    walk w = {.cx = cx, .visit = visit, .user = user};
+    return walk_frame(&w, f, root, n_root, 0);
+}
+
+/* ---- listing ---------------------------------------------------------------------- */
+
+static void add_unsupported(kiln_tf_cx *cx, const kiln_tf_node *n, void *user) {
+    kiln_map *const seen = user;
+    if (kiln_tf_find_op(cx, n->op) != NULL || kiln_tf_find_function(cx, n) != NULL)
+        return;
     const uintptr_t at = (uintptr_t)kiln_map_get(seen, n->op);
     if (at != 0) {
         cx->report->unsupported.v[at - 1].count++;
@@ -44,39 +113,11 @@ static void add_unsupported(kiln_tf_cx *cx, kiln_map *seen, const kiln_tf_node *
                  (void *)(uintptr_t)cx->report->unsupported.n);
 }
 
-/* Loops of control flow form cycles, so that this walk minds none. */
-static kiln_status walk(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
-                        size_t n_root, kiln_map *seen) {
-    kiln_arena *const a = &cx->common.scratch;
-    bool *const is_seen = kiln_array(a, bool, f->n_node);
-    KILN_VEC(size_t) stack = {0};
-    for (size_t i = 0; i < n_root; i++) {
-        if (!is_seen[root[i]])
-            kiln_vec_push(a, &stack, root[i]);
-        is_seen[root[i]] = true;
-    }
-    while (stack.n > 0) {
-        const kiln_tf_node *const n = &f->node[stack.v[--stack.n]];
-        if (kiln_tf_find_op(cx, n->op) == NULL && kiln_tf_find_function(cx, n) == NULL)
-            add_unsupported(cx, seen, n);
-        for (int i = 0; i < n->n_in; i++) {
-            size_t at;
-            int k;
-            KILN_TRY(kiln_tf_resolve(cx, f, n, n->input[i], &at, &k));
-            if (at == 0 || is_seen[at - 1])
-                continue;
-            is_seen[at - 1] = true;
-            kiln_vec_push(a, &stack, at - 1);
-        }
-    }
-    return KILN_OK;
-}
-
 kiln_status kiln_tf_check_support(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
                                   size_t n_root) {
     kiln_map seen = {0};
     kiln_buf text;
-    KILN_TRY(walk(cx, f, root, n_root, &seen));
+    KILN_TRY(kiln_tf_walk(cx, f, root, n_root, add_unsupported, &seen));
     const size_t n = cx->report->unsupported.n;
     if (n == 0)
         return KILN_OK;

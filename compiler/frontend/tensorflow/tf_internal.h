@@ -7,10 +7,11 @@
 #define KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
 
 #include "compiler/frontend/compose.h"
-#include "compiler/frontend/tensorflow/tf_model.h"
+#include "compiler/frontend/tensorflow/tf_bundle.h"
 
 enum {
     KILN_TF_MAX_ATTRS = 128, /* of a node */
+    KILN_TF_MAX_CALLS = 64,  /* functions that call functions */
 };
 
 typedef struct kiln_tf_cx kiln_tf_cx;
@@ -26,10 +27,24 @@ typedef struct kiln_tf_op { /* a row of tf_ops.def */
     const char *outputs;
 } kiln_tf_op;
 
-/* One output of a node: what a variable is, where it is no tensor. */
+/* A variable, of a value that does not change. */
+typedef struct kiln_tf_variable {
+    kiln_str name;
+    kiln_value *value; /* NULL: not read yet */
+} kiln_tf_variable;
+
+/* A tensor list, which never changes: who sets an element makes another one. */
+typedef struct kiln_tf_items {
+    kiln_value **item; /* NULL: not set */
+    int n;
+    kiln_dtype dtype;
+} kiln_tf_items;
+
+/* One output of a node: a tensor, the variable that it leads to, or a list. */
 typedef struct kiln_tf_slot {
     kiln_value *value;
-    const struct kiln_tf_variable *variable;
+    kiln_tf_variable *variable;
+    const kiln_tf_items *items;
 } kiln_tf_slot;
 
 typedef struct kiln_tf_outs {
@@ -50,10 +65,14 @@ typedef struct kiln_tf_frame {
 
 struct kiln_tf_cx {
     kiln_import_cx common; /* first */
-    const kiln_tf_graph *graph;
+    kiln_tf_graph *graph;
+    const char *producer; /* printable */
     const kiln_import_options *options;
     kiln_import_report *report;
+    const kiln_tf_signature *signature; /* NULL: a graph alone */
+    kiln_tf_bundle bundle;
     kiln_map functions; /* name -> kiln_tf_function */
+    kiln_map variables; /* name -> kiln_tf_variable */
     kiln_map rows;      /* operator -> kiln_tf_op */
     kiln_tf_frame *frame;
     int64_t nodes_left; /* that an import may still make of the file's */
@@ -95,11 +114,17 @@ kiln_status kiln_tf_int(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char
 /* The same as an axis of `rank`. */
 kiln_status kiln_tf_axis(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
                          int rank, int *out);
-/* The slot that an input names, whatever it holds. */
+/* What an input of n (NULL: it is a result) leads to, in a frame that is imported. */
+kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
+                            const kiln_tf_node *n, kiln_str input, kiln_tf_slot *out);
+/* The same of operand i, whatever it holds. */
 kiln_status kiln_tf_operand(kiln_tf_cx *cx, const kiln_tf_node *n, int i,
                             kiln_tf_slot *out);
 
 kiln_status kiln_tf_set(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *y);
+/* Outputs of any kind; a copy of them. */
+void kiln_tf_set_slots(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_tf_slot *slot,
+                       int count);
 kiln_status kiln_tf_set_all(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *const *y,
                             int count);
 /* Sets what was composed, or gives the composition's failure back. */
@@ -155,7 +180,7 @@ kiln_status kiln_tf_tensor_raw(kiln_import_cx *cx, const kiln_type *type,
 
 kiln_status kiln_tf_frame_init(kiln_tf_cx *cx, kiln_tf_frame *f,
                                const kiln_tf_node *node, size_t n);
-/* The node (index + 1) and output that an input names; 0: it is the function's argument
+/* The node (index + 1) and output that an input of n names (NULL: it is a result); 0: it is the function's argument
  * *k. */
 kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
                             const kiln_tf_node *n, kiln_str input, size_t *node,
@@ -171,11 +196,46 @@ kiln_status kiln_tf_import_nodes(kiln_tf_cx *cx, const size_t *root, size_t n_ro
 
 const kiln_tf_op *kiln_tf_find_op(kiln_tf_cx *cx, kiln_str name);
 void kiln_tf_add_rows(kiln_tf_cx *cx);
+/* The function that a node calls, or NULL. */
 const kiln_tf_function *kiln_tf_find_function(kiln_tf_cx *cx, const kiln_tf_node *n);
+kiln_status kiln_tf_add_functions(kiln_tf_cx *cx);
+/* A frame for a function's body, and the nodes that its results come of (one per
+ * output, in scratch; those that are arguments are left out). */
+kiln_status kiln_tf_frame_of(kiln_tf_cx *cx, kiln_tf_frame *f,
+                             const kiln_tf_function *function, const size_t **root,
+                             size_t *n_root);
+/* Puts the function's body in place of the node. */
+kiln_status kiln_tf_call(kiln_tf_cx *cx, const kiln_tf_node *n,
+                         const kiln_tf_function *function);
+/* The same with arguments of the caller's own; `out` holds function->n_output. Names
+ * inside begin with n's and `step`. */
+kiln_status kiln_tf_invoke(kiln_tf_cx *cx, const kiln_tf_node *n,
+                           const kiln_tf_function *function, const char *step,
+                           const kiln_tf_slot *arg, int n_arg, kiln_tf_slot *out);
+/* Every node that root needs, functions' bodies once each. */
+kiln_status
+kiln_tf_walk(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root, size_t n_root,
+             void (*visit)(kiln_tf_cx *cx, const kiln_tf_node *n, void *user),
+             void *user);
 /* All operators that root needs and kiln does not know, in the report and in one
  * KILN_ERR_UNSUPPORTED. */
 kiln_status kiln_tf_check_support(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
                                   size_t n_root);
+
+/* What a graph gives: a node's output, or all of them. */
+typedef struct kiln_tf_result {
+    kiln_str name;
+    size_t node;
+    int k; /* -1: all */
+} kiln_tf_result;
+/* A SavedModel's graph for inference: its signature, of which what is not named is
+ * hidden. */
+kiln_status kiln_tf_open_saved(kiln_tf_cx *cx, const kiln_tf_saved *saved);
+/* What the signature names, or every node that nothing consumes. */
+kiln_status kiln_tf_results(kiln_tf_cx *cx, kiln_tf_frame *f,
+                            const kiln_tf_result **out, size_t *n);
+/* Decodes either kind of file. */
+kiln_status kiln_tf_open(kiln_tf_cx *cx, kiln_str bytes);
 
 bool kiln_tf_is_input(const kiln_tf_node *n);
 /* Makes the graph's inputs of its placeholders, in the file's order. */
@@ -183,6 +243,8 @@ kiln_status kiln_tf_bind_inputs(kiln_tf_cx *cx, kiln_tf_frame *f);
 void kiln_tf_declare(kiln_arena *a, const kiln_tf_node *n, kiln_declared_input *out);
 kiln_status kiln_tf_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                 kiln_declared_input **out, size_t *n, kiln_err *err);
+kiln_status kiln_tf_list_data(kiln_arena *a, kiln_str bytes, const char *path,
+                              kiln_import_locations *out, kiln_err *err);
 kiln_status kiln_tf_survey(kiln_arena *a, kiln_str bytes, const char *path,
                            kiln_model_survey *out, kiln_err *err);
 

@@ -71,6 +71,9 @@ typedef struct kiln_tf_node { /* NodeDef */
     kiln_tf_attr *attr;
     size_t n_attr;
     int n_in; /* of data, counted when it is decoded */
+    /* What a caller says for it: its name, or the signature's. */
+    kiln_str label;
+    bool is_hidden; /* a placeholder that the signature does not name */
 } kiln_tf_node;
 
 typedef struct kiln_tf_arg { /* OpDef.ArgDef */
@@ -100,12 +103,43 @@ typedef struct kiln_tf_graph { /* GraphDef */
     int64_t producer; /* versions.producer */
 } kiln_tf_graph;
 
+typedef struct kiln_tf_tensor_info { /* an entry of SignatureDef, with its TensorInfo */
+    kiln_str key, name;              /* name: "node:0" */
+    bool is_sparse;
+} kiln_tf_tensor_info;
+
+typedef struct kiln_tf_signature { /* an entry of MetaGraphDef.signature_def */
+    kiln_str key;
+    const kiln_tf_tensor_info *input, *output;
+    size_t n_input, n_output;
+} kiln_tf_signature;
+
+typedef struct kiln_tf_meta { /* MetaGraphDef */
+    const kiln_str *tag;
+    size_t n_tag;
+    kiln_str version; /* tensorflow_version */
+    kiln_tf_graph *graph;
+    const kiln_tf_signature *signature;
+    size_t n_signature;
+} kiln_tf_meta;
+
+typedef struct kiln_tf_saved { /* SavedModel */
+    int64_t version;
+    const kiln_tf_meta *meta;
+    size_t n_meta;
+} kiln_tf_saved;
+
 /* Decodes without copying bulk data. KILN_ERR_PARSE names message, field and byte
  * offset. */
 kiln_status kiln_tf_decode_graph(kiln_arena *a, kiln_str bytes, kiln_tf_graph *out,
                                  kiln_err *err);
 
-/* True when the bytes look like a GraphDef: for finding a file's format. */
+kiln_status kiln_tf_decode_saved(kiln_arena *a, kiln_str bytes, kiln_tf_saved *out,
+                                 kiln_err *err);
+
+/* True when the bytes look like a GraphDef, or a SavedModel: for finding a file's
+ * format. */
 bool kiln_tf_sniff_graph(kiln_str bytes);
+bool kiln_tf_sniff_saved(kiln_str bytes);
 
 #endif

@@ -65,9 +65,10 @@ static kiln_status read_pads(kiln_compose *c, kiln_tf_cx *cx, const kiln_tf_node
                             2 * rank, count);
     for (int i = 0; i < rank; i++) {
         const int last = is_first && i > 0 ? rank - 1 : i;
-        const int from = !is_first || i == 0 ? i : i == last ? 1 : i + 1;
-        pads[2 * i] = v[2 * from];
-        pads[2 * i + 1] = v[2 * from + 1];
+        const size_t from = (size_t)(!is_first || i == 0 ? i : i == last ? 1 : i + 1);
+        const size_t to = (size_t)i;
+        pads[2 * to] = v[2 * from];
+        pads[2 * to + 1] = v[2 * from + 1];
     }
     kiln_window_given_pads(c, s, pads);
     return c->status;
