@@ -649,6 +649,60 @@ static row rows[] = {
     {"add_n", "add_n", "\"num_args\": \"2\"", "2: 1 2", "2: 3 4", {NULL}, "[2]", "4 6"},
     {"square", "square", "", "1: 3", NULL, {NULL}, "[1]", "9"},
     {"log1p", "log1p", "", "1: 0", NULL, {NULL}, "[1]", "0"},
+    {"expm1", "expm1", "", "1: 0", NULL, {NULL}, "[1]", "0"},
+    {"log2", "log2", "", "1: 8", NULL, {NULL}, "[1]", "3"},
+    {"log10", "log10", "", "1: 100", NULL, {NULL}, "[1]", "2"},
+    {"rint", "rint", "", "2: 0.5 1.5", NULL, {NULL}, "[2]", "0 2"},
+    {"softmin", "softmin", "", "2: 0 1", NULL, {NULL}, "[2]", "0.73105858 0.26894142"},
+    {"repeat",
+     "repeat",
+     "\"repeats\": \"2\", \"axis\": \"1\"",
+     "1,2: 1 2",
+     NULL,
+     {NULL},
+     "[1,4]",
+     "1 1 2 2"},
+    {"repeat_of_all",
+     "repeat",
+     "\"repeats\": \"2\"",
+     "1,2: 1 2",
+     NULL,
+     {NULL},
+     "[4]",
+     "1 1 2 2"},
+    {"reverse",
+     "reverse",
+     "\"axis\": \"(1,)\"",
+     "1,3: 1 2 3",
+     NULL,
+     {NULL},
+     "[1,3]",
+     "3 2 1"},
+    {"one_hot",
+     "one_hot",
+     "\"depth\": \"3\", \"on_value\": \"5\"",
+     "2: 1 7",
+     NULL,
+     {NULL},
+     "[2,3]",
+     "0 5 0 0 0 0"},
+    {"pick", "pick", "\"axis\": \"1\"", "2,2: 1 2 3 4", "2: 1 0", {NULL}, "[2]", "2 3"},
+    {"topk",
+     "topk",
+     "\"k\": \"2\", \"ret_typ\": \"value\"",
+     "1,3: 1 5 2",
+     NULL,
+     {NULL},
+     "[1,2]",
+     "5 2"},
+    {"topk_of_least",
+     "topk",
+     "\"k\": \"1\", \"is_ascend\": \"True\"",
+     "1,3: 4 1 2",
+     NULL,
+     {NULL},
+     "[1,1]",
+     "1"},
     {"ones_like", "ones_like", "", "2: 3 4", NULL, {NULL}, "[2]", "1 1"},
 };
 
@@ -766,6 +820,33 @@ static void arrays_of_all_versions_are_read(void **state) {
         check_old(version);
 }
 
+/* x + 0, 1, 1.5 ... of no input */
+static void values_of_no_input_are_made(void **state) {
+    (void)state;
+    static const char symbol[] =
+        "{\"nodes\": [{\"op\": \"null\", \"name\": \"x\", \"inputs\": [], \"attrs\": "
+        "{\"__shape__\": \"(2,)\", \"__dtype__\": \"0\"}}, {\"op\": \"_arange\", "
+        "\"name\": "
+        "\"a\", \"attrs\": {\"start\": \"1\", \"stop\": \"2\", \"step\": \"0.5\"}, "
+        "\"inputs\": "
+        "[]}, {\"op\": \"_ones\", \"name\": \"o\", \"attrs\": {\"shape\": \"(2,)\", "
+        "\"ctx\": "
+        "\"cpu(0)\"}, \"inputs\": []}, {\"op\": \"add_n\", \"name\": \"s\", "
+        "\"inputs\": [[0, "
+        "0, 0], [1, 0, 0], [2, 0, 0]]}], \"arg_nodes\": [0], \"heads\": [[3, 0, 0]]}";
+    kiln_arena *a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_tensor out;
+    float x[] = {10, 20};
+    static const float want[] = {12, 22.5f};
+    kiln_assert_status_ok(
+        import(symbol, kiln_test_mxnet_params(a, 2, NULL, 0), NULL, &g, &err), &err);
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &out, &err), &err);
+    kiln_assert_close(out.data, want, 2, 1, 0);
+}
+
 static void an_open_shape_is_asked_for(void **state) {
     (void)state;
     const kiln_test_mxnet_array w = {"arg:w", "1,2: 1 10"};
@@ -824,6 +905,7 @@ int main(void) {
     kiln_test_add_rows(check_op, rows);
     kiln_test_add("arrays_of_all_versions_are_read", arrays_of_all_versions_are_read,
                   NULL);
+    kiln_test_add("values_of_no_input_are_made", values_of_no_input_are_made, NULL);
     kiln_test_add("an_open_shape_is_asked_for", an_open_shape_is_asked_for, NULL);
     kiln_test_add("either_file_is_named", either_file_is_named, NULL);
     return kiln_test_run("mxnet_import");
