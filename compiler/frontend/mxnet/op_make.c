@@ -80,8 +80,10 @@ IMPORTER(arange) {
     const int64_t size = (int64_t)count * times;
     KILN_TRY(kiln_import_spend(&cx->common, 8 * size));
     double *const v = kiln_array(&cx->common.scratch, double, size);
-    for (int64_t i = 0; i < size; i++)
-        v[i] = start + step * (double)(i / times);
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t which = i / times;
+        v[i] = start + step * (double)which;
+    }
     out->v[0] = kiln_compose_floats(&c, KILN_F32, 1, &size, v);
     return c.status;
 }
