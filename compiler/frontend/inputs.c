@@ -275,6 +275,16 @@ void kiln_survey_add_op(kiln_arena *a, kiln_model_survey *s, const char *op,
     kiln_vec_push(a, &s->op, row);
 }
 
+void kiln_survey_add_size(kiln_arena *a, kiln_model_survey *s, int64_t size) {
+    enum { MAX_SIZES = 64, MAX_SIZE = 1 << 16 };
+    if (size < 2 || size > MAX_SIZE || s->size.n == MAX_SIZES)
+        return;
+    for (size_t i = 0; i < s->size.n; i++)
+        if (s->size.v[i] == size)
+            return;
+    kiln_vec_push(a, &s->size, size);
+}
+
 static int by_name(const void *x, const void *y) {
     return strcmp(((const kiln_model_op *)x)->op, ((const kiln_model_op *)y)->op);
 }

@@ -35,6 +35,8 @@ bool kiln_import_holds(kiln_str text, const char *part);
 /* One more node of an operator in a survey, counted by its name, which must outlive it. */
 void kiln_survey_add_op(kiln_arena *a, kiln_model_survey *s, const char *op,
                         bool is_read);
+/* A size that weights speak of, each once, if an input may have it. */
+void kiln_survey_add_size(kiln_arena *a, kiln_model_survey *s, int64_t size);
 /* By name. */
 void kiln_survey_sort_ops(kiln_model_survey *s);
 

@@ -108,16 +108,6 @@ kiln_status kiln_caffe_list_inputs(kiln_arena *a, kiln_str bytes, const char *pa
 
 /* ---- survey ---------------------------------------------------------------------- */
 
-static void add_size(kiln_arena *a, kiln_model_survey *s, int64_t size) {
-    enum { MAX_SIZES = 64, MAX_SIZE = 1 << 16 };
-    if (size < 2 || size > MAX_SIZE || s->size.n == MAX_SIZES)
-        return;
-    for (size_t i = 0; i < s->size.n; i++)
-        if (s->size.v[i] == size)
-            return;
-    kiln_vec_push(a, &s->size, size);
-}
-
 static void survey_weights(kiln_arena *a, const kiln_caffe_net *net,
                            kiln_model_survey *s) {
     for (size_t i = 0; i < net->n_layer; i++)
@@ -128,7 +118,7 @@ static void survey_weights(kiln_arena *a, const kiln_caffe_net *net,
             s->n_params += kiln_type_elems(&t);
             s->const_bytes += kiln_type_bytes(&t);
             for (int d = 0; d < t.rank; d++)
-                add_size(a, s, t.dim[d]);
+                kiln_survey_add_size(a, s, t.dim[d]);
         }
 }
 

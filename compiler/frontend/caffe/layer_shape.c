@@ -2,6 +2,7 @@
  * ShuffleChannel, and those that resize planes, Interp and Upsample. Source: BVLC Caffe
  * 1.0; SSD (Permute); PSPNet (Interp); ShuffleNet (ShuffleChannel). */
 #include "compiler/frontend/caffe/caffe_internal.h"
+#include "compiler/frontend/spatial.h"
 
 #include <inttypes.h>
 
@@ -234,22 +235,6 @@ IMPORTER(shuffle_channel) {
 
 enum { MAX_PLANE = 1 << 20 }; /* of a side */
 
-static kiln_value *resize(kiln_compose *c, kiln_value *x, int64_t height, int64_t width,
-                          bool is_linear) {
-    const kiln_type *const t = &x->type;
-    const int64_t sizes[] = {t->dim[0], t->dim[1], height, width};
-    const double scales[] = {1, 1, (double)height / (double)t->dim[2],
-                             (double)width / (double)t->dim[3]};
-    const kiln_attr_arg args[] = {
-        kiln_arg_ints("sizes", sizes, 4),
-        kiln_arg_floats("scales", scales, 4),
-        kiln_arg_word("mode", is_linear ? "linear" : "nearest"),
-        kiln_arg_word("coordinates", is_linear ? "align_corners" : "asymmetric"),
-        kiln_arg_word("rounding", "floor"),
-    };
-    return kiln_compose_op(c, &kiln_op_resize, &x, 1, args, 5);
-}
-
 static kiln_status need_plane(kiln_caffe_cx *cx, const kiln_value *x) {
     const kiln_type *const t = &x->type;
     if (t->rank == 4 && t->dim[2] > 0 && t->dim[3] > 0 && t->dim[2] <= MAX_PLANE &&
@@ -295,7 +280,7 @@ IMPORTER(interp) {
     if (height < 1 || width < 1)
         return kiln_fail(cx->common.err, KILN_ERR_PARSE,
                          "'height' and 'width', or a factor, must be given");
-    out[0] = resize(&c, in[0], height, width, true);
+    out[0] = kiln_compose_planes(&c, in[0], height, width, "linear", "align_corners");
     return c.status;
 }
 
@@ -308,7 +293,7 @@ IMPORTER(upsample) {
     if ((double)times != scale)
         return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
                          "'scale' must be a whole number in [1, 64], is %g", scale);
-    out[0] = resize(&c, in[0], times * in[0]->type.dim[2], times * in[0]->type.dim[3],
-                    false);
+    out[0] = kiln_compose_planes(&c, in[0], times * in[0]->type.dim[2],
+                                 times * in[0]->type.dim[3], "nearest", "asymmetric");
     return c.status;
 }

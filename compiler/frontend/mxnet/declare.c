@@ -115,16 +115,6 @@ kiln_status kiln_mx_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                            err);
 }
 
-static void add_size(kiln_arena *a, kiln_model_survey *out, int64_t size) {
-    enum { MAX_SIZES = 64, MAX_SIZE = 1 << 16 };
-    if (size < 2 || size > MAX_SIZE || out->size.n == MAX_SIZES)
-        return;
-    for (size_t i = 0; i < out->size.n; i++)
-        if (out->size.v[i] == size)
-            return;
-    kiln_vec_push(a, &out->size, size);
-}
-
 static void survey_nodes(kiln_arena *a, const kiln_mx_symbol *s,
                          kiln_model_survey *out) {
     enum { MAX_STRIDE = 1 << 16 };
@@ -159,7 +149,7 @@ kiln_status kiln_mx_survey(kiln_arena *a, kiln_str bytes, const char *path,
         if (kiln_dtype_is_float(t->type.dtype))
             out->n_params += kiln_type_elems(&t->type);
         for (int d = 0; t->type.rank > 1 && d < t->type.rank; d++)
-            add_size(a, out, t->type.dim[d]);
+            kiln_survey_add_size(a, out, t->type.dim[d]);
     }
     return kiln_mx_declare(a, &s, &params, &out->input, &out->n_inputs,
                            kiln_array(a, size_t, s.n_node), err);

@@ -41,6 +41,8 @@ IMPORTER(batch_norm) {
     const int64_t given = kiln_mx_int(cx, n, "axis", 1);
     int axis;
     (void)kiln_mx_bool(cx, n, "use_global_stats", false); /* inference always does */
+    (void)kiln_mx_text(cx, n, "ndev"); /* of SyncBatchNorm: who trains together */
+    (void)kiln_mx_text(cx, n, "key");
     (void)kiln_mx_bool(cx, n, "output_mean_var", false); /* who reads them is refused */
     KILN_TRY(kiln_mx_axis(cx, "axis", given, in[0]->type.rank, &axis));
     KILN_TRY(check_lists(cx, in, 1, 5, in[0]->type.dim[axis]));

@@ -27,11 +27,15 @@ static kiln_status slice_one(kiln_mx_cx *cx, kiln_compose *c, kiln_value **x, in
         end = end < -size ? -1 : end + size;
     if (end > size)
         end = size;
-    const bool is_inside = step != 0 && begin >= 0 && begin < size;
-    const int64_t count = !is_inside                              ? 0
-                          : step > INT32_MAX || step < -INT32_MAX ? 1
-                          : step > 0 ? (end - begin + step - 1) / step
-                                     : (begin - end - step - 1) / -step;
+    int64_t count = 0;
+    if (begin >= 0 && begin < size) {
+        if (step > INT32_MAX || step < -INT32_MAX)
+            count = step > 0 ? end > begin : begin > end;
+        else if (step > 0)
+            count = (end - begin + step - 1) / step;
+        else if (step < 0)
+            count = (begin - end - step - 1) / -step;
+    }
     if (count < 1)
         return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
                          "the slice [%" PRId64 ":%" PRId64 ":%" PRId64

@@ -264,19 +264,6 @@ static kiln_status need_plane(kiln_mx_cx *cx, const kiln_value *x) {
                      kiln_mx_shape(cx, x));
 }
 
-static kiln_value *resize(kiln_compose *c, kiln_value *x, int64_t height, int64_t width,
-                          const char *mode, const char *coordinates) {
-    const kiln_type *const t = &x->type;
-    const int64_t sizes[] = {t->dim[0], t->dim[1], height, width};
-    const double scales[] = {1, 1, (double)height / (double)t->dim[2],
-                             (double)width / (double)t->dim[3]};
-    const kiln_attr_arg args[] = {
-        kiln_arg_ints("sizes", sizes, 4), kiln_arg_floats("scales", scales, 4),
-        kiln_arg_word("mode", mode), kiln_arg_word("coordinates", coordinates),
-        kiln_arg_word("rounding", "floor")};
-    return kiln_compose_op(c, &kiln_op_resize, &x, 1, args, 5);
-}
-
 /* Bilinear is a Deconvolution of each channel, with weights that the model brings. */
 IMPORTER(up_sampling) {
     static const char *const types[] = {"nearest", "bilinear", NULL};
@@ -294,8 +281,8 @@ IMPORTER(up_sampling) {
             scale, n->n_in);
     const int64_t *const dim = in[0]->type.dim;
     if (!is_linear) {
-        out->v[0] =
-            resize(&c, in[0], scale * dim[2], scale * dim[3], "nearest", "asymmetric");
+        out->v[0] = kiln_compose_planes(&c, in[0], scale * dim[2], scale * dim[3],
+                                        "nearest", "asymmetric");
         return c.status;
     }
     static const int64_t none[KILN_MAX_SPATIAL] = {0};
@@ -331,7 +318,7 @@ IMPORTER(bilinear_resize) {
         width > MAX_SETTING)
         return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
                          "it is read with 'height' and 'width', not with scales");
-    out->v[0] = resize(&c, in[0], height, width, "linear",
-                       has_corners ? "align_corners" : "half_pixel");
+    out->v[0] = kiln_compose_planes(&c, in[0], height, width, "linear",
+                                    has_corners ? "align_corners" : "half_pixel");
     return c.status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/support/caffe_writer.h"
+#include "tests/support/damage.h"
 
 #define INPUT_X "input: 'x' input_shape { dim: [1, 2, 3, 3] } "
 #define ONE(type, more)                                                                \
@@ -226,16 +227,6 @@ static void a_shape_of_another_rank_is_refused(void **state) {
             "inner_product_param { num_output: 2 bias_term: false } }\n"               \
             "layer { name: 's' type: 'Softmax' bottom: 'i' top: 's' }\n"
 
-/* Some bytes become others, or the end is cut off. */
-static void damage(kiln_rng *r, char *p, size_t *n) {
-    if (*n == 0)
-        return;
-    if (kiln_rng_range(r, 0, 4) == 0)
-        *n = (size_t)kiln_rng_range(r, 0, (int64_t)*n - 1);
-    for (int64_t k = kiln_rng_range(r, 1, 4); k > 0 && *n > 0; k--)
-        p[kiln_rng_range(r, 0, (int64_t)*n - 1)] = (char)kiln_rng_range(r, 0, 127);
-}
-
 /* What is damaged is refused by name, or is still a net that verifies. */
 static void damaged_files_are_named(void **state) {
     (void)state;
@@ -258,7 +249,7 @@ static void damaged_files_are_named(void **state) {
         size_t n = from.n;
         kiln_graph *g = NULL;
         kiln_err err = {0};
-        damage(&r, p, &n);
+        kiln_test_damage(&r, p, &n);
         const kiln_str bad = {p, n};
         const kiln_status st =
             kiln_import_caffe_bytes(&a, in_text ? bad : text, in_text ? weights : bad,

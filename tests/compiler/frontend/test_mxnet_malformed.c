@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/support/mxnet_writer.h"
+#include "tests/support/damage.h"
 
 /* A variable x of 1x2x3x3, then nodes; the last is the output. */
 #define SYMBOL(nodes, last)                                                            \
@@ -189,13 +190,6 @@ static void half_a_model_is_refused(void **state) {
 
 /* ---- damage ---------------------------------------------------------------------- */
 
-static void damage(kiln_rng *r, char *p, size_t *n) {
-    if (kiln_rng_range(r, 0, 4) == 0)
-        *n = (size_t)kiln_rng_range(r, 0, (int64_t)*n - 1);
-    for (int64_t k = kiln_rng_range(r, 1, 4); k > 0 && *n > 0; k--)
-        p[kiln_rng_range(r, 0, (int64_t)*n - 1)] = (char)kiln_rng_range(r, 0, 127);
-}
-
 static const char whole[] = SYMBOL(
     "{\"op\": \"null\", \"name\": \"w\", \"inputs\": []}, "
     "{\"op\": \"null\", \"name\": \"b\", \"inputs\": []}, "
@@ -232,7 +226,7 @@ static void damaged_files_are_named(void **state) {
         char *const p = kiln_arena_dup(&a, from.p, from.n);
         size_t n = from.n;
         kiln_err err = {0};
-        damage(&r, p, &n);
+        kiln_test_damage(&r, p, &n);
         const kiln_status st =
             import(&a, in_symbol ? p : symbol.p, in_symbol ? n : symbol.n,
                    in_symbol ? params : (kiln_str){p, n}, &g, &err);
