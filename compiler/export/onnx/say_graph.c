@@ -20,6 +20,7 @@ enum {
 enum {
     MIN_EXTERNAL_BYTES = 1024, /* smaller constants stay, for whoever reads shapes */
     DATA_ALIGN = 64,
+    HEAD_BYTES = 64,   /* of a model beside its graph, at most */
     SHOWN_BYTES = 120, /* of a name in a message */
 };
 
@@ -265,7 +266,8 @@ static kiln_status put_model(model_parts *p, const char *const *outputs,
     put_tail(s, &tail, outputs);
     p->is_external = p->o->is_external && p->o->data_name != NULL;
     put_constants(p, &s->scope->nodes, &name);
-    if (!p->is_external && p->o->data_name != NULL && p->graph.n + tail.n > most) {
+    if (!p->is_external && p->o->data_name != NULL &&
+        p->graph.n + tail.n + HEAD_BYTES > most) {
         p->is_external = true;
         put_constants(p, &s->scope->nodes, &name);
     }
