@@ -86,7 +86,8 @@ static kiln_status say_node(kiln_say *s, const kiln_node *n) {
     const kiln_say_row *row = kiln_say_row_of(n->op);
     s->node = n;
     s->lost = NULL;
-    KILN_ASSERT(row != NULL, "operator '%s' has no row", n->op->name);
+    if (row == NULL)
+        return kiln_say_refuse(s, "it has no row in say_rows.def");
     KILN_TRY(check_types(s, n));
     KILN_TRY(check_dtype(s, n, row));
     KILN_TRY(row->say(s, n));

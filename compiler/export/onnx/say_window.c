@@ -54,27 +54,34 @@ static double largest_of_const(kiln_arena *a, const kiln_value *v) {
     return most;
 }
 
+enum { MAX_LOOK = 12 }; /* nodes behind one another: sums double the ways to go */
+
 /* How large elements of an integer value can be: quantised ones are casts of 8 bits
  * less a zero point, moved about. */
-static double largest(kiln_arena *a, const kiln_value *v) {
+static double largest_from(kiln_arena *a, const kiln_value *v, int look) {
     const double any = largest_of_dtype(v->type.dtype);
-    double most = any;
-    if (kiln_value_is_const(v))
-        most = largest_of_const(a, v);
-    else if (v->def == NULL)
+    if (kiln_value_is_const(v)) {
+        const double most = largest_of_const(a, v);
+        return most < any ? most : any;
+    }
+    if (v->def == NULL || look == 0)
         return any;
-    else if (v->def->op == &kiln_op_cast &&
-             !kiln_dtype_is_float(v->def->in[0]->type.dtype))
-        most = largest(a, v->def->in[0]);
-    else if (v->def->op == &kiln_op_sub || v->def->op == &kiln_op_add)
-        most = largest(a, v->def->in[0]) + largest(a, v->def->in[1]);
-    else if (v->def->op == &kiln_op_reshape || v->def->op == &kiln_op_transpose ||
-             v->def->op == &kiln_op_slice || v->def->op == &kiln_op_identity)
-        most = largest(a, v->def->in[0]);
-    else if (v->def->op == &kiln_op_pad)
-        most = largest(a, v->def->in[0]) +
-               (v->def->n_in > 1 ? largest(a, v->def->in[1]) : 0);
+    const kiln_op_def *op = v->def->op;
+    const kiln_value *const x = v->def->in[0];
+    const kiln_value *const y = v->def->n_in > 1 ? v->def->in[1] : NULL;
+    const bool is_sum = op == &kiln_op_sub || op == &kiln_op_add || op == &kiln_op_pad;
+    const bool is_move = op == &kiln_op_cast || op == &kiln_op_reshape ||
+                         op == &kiln_op_transpose || op == &kiln_op_slice ||
+                         op == &kiln_op_identity;
+    if ((!is_sum && !is_move) || kiln_dtype_is_float(x->type.dtype))
+        return any;
+    const double most = largest_from(a, x, look - 1) +
+                        (is_sum && y != NULL ? largest_from(a, y, look - 1) : 0);
     return most < any ? most : any;
+}
+
+static double largest(kiln_arena *a, const kiln_value *v) {
+    return largest_from(a, v, MAX_LOOK);
 }
 
 /* ONNX convolves floats. Integers come out the same where no sum is larger than what
@@ -84,9 +91,9 @@ static kiln_status say_int_conv(kiln_say *s, const kiln_node *n) {
     const kiln_dtype dtype = n->in[0]->type.dtype;
     const bool is_transposed = n->op == &kiln_op_conv_transpose;
     const int64_t per_output = is_transposed ? w->dim[1] : w->dim[0];
-    const double terms =
-        per_output == 0 ? 0 : (double)(kiln_type_elems(w) / per_output);
-    double most = terms * largest(s->arena, n->in[0]) * largest(s->arena, n->in[1]);
+    const int64_t n_terms = per_output == 0 ? 0 : kiln_type_elems(w) / per_output;
+    double most =
+        (double)n_terms * largest(s->arena, n->in[0]) * largest(s->arena, n->in[1]);
     if (n->n_in > 2 && n->in[2] != NULL)
         most += largest(s->arena, n->in[2]);
     if (most >= 0x1p53)

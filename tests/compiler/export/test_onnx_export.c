@@ -2,6 +2,7 @@
  * another file, and how what ONNX cannot say is refused. */
 #include <string.h>
 
+#include "compiler/export/onnx/say.h"
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/export_run.h"
@@ -237,6 +238,16 @@ static void refuses_what_no_file_holds(void **state) {
 
 /* ---- the table ------------------------------------------------------------------- */
 
+static void every_operator_has_a_row(void **state) {
+    (void)state;
+    for (int i = 0; i < KILN_N_OPS; i++) {
+        const kiln_say_row *r = kiln_say_row_of(kiln_op_at(i));
+        if (r == NULL)
+            fail_msg("operator '%s' needs a row in say_rows.def", kiln_op_at(i)->name);
+        assert_true(r->dtypes != 0 && r->opset <= KILN_SAY_MAX_OPSET);
+    }
+}
+
 static void formats_are_found(void **state) {
     const kiln_exporter *e = NULL;
     kiln_err err = {0};
@@ -258,6 +269,7 @@ int main(void) {
         cmocka_unit_test(puts_weights_beside_where_asked),
         cmocka_unit_test(puts_weights_beside_where_they_are_too_large),
         cmocka_unit_test(refuses_what_no_file_holds),
+        cmocka_unit_test(every_operator_has_a_row),
         cmocka_unit_test(formats_are_found),
     };
     kiln_test_add_rows(check_row, rows);
