@@ -77,7 +77,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-random-models test-exports test-export-forms test-python test-page bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-export-forms test-python test-page bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -105,6 +105,12 @@ check: ## set-up and every test, as CI runs it
 test-vendor-ops: $(KILN) ## operators and networks of ONNX Runtime's optimiser and quantiser against it; left out where its wheels cannot be had
 	@tests/tools/with_wheels.sh onnxruntime vendor_ops/vendor_ops.py $(abspath $(KILN)) $(abspath build/vendor-ops) --flows --profile native \
 		$(if $(TEST),--filter $(TEST))
+
+test-export-onnx: $(KILN) $(B)/tests/compiler/export/test_random_export ## what `kiln export` writes against ONNX Runtime: conformance and trained models, random graphs; left out where its wheels cannot be had
+	@rm -rf build/export-graphs
+	@KILN_EXPORT_DIR=build/export-graphs KILN_GRAPHS=$${KILN_GRAPHS:-1000} $(B)/tests/compiler/export/test_random_export > /dev/null
+	@tests/tools/with_wheels.sh onnxruntime export_onnx/export_onnx.py $(abspath $(KILN)) $(abspath build/export-onnx) \
+		--random $(abspath build/export-graphs) $(if $(TEST),--filter $(TEST))
 
 test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEED, KILN_MODELS); left out where its wheels cannot be had
 	@tests/tools/with_wheels.sh onnxruntime random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \

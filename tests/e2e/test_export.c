@@ -1,6 +1,7 @@
-/* Models written as ONNX and read again: every conformance model, and the trained models
- * of ../shared/models against golden outputs. */
+/* Models written as ONNX and read again: every conformance model, the trained models of
+ * ../shared/models against golden outputs; and kiln export from outside. */
 #include "pipeline/pipeline.h"
+#include "tests/support/cli_run.h"
 #include "tests/support/export_run.h"
 #include "tests/support/kiln_test.h"
 
@@ -121,8 +122,67 @@ static void check_golden(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- the program ----------------------------------------------------------------- */
+
+/* In this order: some read what earlier ones wrote. */
+static kiln_test_cli_row program[] = {
+    {"has_an_example", {"export", "--help"}, 0, "example:\n", NULL},
+    {"writes_a_network",
+     {"export", "zoo:dqn", "-o", "@dqn.onnx"},
+     0,
+     "dqn.onnx: onnx, opset 21, ",
+     NULL},
+    {"inspect_reads_it",
+     {"inspect", "@dqn.onnx"},
+     0,
+     "parameters       1693362 ",
+     NULL},
+    {"writes_it_after_the_passes_with_weights_beside_it",
+     {"export", "@dqn.onnx", "--to", "onnx", "--passes", "--external-data", "-o",
+      "@two.onnx", "--json", "-"},
+     0,
+     "\"data_bytes\": 677",
+     NULL},
+    {"inspect_reads_both_files",
+     {"inspect", "@two.onnx"},
+     0,
+     "parameters       1693362 ",
+     NULL},
+    {"refuses_to_write_over_the_model",
+     {"export", "@dqn.onnx", "-o", "@dqn.onnx"},
+     2,
+     NULL,
+     "is the model's own file; name another one with -o"},
+    {"refuses_to_write_over_its_weights",
+     {"export", "@two.onnx", "-o", "@two.onnx.data"},
+     2,
+     NULL,
+     "two.onnx.data' is the model's own file; name another one with -o"},
+    {"refuses_another_format",
+     {"export", "zoo:dqn", "--to", "tflite"},
+     2,
+     NULL,
+     "no format 'tflite' to export to; formats: onnx"},
+    {"says_what_it_was_writing",
+     {"export", "zoo:dqn", "-o", "@no/x.onnx"},
+     4,
+     NULL,
+     "while exporting 'zoo:dqn' to onnx"},
+};
+
+static void check_program(void **state) {
+    static const char *dir;
+    kiln_arena a = {0};
+    if (dir == NULL)
+        dir = kiln_test_dir();
+    kiln_test_cli_check(&a, dir, *state);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
+    kiln_test_own_home();
     kiln_test_add_rows(check_conformance, rows);
     kiln_test_add_rows(check_golden, models);
+    kiln_test_add_rows(check_program, program);
     return kiln_test_run("export");
 }

@@ -44,11 +44,16 @@ kiln_status kiln_say_op_bit_shift(kiln_say *s, const kiln_node *n) {
     return KILN_OK;
 }
 
-/* Cast and BitCast, which have one attribute. */
+/* Cast and BitCast, which have one attribute. Floats become integers of 4 and 2 bits by
+ * way of i32, which not all readers of ONNX take: so it is said. */
 kiln_status kiln_say_op_cast(kiln_say *s, const kiln_node *n) {
     const kiln_dtype to = (kiln_dtype)kiln_say_attr(s, "to")->i;
+    const char *x = kiln_say_in(s, 0);
+    if (kiln_dtype_is_in(to, KILN_DT_LOW_INT) &&
+        kiln_dtype_is_float(n->in[0]->type.dtype))
+        x = kiln_say_cast(s, x, KILN_I32, NULL);
     kiln_say_begin(s, kiln_say_row_of(n->op)->onnx, kiln_say_dtype_opset(to));
-    kiln_say_take(s, kiln_say_in(s, 0));
+    kiln_say_take(s, x);
     kiln_say_give(s, kiln_say_out(s, 0));
     kiln_say_int(s, "to", kiln_say_dtype(to));
     kiln_say_end(s);

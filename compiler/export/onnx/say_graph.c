@@ -20,6 +20,7 @@ enum {
 enum {
     MIN_EXTERNAL_BYTES = 1024, /* smaller constants stay, for whoever reads shapes */
     DATA_ALIGN = 64,
+    HEAD_BYTES = 64,   /* of a model beside its graph, at most */
     SHOWN_BYTES = 120, /* of a name in a message */
 };
 
@@ -85,7 +86,8 @@ static kiln_status say_node(kiln_say *s, const kiln_node *n) {
     const kiln_say_row *row = kiln_say_row_of(n->op);
     s->node = n;
     s->lost = NULL;
-    KILN_ASSERT(row != NULL, "operator '%s' has no row", n->op->name);
+    if (row == NULL)
+        return kiln_say_refuse(s, "it has no row in say_rows.def");
     KILN_TRY(check_types(s, n));
     KILN_TRY(check_dtype(s, n, row));
     KILN_TRY(row->say(s, n));
@@ -265,7 +267,8 @@ static kiln_status put_model(model_parts *p, const char *const *outputs,
     put_tail(s, &tail, outputs);
     p->is_external = p->o->is_external && p->o->data_name != NULL;
     put_constants(p, &s->scope->nodes, &name);
-    if (!p->is_external && p->o->data_name != NULL && p->graph.n + tail.n > most) {
+    if (!p->is_external && p->o->data_name != NULL &&
+        p->graph.n + tail.n + HEAD_BYTES > most) {
         p->is_external = true;
         put_constants(p, &s->scope->nodes, &name);
     }

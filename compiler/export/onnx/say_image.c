@@ -17,14 +17,24 @@ kiln_status kiln_say_op_grid_sample(kiln_say *s, const kiln_node *n) {
     return KILN_OK;
 }
 
+/* ONNX has x and the regions of one dtype: the wider of both, which holds the other's
+ * numbers. */
 kiln_status kiln_say_op_roi_align(kiln_say *s, const kiln_node *n) {
-    const char *index = kiln_say_in(s, 2);
-    if (n->in[2]->type.dtype != KILN_I64)
-        index = kiln_say_cast(s, index, KILN_I64, NULL);
+    const kiln_dtype own = n->in[0]->type.dtype, rois = n->in[1]->type.dtype;
+    const kiln_dtype both = own == rois                           ? own
+                            : own == KILN_F64 || rois == KILN_F64 ? KILN_F64
+                                                                  : KILN_F32;
+    const char *in[3];
+    for (int i = 0; i < 3; i++) {
+        const kiln_dtype want = i < 2 ? both : KILN_I64;
+        in[i] = kiln_say_in(s, i);
+        if (n->in[i]->type.dtype != want)
+            in[i] = kiln_say_cast(s, in[i], want, NULL);
+    }
+    const char *const y = both == own ? kiln_say_out(s, 0) : kiln_say_temp(s, "wide");
     kiln_say_begin(s, "RoiAlign", KILN_SAY_BASE_OPSET);
-    kiln_say_take(s, kiln_say_in(s, 0));
-    kiln_say_take(s, kiln_say_in(s, 1));
-    kiln_say_take(s, index);
+    for (int i = 0; i < 3; i++)
+        kiln_say_take(s, in[i]);
     kiln_say_int(s, "output_height", kiln_say_attr(s, "height")->i);
     kiln_say_int(s, "output_width", kiln_say_attr(s, "width")->i);
     kiln_say_int(s, "sampling_ratio", kiln_say_attr(s, "sampling_ratio")->i);
@@ -33,8 +43,10 @@ kiln_status kiln_say_op_roi_align(kiln_say *s, const kiln_node *n) {
     kiln_say_text(s, "coordinate_transformation_mode",
                   kiln_say_attr(s, "half_pixel")->i != 0 ? "half_pixel"
                                                          : "output_half_pixel");
-    kiln_say_give(s, kiln_say_out(s, 0));
+    kiln_say_give(s, y);
     kiln_say_end(s);
+    if (both != own)
+        kiln_say_cast(s, y, own, kiln_say_out(s, 0));
     return KILN_OK;
 }
 
@@ -128,6 +140,27 @@ static kiln_status read_lengths(kiln_say *s, const kiln_type *x, lengths *l) {
     return KILN_OK;
 }
 
+/* Attributes that mean something in this mode; readers refuse some of the others. */
+static void say_filter(kiln_say *s) {
+    const char *const mode = kiln_say_word(s, "mode");
+    const bool is_cubic = strcmp(mode, "cubic") == 0;
+    const bool is_nearest = strcmp(mode, "nearest") == 0;
+    const bool antialias = !is_nearest && kiln_say_attr(s, "antialias")->i != 0;
+    kiln_say_text(s, "mode", mode);
+    kiln_say_text(s, "coordinate_transformation_mode", kiln_say_word(s, "coordinates"));
+    if (is_nearest)
+        kiln_say_text(s, "nearest_mode", kiln_say_word(s, "rounding"));
+    if (is_cubic)
+        kiln_say_float(s, "cubic_coeff_a", kiln_say_attr(s, "cubic_a")->f);
+    if (antialias)
+        kiln_say_int(s, "antialias", 1);
+    /* A linear filter that is not widened gives an edge its own value either way. */
+    if ((is_cubic || antialias) && kiln_say_attr(s, "exclude_outside")->i != 0)
+        kiln_say_int(s, "exclude_outside", 1);
+    if (is_crop(s))
+        kiln_say_float(s, "extrapolation_value", kiln_say_attr(s, "extrapolation")->f);
+}
+
 kiln_status kiln_say_op_resize(kiln_say *s, const kiln_node *n) {
     const kiln_type *x = &n->in[0]->type;
     const size_t rank = (size_t)x->rank;
@@ -149,13 +182,7 @@ kiln_status kiln_say_op_resize(kiln_say *s, const kiln_node *n) {
         kiln_say_ints(s, "axes", l.axis, l.n_axes);
     if (l.keeps_ratio)
         kiln_say_text(s, "keep_aspect_ratio_policy", "not_smaller");
-    kiln_say_text(s, "mode", kiln_say_word(s, "mode"));
-    kiln_say_text(s, "coordinate_transformation_mode", kiln_say_word(s, "coordinates"));
-    kiln_say_text(s, "nearest_mode", kiln_say_word(s, "rounding"));
-    kiln_say_float(s, "cubic_coeff_a", kiln_say_attr(s, "cubic_a")->f);
-    kiln_say_int(s, "antialias", kiln_say_attr(s, "antialias")->i);
-    kiln_say_int(s, "exclude_outside", kiln_say_attr(s, "exclude_outside")->i);
-    kiln_say_float(s, "extrapolation_value", kiln_say_attr(s, "extrapolation")->f);
+    say_filter(s);
     kiln_say_give(s, kiln_say_out(s, 0));
     kiln_say_end(s);
     return KILN_OK;

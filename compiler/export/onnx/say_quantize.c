@@ -6,13 +6,14 @@ static bool is_single(const kiln_type *t) { return kiln_type_elems(t) == 1; }
 
 static void say_scale(kiln_say *s) {
     const kiln_type *scale = kiln_say_in_type(s, 1);
-    const int64_t block = kiln_say_attr(s, "block")->i;
+    const bool is_whole = is_single(scale) && scale->rank <= 1; /* of all of x */
+    const int64_t block = is_whole ? 0 : kiln_say_attr(s, "block")->i;
     for (int i = 0; i < s->node->n_in; i++) {
         kiln_say_take(s, kiln_say_in(s, i));
         if (kiln_say_has_in(s, i))
             kiln_say_needs(s, kiln_say_dtype_opset(kiln_say_in_type(s, i)->dtype));
     }
-    if (!is_single(scale) || block != 0)
+    if (!is_whole)
         kiln_say_int(s, "axis", kiln_say_attr(s, "axis")->i);
     if (block != 0)
         kiln_say_int(s, "block_size", block);

@@ -3,12 +3,15 @@
 
 #include <string.h>
 
-/* strides, pads, dilations: empty lists are what ONNX takes anyway. */
-static void say_spatial(kiln_say *s) {
+/* strides, pads, dilations: empty lists are what ONNX takes anyway. `pads`: others than
+ * the node's; NULL: its own. */
+static void say_lists(kiln_say *s, const int64_t *pads) {
     static const char *const lists[] = {"strides", "pads", "dilations"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const kiln_attr *v = kiln_say_attr(s, lists[i]);
-        if (v->n > 0)
+        if (i == 1 && pads != NULL)
+            kiln_say_ints(s, lists[i], pads, 2 * kiln_say_attr(s, "kernel")->n);
+        else if (v->n > 0)
             kiln_say_ints(s, lists[i], v->ints, v->n);
     }
 }
@@ -24,7 +27,7 @@ static void say_conv(kiln_say *s, const char *const in[3], const char *out) {
     for (int i = 0; i < (*in[2] != '\0' ? 3 : 2); i++)
         kiln_say_take(s, in[i]);
     kiln_say_ints(s, "kernel_shape", w->dim + 2, (size_t)(w->rank - 2));
-    say_spatial(s);
+    say_lists(s, NULL);
     kiln_say_int(s, "group", kiln_say_attr(s, "groups")->i);
     if (is_transposed && kiln_say_attr(s, "output_padding")->n > 0)
         kiln_say_ints(s, "output_padding", kiln_say_attr(s, "output_padding")->ints,
@@ -51,27 +54,34 @@ static double largest_of_const(kiln_arena *a, const kiln_value *v) {
     return most;
 }
 
+enum { MAX_LOOK = 12 }; /* nodes behind one another: sums double the ways to go */
+
 /* How large elements of an integer value can be: quantised ones are casts of 8 bits
  * less a zero point, moved about. */
-static double largest(kiln_arena *a, const kiln_value *v) {
+static double largest_from(kiln_arena *a, const kiln_value *v, int look) {
     const double any = largest_of_dtype(v->type.dtype);
-    double most = any;
-    if (kiln_value_is_const(v))
-        most = largest_of_const(a, v);
-    else if (v->def == NULL)
+    if (kiln_value_is_const(v)) {
+        const double most = largest_of_const(a, v);
+        return most < any ? most : any;
+    }
+    if (v->def == NULL || look == 0)
         return any;
-    else if (v->def->op == &kiln_op_cast &&
-             !kiln_dtype_is_float(v->def->in[0]->type.dtype))
-        most = largest(a, v->def->in[0]);
-    else if (v->def->op == &kiln_op_sub || v->def->op == &kiln_op_add)
-        most = largest(a, v->def->in[0]) + largest(a, v->def->in[1]);
-    else if (v->def->op == &kiln_op_reshape || v->def->op == &kiln_op_transpose ||
-             v->def->op == &kiln_op_slice || v->def->op == &kiln_op_identity)
-        most = largest(a, v->def->in[0]);
-    else if (v->def->op == &kiln_op_pad)
-        most = largest(a, v->def->in[0]) +
-               (v->def->n_in > 1 ? largest(a, v->def->in[1]) : 0);
+    const kiln_op_def *op = v->def->op;
+    const kiln_value *const x = v->def->in[0];
+    const kiln_value *const y = v->def->n_in > 1 ? v->def->in[1] : NULL;
+    const bool is_sum = op == &kiln_op_sub || op == &kiln_op_add || op == &kiln_op_pad;
+    const bool is_move = op == &kiln_op_cast || op == &kiln_op_reshape ||
+                         op == &kiln_op_transpose || op == &kiln_op_slice ||
+                         op == &kiln_op_identity;
+    if ((!is_sum && !is_move) || kiln_dtype_is_float(x->type.dtype))
+        return any;
+    const double most = largest_from(a, x, look - 1) +
+                        (is_sum && y != NULL ? largest_from(a, y, look - 1) : 0);
     return most < any ? most : any;
+}
+
+static double largest(kiln_arena *a, const kiln_value *v) {
+    return largest_from(a, v, MAX_LOOK);
 }
 
 /* ONNX convolves floats. Integers come out the same where no sum is larger than what
@@ -81,9 +91,9 @@ static kiln_status say_int_conv(kiln_say *s, const kiln_node *n) {
     const kiln_dtype dtype = n->in[0]->type.dtype;
     const bool is_transposed = n->op == &kiln_op_conv_transpose;
     const int64_t per_output = is_transposed ? w->dim[1] : w->dim[0];
-    const double terms =
-        per_output == 0 ? 0 : (double)(kiln_type_elems(w) / per_output);
-    double most = terms * largest(s->arena, n->in[0]) * largest(s->arena, n->in[1]);
+    const int64_t n_terms = per_output == 0 ? 0 : kiln_type_elems(w) / per_output;
+    double most =
+        (double)n_terms * largest(s->arena, n->in[0]) * largest(s->arena, n->in[1]);
     if (n->n_in > 2 && n->in[2] != NULL)
         most += largest(s->arena, n->in[2]);
     if (most >= 0x1p53)
@@ -114,15 +124,53 @@ kiln_status kiln_say_op_conv(kiln_say *s, const kiln_node *n) {
 
 /* ---- pooling --------------------------------------------------------------------- */
 
+/* With ceil_mode ONNX counts a last window that begins in the padding behind x when it
+ * infers shapes, and leaves it out when it computes. kiln leaves it out: where that
+ * makes a difference the padding says so instead. False: it cannot. */
+static bool cut_pads(kiln_say *s, int64_t *pads, bool *differs) {
+    const kiln_node *n = s->node;
+    const kiln_attr *kernel = kiln_say_attr(s, "kernel");
+    const kiln_attr *given = kiln_say_attr(s, "pads");
+    const kiln_attr *strides = kiln_say_attr(s, "strides");
+    const kiln_attr *dilations = kiln_say_attr(s, "dilations");
+    const size_t rank = kernel->n;
+    bool can = true;
+    *differs = false;
+    for (size_t i = 0; i < rank; i++) {
+        const int64_t stride = strides->n > 0 ? strides->ints[i] : 1;
+        const int64_t step = dilations->n > 0 ? dilations->ints[i] : 1;
+        const int64_t extent = (kernel->ints[i] - 1) * step + 1;
+        const int64_t before = given->n > 0 ? given->ints[i] : 0;
+        const int64_t behind = given->n > 0 ? given->ints[rank + i] : 0;
+        const int64_t in = n->in[0]->type.dim[2 + i], out = n->out[0]->type.dim[2 + i];
+        const int64_t room = in + before + behind - extent;
+        const int64_t need = (out - 1) * stride + extent - in - before;
+        const bool counts =
+            n->op == &kiln_op_avg_pool && kiln_say_attr(s, "count_include_pad")->i != 0;
+        *differs = *differs || (room + stride - 1) / stride + 1 != out;
+        pads[i] = before;
+        /* As much as there is, unless that makes another window. */
+        pads[rank + i] = need > behind            ? need
+                         : behind < need + stride ? behind
+                                                  : need + stride - 1;
+        can = can && out > 0 && pads[rank + i] >= 0 && !(counts && need > behind);
+    }
+    return can;
+}
+
 /* What the pooling of x gives: a value for each of the node's outputs. */
 static void say_pool(kiln_say *s, const char *x, const char *const *y) {
     const kiln_node *n = s->node;
     const kiln_attr *kernel = kiln_say_attr(s, "kernel");
+    const bool is_ceil = kiln_say_attr(s, "ceil_mode")->i != 0;
+    int64_t pads[2 * KILN_MAX_RANK];
+    bool differs = false;
+    const bool is_cut = is_ceil && cut_pads(s, pads, &differs) && differs;
     kiln_say_begin(s, kiln_say_row_of(n->op)->onnx, KILN_SAY_BASE_OPSET);
     kiln_say_take(s, x);
     kiln_say_ints(s, "kernel_shape", kernel->ints, kernel->n);
-    say_spatial(s);
-    kiln_say_int(s, "ceil_mode", kiln_say_attr(s, "ceil_mode")->i);
+    say_lists(s, is_cut ? pads : NULL);
+    kiln_say_int(s, "ceil_mode", is_ceil && !is_cut);
     if (n->op == &kiln_op_avg_pool)
         kiln_say_int(s, "count_include_pad", kiln_say_attr(s, "count_include_pad")->i);
     if (n->op == &kiln_op_lp_pool)
@@ -189,7 +237,7 @@ kiln_status kiln_say_op_deform_patches(kiln_say *s, const kiln_node *n) {
         kiln_say_take(s, kiln_say_in(s, 2));
     }
     kiln_say_ints(s, "kernel_shape", kernel->ints, kernel->n);
-    say_spatial(s);
+    say_lists(s, NULL);
     kiln_say_int(s, "group", channels);
     kiln_say_int(s, "offset_group", kiln_say_attr(s, "groups")->i);
     kiln_say_give(s, out);
