@@ -79,15 +79,6 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
     return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
 }
 
-kiln_status kiln_import_format_of(kiln_arena *a, const char *path, const char **out,
-                                  kiln_err *err) {
-    kiln_str bytes;
-    const kiln_frontend *f = NULL;
-    KILN_TRY(open_model(a, &path, &bytes, &f, err));
-    *out = f->name;
-    return KILN_OK;
-}
-
 kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
                                kiln_declared_input **out, size_t *n, kiln_err *err) {
     kiln_str bytes;

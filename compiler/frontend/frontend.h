@@ -69,10 +69,6 @@ typedef struct kiln_import_report {
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err);
 
-/* The format of a model's file, as frontends.def calls it: "onnx". */
-kiln_status kiln_import_format_of(kiln_arena *a, const char *path, const char **out,
-                                  kiln_err *err);
-
 /* A graph input as the file declares it, before any binding. */
 typedef struct kiln_declared_input {
     const char *name;

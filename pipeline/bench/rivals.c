@@ -131,19 +131,13 @@ static kiln_status compare(void *user, const kiln_baseline_session *session,
     return KILN_OK;
 }
 
-/* It was imported before: where that fails now, baselines say what is wrong with it. */
-static const char *format_of(kiln_arena *a, const char *file) {
-    const char *format = NULL;
-    return kiln_import_format_of(a, file, &format, NULL) == KILN_OK ? format : NULL;
-}
-
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
                                   const kiln_net_bench_options *o,
                                   kiln_net_side *side) {
     asked r = {.arena = a, .subject = s};
     const kiln_rivals_subject to = {.dir = o->baselines_dir,
                                     .file = kiln_path_base(s->file),
-                                    .format = format_of(a, s->file),
+                                    .format = s->format,
                                     .threads = side->threads,
                                     .open = open_one,
                                     .compare = compare,
