@@ -55,6 +55,13 @@ static row rows[] = {
      1,
      {2},
      {0, 3}},
+    {"switch_takes_one_branch",
+     X("2") "p Const value=I:1\ns Switch x p\nt Identity s:1\nf Identity s\n"
+            "a Const value=F:10 ^t\nb Const value=F:20 ^f\nm Merge b a\n"
+            "u Add s m\nv Mul s:1 m\nw Merge u v\ny Relu w",
+     1,
+     {2},
+     {0, 10}},
     /* ---- element by element */
     {"squared_difference",
      X("3") "c Const value=F:1\ny SquaredDifference x c",
