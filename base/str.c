@@ -248,6 +248,8 @@ bool kiln_utf8_valid(kiln_str s) {
     return true;
 }
 
+const char *kiln_plural(int64_t n) { return n == 1 ? "" : "s"; }
+
 char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes) {
     enum { ESCAPE = 4, ELLIPSIS = 3 };
     static const char hex[] = "0123456789abcdef";

@@ -55,6 +55,8 @@ size_t kiln_utf8_len(kiln_str s);
  * what is too long ends in "...". For names from untrusted files that go into messages.
  */
 char *kiln_str_printable(kiln_arena *a, kiln_str s, size_t max_bytes);
+/* Behind a noun that is counted: "" of one, else "s". */
+const char *kiln_plural(int64_t n);
 
 /* `z` itself where it has at most max_bytes (5 at least), else a copy of so many with
  * ".." in its middle and twice as much of its end as of its beginning: names of a table

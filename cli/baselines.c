@@ -24,16 +24,23 @@ static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
     const bool is_broken = b->find(b, a, dir, &here, &err) != KILN_OK;
     const char *state = is_broken ? "failed" : here.is_here ? "here" : "absent";
     const char *problem = is_broken ? err.text : here.remedy;
-    kiln_buf_printf(text, "%-14s %-10s %-8s %s%s%s\n", b->name, kiln_baseline_runs(b),
-                    state, here.is_here ? here.version : problem,
-                    here.hint != NULL ? "; " : "", here.hint != NULL ? here.hint : "");
+    const char *formats = kiln_baseline_formats(a, b);
+    kiln_buf_printf(text, "%-14s %-10s %-8s %s%s%s%s%s\n", b->name,
+                    kiln_baseline_runs(b), state, here.is_here ? here.version : problem,
+                    here.hint != NULL ? "; " : "", here.hint != NULL ? here.hint : "",
+                    formats[0] != '\0' ? "; reads " : "", formats);
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "name", b->name);
     kiln_json_member_str(w, "doc", b->doc);
     kiln_json_member_str(w, "runs", kiln_baseline_runs(b));
+    kiln_json_name(w, "reads");
+    kiln_json_begin_array(w);
+    for (const char *const *f = b->reads; f != NULL && *f != NULL; f++)
+        kiln_json_put_string(w, kiln_str_from(*f));
+    kiln_json_end_array(w);
     kiln_json_member_str(w, "state", state);
     kiln_json_member_str(w, "version", here.version);
-    kiln_json_member_str(w, "wanted", kiln_wheel_version(b->name));
+    kiln_json_member_str(w, "wanted", kiln_baseline_wanted(b));
     kiln_json_member_str(w, "problem", problem);
     kiln_json_member_str(w, "hint", here.hint);
     kiln_json_end_object(w);

@@ -73,8 +73,8 @@ static const kiln_option options[N_OPTIONS] = {
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_BASELINES] =
         {"--baselines", "LIST",
-         "measure beside these libraries: onnxruntime, openvino, mnn, ncnn, iree "
-         "for models, onednn, onednn2, xnnpack for operators (kiln baselines); "
+         "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
+         "iree for models, onednn, onednn2, xnnpack for operators (kiln baselines); "
          "profile: those that the profile's file names",
          false},
     [OPT_MODEL] = {"--model", "MODEL",
@@ -185,9 +185,9 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
     if (bench.is_interrupted && *exit_code == 0)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,
-                         "interrupted after %zu operators; the same command measures "
+                         "interrupted after %zu operator%s; the same command measures "
                          "again, --filter chooses some",
-                         bench.row.n);
+                         bench.row.n, kiln_plural((int64_t)bench.row.n));
     return KILN_OK;
 }
 

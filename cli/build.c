@@ -3,6 +3,7 @@
 #include "cli/op_options.h"
 #include "cli/reduce.h"
 #include "cli/sign_option.h"
+#include "cli/source_option.h"
 #include "packager/oci.h"
 #include "pipeline/machine/machine.h"
 #include "pipeline/package/package.h"
@@ -33,6 +34,8 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_NO_REDUCE,
+    OPT_FORMAT,
+    OPT_PARAMS,
     OPT_JSON,
     N_OPTIONS
 };
@@ -92,6 +95,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_NO_REDUCE] = {"--no-reduce", NULL,
                        "where kiln finds itself wrong, look for no small example",
                        false},
+    [OPT_FORMAT] = KILN_FORMAT_OPTION,
+    [OPT_PARAMS] = KILN_PARAMS_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write what was built as JSON ('-': standard output)", false},
 };
@@ -115,6 +120,18 @@ typedef struct beside {
     const kiln_tune_advice *advice;
     const kiln_secret_key *key; /* NULL: nothing is signed */
 } beside;
+
+/* What only archives have. */
+static const int of_archives[] = {OPT_VERSION, OPT_LICENCE,    OPT_REQUIRE_TUNED,
+                                  OPT_PACK,    OPT_PLACE,      OPT_OCI,
+                                  OPT_SIGN,    OPT_PROVENANCE, OPT_JSON};
+
+static kiln_status read_format(const kiln_cli_args *args, kiln_cli_source *out,
+                               kiln_err *err) {
+    return kiln_cli_source_options(
+        args, OPT_FORMAT, OPT_PARAMS, OPT_OUT, options, of_archives,
+        sizeof of_archives / sizeof of_archives[0], out, err);
+}
 
 /* Every profile that was asked for, before anything is built. */
 static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
@@ -287,14 +304,15 @@ static kiln_status put_oci(const kiln_cli_args *args, const kiln_build *b,
         return KILN_OK;
     KILN_TRY(kiln_oci_write(b->path, layout, NULL, &o, err));
     kiln_buf_printf(text,
-                    "oci: " KILN_OCI_PREFIX "%s:%s, %d layers, manifest sha256:%s\n",
-                    layout, o.tag, o.n_layers, o.digest);
+                    "oci: " KILN_OCI_PREFIX "%s:%s, %d layer%s, manifest sha256:%s\n",
+                    layout, o.tag, o.n_layers, kiln_plural(o.n_layers), o.digest);
     return KILN_OK;
 }
 
 /* One archive for each profile, and what was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
-                             const beside *with, int *exit_code, kiln_err *err) {
+                             const beside *with, kiln_cli_source *as, int *exit_code,
+                             kiln_err *err) {
     kiln_arena *a = args->arena;
     kiln_import_options import;
     kiln_profile *profile = NULL;
@@ -310,13 +328,23 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(read_placement(args, &placement, &to, err));
     KILN_TRY(kiln_cli_layouts(args, OPT_LAYOUTS, &to.chooser, err));
     KILN_TRY(read_profiles(args, &profile, &n, err));
-    KILN_TRY(read_output(args, n, &to, err));
+    if (as->is_source && n > 1)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "C source is for one --profile: the files of two would have "
+                         "the same names");
+    if (!as->is_source)
+        KILN_TRY(read_output(args, n, &to, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */
     KILN_TRY(
         kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
     to.import = &import;
     KILN_TRY(read_source(args, &import, &source, err));
     KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
+    if (as->is_source) {
+        as->options.choose = to.choose;
+        as->options.chooser = to.chooser;
+        return kiln_cli_source_write(args, &source, &expectation, &profile[0], as, err);
+    }
     kiln_cli_answer_init(&answer, a);
     kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < n; i++) {
@@ -352,6 +380,7 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_choose_options choose;
     beside with = {.key = NULL};
+    kiln_cli_source as;
     kiln_secret_key key;
     kiln_build_options o = {.version = kiln_args_get(args, OPT_VERSION, NULL),
                             .licence = kiln_args_get(args, OPT_LICENCE, NULL),
@@ -363,6 +392,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                          "--licence must be an SPDX expression such as 'MIT OR "
                          "Apache-2.0', is '%s'",
                          kiln_str_printable(args->arena, kiln_str_from(o.licence), 64));
+    KILN_TRY(read_format(args, &as, err));
     KILN_TRY(kiln_cli_choose(args->arena, NULL,
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &choose, err));
     KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_THREADS, "1"), "--threads", 1,
@@ -374,7 +404,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                                      OPT_PASSWORD, &key, err));
         with.key = &key;
     }
-    const kiln_status st = build_all(args, &o, &with, exit_code, err);
+    const kiln_status st = build_all(args, &o, &with, &as, exit_code, err);
     if (with.key != NULL)
         kiln_secret_key_wipe(&key);
     return st;
@@ -391,7 +421,8 @@ const kiln_verb kiln_verb_build = {
                "--numerics strict --version 2.1\n"
                "  kiln build model.onnx --profile native --threads 2 --require-tuned "
                "95%\n"
-               "  kiln build model.onnx --profile native --sign release.key\n",
+               "  kiln build model.onnx --profile native --sign release.key\n"
+               "  kiln build model.onnx --profile aarch64 --format c -o source/\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

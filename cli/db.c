@@ -150,7 +150,9 @@ static kiln_status export_best(const kiln_cli_args *args, kiln_db *db, kiln_buf 
     KILN_TRY(kiln_tune_ready_make(args->arena, db, &ready, &left, err));
     for (size_t i = 0; i < left.line.n; i++)
         kiln_cli_say("left out: %s\n", left.line.v[i]);
-    kiln_cli_say("%zu ready records, %zu tasks left out\n", ready.list.n, left.line.n);
+    kiln_cli_say("%zu ready record%s, %zu task%s left out\n", ready.list.n,
+                 kiln_plural((int64_t)ready.list.n), left.line.n,
+                 kiln_plural((int64_t)left.line.n));
     return kiln_db_ready_write(out, &ready, err);
 }
 
@@ -214,10 +216,11 @@ static kiln_status prune(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                          "--keep must be a number of 1 or more, is '%s'",
                          kiln_str_printable(args->arena, kiln_str_from(text), 64));
     KILN_TRY(kiln_db_prune(db, (int)keep, &gone, err));
-    KILN_TRY(kiln_db_log(db, "prune",
-                         kiln_format(args->arena, "%" PRId64 " trials", gone), err));
+    KILN_TRY(kiln_db_log(
+        db, "prune",
+        kiln_format(args->arena, "%" PRId64 " trial%s", gone, kiln_plural(gone)), err));
     kiln_buf_init(&out, args->arena);
-    kiln_buf_printf(&out, "%" PRId64 " trials removed\n", gone);
+    kiln_buf_printf(&out, "%" PRId64 " trial%s removed\n", gone, kiln_plural(gone));
     return kiln_cli_output(NULL, kiln_buf_str(&out), err);
 }
 

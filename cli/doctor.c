@@ -40,9 +40,10 @@ static void check_cpu(findings *f) {
     const char *model = kiln_proc_value(f->arena, "/proc/cpuinfo", "model name");
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     doctor_add(f, "cpu", GOOD,
-               kiln_format(f->arena, "%s, %s, %ld cores online",
+               kiln_format(f->arena, "%s, %s, %ld core%s online",
                            u.machine[0] != '\0' ? u.machine : "unknown architecture",
-                           model != NULL ? model : "model unknown", cores),
+                           model != NULL ? model : "model unknown", cores,
+                           kiln_plural(cores)),
                NULL);
     if (strcmp(u.machine, "x86_64") != 0)
         return;

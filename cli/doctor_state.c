@@ -120,8 +120,9 @@ void doctor_installed(findings *f, const kiln_cli_args *args, int db_option) {
     kiln_db_close(db);
     if (st == KILN_OK)
         doctor_add(f, "tuning database", GOOD,
-                   kiln_format(f->arena, "'%s': %lld trials of %lld tasks", path,
-                               (long long)s.n_trials, (long long)s.n_tasks),
+                   kiln_format(f->arena, "'%s': %lld trial%s of %lld task%s", path,
+                               (long long)s.n_trials, kiln_plural(s.n_trials),
+                               (long long)s.n_tasks, kiln_plural(s.n_tasks)),
                    NULL);
     else
         doctor_add(f, "tuning database", NOTE, "it cannot be read",

@@ -7,6 +7,7 @@
 
 enum {
     OPT_CATALOG,
+    OPT_MIRROR,
     OPT_LIST,
     OPT_CACHE,
     OPT_HTTP,
@@ -23,6 +24,10 @@ static const kiln_option options[N_OPTIONS] = {
                      "models of this list (docs/catalog-format.md; default: the one "
                      "that ships)",
                      false},
+    [OPT_MIRROR] = {"--mirror", "BASE",
+                    "take every file from under this folder or URL, by the paths that "
+                    "the catalog states, and from nowhere else",
+                    false},
     [OPT_LIST] = {"--list", NULL, "only say what there is", false},
     [OPT_CACHE] = {"--cache", "DIR",
                    "where files are kept ($KILN_CACHE, ~/.cache/kiln)", false},
@@ -55,6 +60,40 @@ static void show_wait(void *user, const kiln_fetch_entry *e, const char *why,
 
 /* ---- list ------------------------------------------------------------------------ */
 
+static void put_text(kiln_buf *out, const kiln_fetch_entry *e) {
+    kiln_buf_printf(
+        out, "%-40s %8.2f MB  %-10s %-18s %s%s\n", e->name, (double)e->bytes * 1e-6,
+        e->format != NULL ? e->format : "", e->licence != NULL ? e->licence : "",
+        e->task != NULL ? e->task : "", e->url == NULL ? "; by --mirror" : "");
+}
+
+/* A catalog's members: a list of these is one (docs/catalog-format.md). */
+static void put_json(kiln_arena *a, kiln_json_writer *w, const kiln_fetch_entry *e) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "name", e->name);
+    kiln_json_member_str(w, "url", e->url);
+    kiln_json_member_str(w, "path", kiln_fetch_path(a, e));
+    kiln_json_member_str(w, "sha256", e->sha256);
+    kiln_json_member_i64(w, "bytes", e->bytes);
+    kiln_json_name(w, "files");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < e->n_beside; i++) {
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "path", e->beside[i].path);
+        kiln_json_member_str(w, "sha256", e->beside[i].sha256);
+        kiln_json_member_i64(w, "bytes", e->beside[i].bytes);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+    kiln_json_member_str(w, "format", e->format);
+    kiln_json_member_str(w, "task", e->task);
+    kiln_json_member_str(w, "source", e->source);
+    kiln_json_member_str(w, "inputs", e->inputs);
+    kiln_json_member_str(w, "golden", e->golden);
+    kiln_json_member_str(w, "licence", e->licence);
+    kiln_json_end_object(w);
+}
+
 static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
                         kiln_err *err) {
     kiln_cli_answer answer;
@@ -62,15 +101,8 @@ static kiln_status list(const kiln_cli_args *args, const kiln_catalog *m,
     kiln_json_begin_array(&answer.w);
     for (size_t i = 0; i < m->list.n; i++) {
         const kiln_fetch_entry *e = &m->list.v[i];
-        kiln_buf_printf(&answer.text, "%-44s %8.1f MB  %s\n", e->name,
-                        (double)e->bytes * 1e-6, e->licence != NULL ? e->licence : "");
-        kiln_json_begin_object(&answer.w);
-        kiln_json_member_str(&answer.w, "name", e->name);
-        kiln_json_member_str(&answer.w, "url", e->url);
-        kiln_json_member_str(&answer.w, "sha256", e->sha256);
-        kiln_json_member_i64(&answer.w, "bytes", e->bytes);
-        kiln_json_member_str(&answer.w, "licence", e->licence);
-        kiln_json_end_object(&answer.w);
+        put_text(&answer.text, e);
+        put_json(args->arena, &answer.w, e);
     }
     kiln_json_end_array(&answer.w);
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
@@ -102,6 +134,7 @@ static kiln_status fetch_all(const kiln_cli_args *args, const kiln_catalog *m,
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_fetch_options o = {.cache = kiln_args_get(args, OPT_CACHE, NULL),
+                            .mirror = kiln_args_get(args, OPT_MIRROR, NULL),
                             .allow_http = kiln_args_has(args, OPT_HTTP),
                             .offline = kiln_args_has(args, OPT_OFFLINE),
                             .progress = show,
@@ -134,7 +167,9 @@ const kiln_verb kiln_verb_fetch = {
     .usage = "NAME... | --list [options]",
     .example = "  kiln fetch --list\n"
                "  kiln fetch resnet18-v1-7\n"
-               "  kiln fetch --catalog models.json mine --cache models\n",
+               "  kiln fetch --catalog models.json mine --cache models\n"
+               "  kiln fetch --mirror ../models samplenet_pb\n"
+               "  kiln fetch --mirror https://models.example.org/kiln samplenet_pb\n",
     .n_pos_max = 1000,
     .option = options,
     .n_options = N_OPTIONS,

@@ -267,7 +267,8 @@ static kiln_status prune(const kiln_cli_args *args, kiln_history *h, int *exit_c
             return kiln_fail(err, KILN_ERR_ARG,
                              "--forget cannot be tried by --dry-run");
         KILN_TRY(kiln_history_forget(h, forget, &gone, err));
-        kiln_buf_printf(&text, "%lld nights left the history\n", (long long)gone);
+        kiln_buf_printf(&text, "%lld night%s left the history\n", (long long)gone,
+                        kiln_plural(gone));
     }
     if (!kiln_args_has(args, OPT_FORGET) || kiln_args_has(args, OPT_RUNS))
         KILN_TRY(prune_runs(args, h, &text, err));

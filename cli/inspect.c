@@ -126,10 +126,10 @@ static void text_values(kiln_buf *out, const char *what, const kiln_graph *g,
 }
 
 static void write_text(const findings *f, kiln_buf *out) {
-    kiln_buf_printf(out, "%-16s %s (%s, IR %" PRId64 ", opset %" PRId64 "%s%s)\n",
-                    "model", f->path, f->report->format, f->report->ir_version,
-                    f->report->opset, f->report->producer[0] != '\0' ? ", by " : "",
-                    f->report->producer);
+    kiln_buf_printf(
+        out, "%-16s %s (%s%s%s%s)\n", "model", f->path, f->report->format,
+        kiln_cli_versions(out->arena, f->report->ir_version, f->report->opset),
+        f->report->producer[0] != '\0' ? ", by " : "", f->report->producer);
     text_values(out, "inputs", f->graph, true);
     text_values(out, "outputs", f->graph, false);
     kiln_buf_printf(out, "%-16s %zu\n", "nodes", f->graph->nodes.n);

@@ -56,8 +56,9 @@ enum { N_SAME = sizeof same / sizeof same[0] };
 static void show(void *user, const kiln_reduce_state *s) {
     (void)user;
     kiln_arena scratch = {0};
-    const char *note = kiln_format(&scratch, "%.0f s: %zu nodes, %" PRId64 " elements",
-                                   s->seconds, s->n_nodes, s->n_elems);
+    const char *note = kiln_format(
+        &scratch, "%.0f s: %zu node%s, %" PRId64 " element%s", s->seconds, s->n_nodes,
+        kiln_plural((int64_t)s->n_nodes), s->n_elems, kiln_plural(s->n_elems));
     kiln_progress_step("reducing", "builds", s->n_asked, 0, note);
     kiln_arena_fini(&scratch);
 }
@@ -105,7 +106,8 @@ void kiln_cli_leave_reproducer(const kiln_cli_args *args, const kiln_option *opt
         fprintf(stderr, "no small example of it was found: kiln reduce may look for "
                         "longer\n");
     else
-        fprintf(stderr, "a small example of it, of %zu nodes: %s\n", r.state.n_nodes,
+        fprintf(stderr, "a small example of it, of %zu node%s: %s\n", r.state.n_nodes,
+                kiln_plural((int64_t)r.state.n_nodes),
                 kiln_reduced_command(args->arena, &o, to->path));
 }
 
@@ -137,10 +139,11 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                         to.expect != NULL ? to.expect : "");
     } else {
         kiln_buf_printf(&text,
-                        "%zu nodes, %" PRId64 " elements after %d builds, %.0f s%s\n"
+                        "%zu node%s, %" PRId64 " element%s after %d build%s, %.0f s%s\n"
                         "%s\n%s\n",
-                        r.state.n_nodes, r.state.n_elems, r.state.n_asked,
-                        r.state.seconds,
+                        r.state.n_nodes, kiln_plural((int64_t)r.state.n_nodes),
+                        r.state.n_elems, kiln_plural(r.state.n_elems), r.state.n_asked,
+                        kiln_plural(r.state.n_asked), r.state.seconds,
                         r.is_finished ? "" : " (more time may find a smaller one)",
                         r.message, kiln_reduced_command(a, &o, to.path));
     }

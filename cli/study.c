@@ -35,8 +35,7 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
                           "4) (all)",
                           false},
     [KILN_STUDY_BASELINES] = {"--baselines", "LIST",
-                              "neocpu: libraries (all that run models), or none",
-                              false},
+                              "neocpu: libraries (all that read ONNX), or none", false},
     [KILN_STUDY_THREAD_COUNT] = {"--threads", "N",
                                  "neocpu, fusion: threads; threads goes up to so many "
                                  "(all cores)",

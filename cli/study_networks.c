@@ -24,7 +24,7 @@ static kiln_status read_numbers(const kiln_cli_args *args, kiln_study_options *o
                            100000, &o->rounds, err);
 }
 
-/* All that run models, unless it says otherwise: what is absent is a row that says how to
+/* All that read ONNX, as the zoo writes it, unless it says otherwise: what is absent is a row that says how to
  * get it. */
 static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile *p,
                                   kiln_study_options *o, kiln_err *err) {
@@ -34,7 +34,7 @@ static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile 
         return KILN_OK;
     kiln_buf_init(&names, args->arena);
     for (int i = 0; list == NULL && kiln_baseline_at(i) != NULL; i++)
-        if (kiln_baseline_at(i)->open != NULL)
+        if (kiln_baseline_reads(kiln_baseline_at(i), "onnx"))
             kiln_buf_printf(&names, "%s%s", names.n > 0 ? "," : "",
                             kiln_baseline_at(i)->name);
     KILN_TRY(kiln_baselines_choose(args->arena, list != NULL ? list : names.p, p,

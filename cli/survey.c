@@ -86,15 +86,24 @@ static void text_suggestion(kiln_buf *out, const kiln_cli_survey *s) {
         kiln_buf_printf(out, "%-16s %.*s\n", "", KILN_STR_ARG(line));
 }
 
+const char *kiln_cli_versions(kiln_arena *a, int64_t ir_version, int64_t opset) {
+    if (ir_version == 0 && opset == 0)
+        return "";
+    if (opset == 0) /* only ONNX has operators of a version of their own */
+        return kiln_format(a, ", version %" PRId64, ir_version);
+    return kiln_format(a, ", IR %" PRId64 ", opset %" PRId64, ir_version, opset);
+}
+
 static void write_text(const kiln_cli_survey *s, kiln_buf *out) {
     const kiln_model_survey *m = &s->model;
-    kiln_buf_printf(out, "%-16s %s (%s, IR %" PRId64 ", opset %" PRId64 "%s%s)\n",
-                    "model", s->path, m->format, m->ir_version, m->opset,
+    kiln_buf_printf(out, "%-16s %s (%s%s%s%s)\n", "model", s->path, m->format,
+                    kiln_cli_versions(out->arena, m->ir_version, m->opset),
                     m->producer[0] != '\0' ? ", by " : "", m->producer);
     for (size_t i = 0; i < s->report->unsupported.n; i++) {
         const kiln_unsupported *u = &s->report->unsupported.v[i];
-        kiln_buf_printf(out, "%-16s %s: %" PRId64 " nodes, first '%s'\n",
-                        i == 0 ? "unsupported" : "", u->op, u->count, u->first_node);
+        kiln_buf_printf(out, "%-16s %s: %" PRId64 " node%s, first '%s'\n",
+                        i == 0 ? "unsupported" : "", u->op, u->count,
+                        kiln_plural(u->count), u->first_node);
     }
     text_values(out, "inputs", m->input, m->n_inputs);
     text_values(out, "outputs", m->output, m->n_outputs);

@@ -14,6 +14,8 @@ typedef struct kiln_cli_survey {
     size_t n_shapes, n_binds;
 } kiln_cli_survey;
 
+/* ", IR 8, opset 17", of formats that have neither "". */
+const char *kiln_cli_versions(kiln_arena *a, int64_t ir_version, int64_t opset);
 void kiln_cli_survey_put(const kiln_cli_survey *s, kiln_cli_answer *answer);
 /* "unsupported": [{op, count, first_node}, ...] */
 void kiln_cli_put_unsupported(kiln_json_writer *w, const kiln_import_report *report);

@@ -217,8 +217,8 @@ void kiln_history_pruning_text(kiln_buf *out, const kiln_history_pruning *p,
                         r->run, (double)r->bytes * mb, r->reason != NULL ? ": " : "",
                         r->reason != NULL ? r->reason : "");
     }
-    kiln_buf_printf(out, "%lld runs %s, %.1f MB freed; %lld left, %.1f MB\n",
-                    (long long)p->n_gone, is_dry ? "would be removed" : "removed",
-                    (double)p->bytes_gone * mb, (long long)p->n_left,
-                    (double)p->bytes_left * mb);
+    kiln_buf_printf(out, "%lld run%s %s, %.1f MB freed; %lld left, %.1f MB\n",
+                    (long long)p->n_gone, kiln_plural(p->n_gone),
+                    is_dry ? "would be removed" : "removed", (double)p->bytes_gone * mb,
+                    (long long)p->n_left, (double)p->bytes_left * mb);
 }

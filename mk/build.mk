@@ -96,21 +96,21 @@ endif
 
 # Library headers come in as system headers: their warnings are not ours.
 PKGS := nettle libcjson libarchive libsodium sqlite3 libcurl
+HDF5 := hdf5-serial
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null || echo $(3))
-PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)))
+PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)) $(call pkg,--cflags,$(HDF5),-I/usr/include/hdf5/serial))
 # LLVM has its own program for the same; its headers are compiler/codegen/llvm_cpu's only.
 llvm = $(shell llvm-config-19 $(1) 2>/dev/null || echo $(2))
 PKG_CPPFLAGS += -isystem $(call llvm,--includedir,/usr/lib/llvm-19/include)
-# Only programs that use a cost model start with its library (and OpenMP behind it).
+# Only programs that use a cost model start with its library (and OpenMP behind it), only those that
+# import Keras models with libhdf5.
 LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsodium -lsqlite3 -lcurl) \
-	-Wl,--push-state,--as-needed -lxgboost -Wl,--pop-state \
+	-Wl,--push-state,--as-needed -lxgboost $(call pkg,--libs,$(HDF5),-lhdf5_serial) -Wl,--pop-state \
 	-L$(call llvm,--libdir,/usr/lib/llvm-19/lib) $(call llvm,--libs,-lLLVM-19) -lm -lpthread
 
 CPPFLAGS := -D_POSIX_C_SOURCE=200809L -I. $(PKG_CPPFLAGS)
 CFLAGS := -std=c17 $(VARIANT) $(WARN) $(EXTRA_CFLAGS)
-# Hundreds of test programs are linked with the same archive: lld takes a fifth of the time.
-LLD_DIR := $(patsubst %/ld.lld,%,$(wildcard $(call llvm,--bindir,/usr/lib/llvm-19/bin)/ld.lld))
-LDFLAGS := $(VARIANT) $(LLD_DIR:%=-B% -fuse-ld=lld) $(EXTRA_LDFLAGS)
+LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
 
 # Which code this is, for base/version.c.
 COMMIT = $(shell mk/commit.sh)

@@ -175,6 +175,17 @@ static void put_graph(writer *w, const kiln_graph *g) {
     kiln_json_end_object(&w->json);
 }
 
+/* Nothing where nobody says. */
+static void put_types(writer *w, const char *key, const char *const *type, size_t n) {
+    if (type == NULL)
+        return;
+    kiln_json_name(&w->json, key);
+    kiln_json_begin_row(&w->json);
+    for (size_t i = 0; i < n; i++)
+        put_text(w, type[i]);
+    kiln_json_end_array(&w->json);
+}
+
 static void put_step(writer *w, const kiln_package_step *s) {
     kiln_json_begin_object(&w->json);
     kiln_json_member_str(&w->json, "name", s->name);
@@ -190,6 +201,8 @@ static void put_step(writer *w, const kiln_package_step *s) {
         kiln_json_member_str(&w->json, "device", s->device);
     kiln_json_member_str(&w->json, "layout_in", s->layout_in);
     kiln_json_member_str(&w->json, "layout_out", s->layout_out);
+    put_types(w, "inputs", s->in, s->n_in);
+    put_types(w, "outputs", s->out, s->n_out);
     kiln_json_end_object(&w->json);
 }
 
@@ -221,7 +234,24 @@ kiln_str kiln_package_graph_json(kiln_arena *a, const kiln_graph *g,
 /* ---- reading -----------------------------------------------------------------------
  * What tools ask of a package: its steps. The file is untrusted. */
 
-static kiln_status read_step(const kiln_json *o, kiln_package_step *out,
+/* A list of texts; anything else is as if it were not there. */
+static const char *const *read_types(kiln_arena *a, const kiln_json *list, size_t *n) {
+    *n = 0;
+    if (!kiln_json_is_array(list))
+        return NULL;
+    const size_t n_types = kiln_json_size(list);
+    const char **type = kiln_array(a, const char *, n_types);
+    const kiln_json *o = kiln_json_first(list);
+    for (size_t i = 0; i < n_types; i++, o = kiln_json_next(o)) {
+        type[i] = kiln_json_string(o, NULL);
+        if (type[i] == NULL)
+            return NULL;
+    }
+    *n = n_types;
+    return type;
+}
+
+static kiln_status read_step(kiln_arena *a, const kiln_json *o, kiln_package_step *out,
                              kiln_err *err) {
     *out = (kiln_package_step){
         .name = kiln_json_string(kiln_json_get(o, "name"), NULL),
@@ -231,6 +261,8 @@ static kiln_status read_step(const kiln_json *o, kiln_package_step *out,
         .device = kiln_json_string(kiln_json_get(o, "device"), NULL),
         .layout_in = kiln_json_string(kiln_json_get(o, "layout_in"), NULL),
         .layout_out = kiln_json_string(kiln_json_get(o, "layout_out"), NULL)};
+    out->in = read_types(a, kiln_json_get(o, "inputs"), &out->n_in);
+    out->out = read_types(a, kiln_json_get(o, "outputs"), &out->n_out);
     if (out->name == NULL || out->op == NULL)
         return kiln_fail(err, KILN_ERR_PARSE,
                          KILN_ENTRY_GRAPH ": a step must have a name and an operator");
@@ -255,7 +287,7 @@ kiln_status kiln_package_steps_read(kiln_arena *a, const char *folder,
     kiln_package_step *step = kiln_array(a, kiln_package_step, n_steps);
     const kiln_json *o = kiln_json_first(list);
     for (size_t i = 0; i < n_steps; i++, o = kiln_json_next(o))
-        KILN_TRY(read_step(o, &step[i], err));
+        KILN_TRY(read_step(a, o, &step[i], err));
     *out = step;
     *n = n_steps;
     return KILN_OK;

@@ -128,7 +128,7 @@ kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
     if (st == KILN_OK)
         *out = (kiln_str){kiln_arena_dup(a, lib.p, lib.n), lib.n};
     else
-        kiln_note(err, "linking %zu kernels", n);
+        kiln_note(err, "linking %zu kernel%s", n, kiln_plural((int64_t)n));
     kiln_arena_fini(&scratch);
     return st;
 }

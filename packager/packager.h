@@ -184,6 +184,10 @@ typedef struct kiln_package_step {
     const char *device;                 /* who does it; NULL: the host */
     const char *epilogue;               /* "bias, add, relu"; "": none */
     const char *layout_in, *layout_out; /* "NCHW16c"; NULL: there is none */
+    /* Types of all that it reads and writes, as they lie (graph-text.md); NULL: not
+     * known. */
+    const char *const *in, *const *out;
+    size_t n_in, n_out;
 } kiln_package_step;
 
 /* graph.json: nodes, values, types; constants without their data. */

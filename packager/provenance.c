@@ -82,6 +82,11 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_member_i64(w, "selftest_seed", p->seed);
     kiln_json_member_i64(w, "tuned_kernels", p->n_records);
     kiln_json_member_i64(w, "ready_kernels", p->n_ready);
+    if (p->is_searched) {
+        kiln_json_member_i64(w, "searched_steps", p->n_sites);
+        kiln_json_member_i64(w, "measured_steps", p->n_known);
+        kiln_json_member_i64(w, "compared_costs", p->n_costs);
+    }
     kiln_json_end_object(w);
 }
 
@@ -94,6 +99,8 @@ static void put_dependencies(kiln_json_writer *w, const kiln_provenance *p) {
     if (p->config.name != NULL)
         put_dependency(w, KILN_URI_CONFIG, p->config.name, p->config.sha256);
     put_dependency(w, KILN_URI_RECORDS, KILN_RECORDS_NAME, p->records_sha256);
+    if (p->is_searched)
+        put_dependency(w, KILN_URI_COSTS, KILN_COSTS_NAME, p->costs_sha256);
     if (p->ready.name != NULL)
         put_dependency(w, KILN_URI_READY, p->ready.name, p->ready.sha256);
     kiln_json_end_array(w);

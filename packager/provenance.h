@@ -50,6 +50,12 @@ typedef struct kiln_provenance {
      * ready ones, and a hash of what they said. */
     int n_records, n_ready;
     char records_sha256[KILN_SHA256_HEX];
+    /* Where a search chose layouts: steps that it looked at, of how many of these greedy's
+     * way was measured, costs on record that it compared, and a hash of these. What was
+     * not measured it estimated: by the profile, and by this very kiln. */
+    bool is_searched;
+    int n_sites, n_known, n_costs;
+    char costs_sha256[KILN_SHA256_HEX];
     kiln_material ready; /* file of ready records; NULL: they were left out */
     kiln_builder builder;
 } kiln_provenance;

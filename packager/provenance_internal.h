@@ -12,5 +12,7 @@
 #define KILN_URI_RECORDS "urn:kiln:tuning-records"
 #define KILN_URI_READY "urn:kiln:ready-records"
 #define KILN_RECORDS_NAME "records that were used"
+#define KILN_URI_COSTS "urn:kiln:compared-costs"
+#define KILN_COSTS_NAME "costs that a search compared"
 
 #endif

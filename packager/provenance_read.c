@@ -132,7 +132,7 @@ static void read_digest(reader *r, const object *o, char out[KILN_SHA256_HEX]) {
 
 typedef struct dependencies {
     KILN_VEC(kiln_material) data;
-    bool has_model, has_records;
+    bool has_model, has_records, has_costs;
 } dependencies;
 
 static void take_once(reader *r, const object *o, bool *has) {
@@ -166,6 +166,10 @@ static void read_dependency(reader *r, const kiln_json *json, size_t i, dependen
         take_once(r, &o, &d->has_records);
         must_be(r, &o, "name", KILN_RECORDS_NAME);
         memcpy(p->records_sha256, m.sha256, sizeof m.sha256);
+    } else if (strcmp(uri, KILN_URI_COSTS) == 0) {
+        take_once(r, &o, &d->has_costs);
+        must_be(r, &o, "name", KILN_COSTS_NAME);
+        memcpy(p->costs_sha256, m.sha256, sizeof m.sha256);
     } else if (strcmp(uri, KILN_URI_READY) == 0) {
         take_once(r, &o, &has_ready);
         p->ready = m;
@@ -185,6 +189,11 @@ static void read_dependencies(reader *r, const object *definition, kiln_provenan
     if (!d.has_records)
         refuse(r, definition, "resolvedDependencies",
                "must have the records that were used");
+    if (d.has_costs != p->is_searched)
+        refuse(
+            r, definition, "resolvedDependencies",
+            "must have the costs that were compared where layouts were searched, and "
+            "only there");
     p->data = d.data.v;
     p->n_data = d.data.n;
 }
@@ -281,20 +290,37 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     read_profile(r, &o, p);
 }
 
-static void read_definition(reader *r, const object *predicate, kiln_provenance *p) {
-    static const char *const known[] = {"buildType", "externalParameters",
-                                        "internalParameters", "resolvedDependencies",
-                                        NULL};
-    static const char *const internal[] = {"source_date_epoch", "selftest_seed",
-                                           "tuned_kernels", "ready_kernels", NULL};
-    const object o = open_member(r, predicate, "buildDefinition", known);
-    must_be(r, &o, "buildType", KILN_BUILD_TYPE);
-    read_external(r, &o, p);
-    const object i = open_member(r, &o, "internalParameters", internal);
+/* The last three stand where a search chose layouts, all of them. */
+static void read_internal(reader *r, const object *definition, kiln_provenance *p) {
+    static const char *const always[] = {"source_date_epoch", "selftest_seed",
+                                         "tuned_kernels", "ready_kernels", NULL},
+                             *const searched[] = {"source_date_epoch", "selftest_seed",
+                                                  "tuned_kernels",     "ready_kernels",
+                                                  "searched_steps",    "measured_steps",
+                                                  "compared_costs",    NULL};
+    const kiln_json *json = kiln_json_get(definition->json, "internalParameters");
+    p->is_searched = kiln_json_get(json, "searched_steps") != NULL;
+    const object i = open_member(r, definition, "internalParameters",
+                                 p->is_searched ? searched : always);
     p->time_s = count_of(r, &i, "source_date_epoch", 0, MAX_SECONDS);
     p->seed = count_of(r, &i, "selftest_seed", 0, MAX_NUMBER);
     p->n_records = (int)count_of(r, &i, "tuned_kernels", 0, MAX_RECORDS);
     p->n_ready = (int)count_of(r, &i, "ready_kernels", 0, p->n_records);
+    if (!p->is_searched)
+        return;
+    p->n_sites = (int)count_of(r, &i, "searched_steps", 0, MAX_RECORDS);
+    p->n_known = (int)count_of(r, &i, "measured_steps", 0, p->n_sites);
+    p->n_costs = (int)count_of(r, &i, "compared_costs", 0, MAX_RECORDS);
+}
+
+static void read_definition(reader *r, const object *predicate, kiln_provenance *p) {
+    static const char *const known[] = {"buildType", "externalParameters",
+                                        "internalParameters", "resolvedDependencies",
+                                        NULL};
+    const object o = open_member(r, predicate, "buildDefinition", known);
+    must_be(r, &o, "buildType", KILN_BUILD_TYPE);
+    read_external(r, &o, p);
+    read_internal(r, &o, p);
     read_dependencies(r, &o, p);
 }
 

@@ -167,6 +167,12 @@ static const float *bounds_for(kiln_arena *a, const kiln_golden_result *got, siz
     return kiln_counted_rows(a, got->name, value, got->n, i, &e->want.type).data;
 }
 
+/* Formats whose values need no name write an empty one: as good as none. */
+static const char *name_in(const kiln_json *j, const char *otherwise) {
+    const char *const name = kiln_json_string(kiln_json_get(j, "name"), NULL);
+    return name != NULL && name[0] != '\0' ? name : otherwise;
+}
+
 static int find_named(const kiln_golden_result *r, const char *name) {
     for (size_t i = 0; i < r->n; i++)
         if (name != NULL && strcmp(r->name[i], name) == 0)
@@ -180,7 +186,7 @@ static bool has_other_names(const kiln_golden_result *r, const kiln_json *list) 
     const kiln_json *k = kiln_json_first(list);
     size_t n = 0;
     for (; k != NULL; k = kiln_json_next(k), n++)
-        if (find_named(r, kiln_json_string(kiln_json_get(k, "name"), NULL)) >= 0)
+        if (find_named(r, name_in(k, NULL)) >= 0)
             return false;
     return n == r->n;
 }
@@ -204,8 +210,7 @@ static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
     const kiln_json *j = kiln_json_first(list);
     for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
         kiln_value_binding *b = &(*out)[i];
-        b->name = kiln_json_string(kiln_json_get(j, "name"),
-                                   side->must_name ? NULL : side->input[i]);
+        b->name = name_in(j, side->must_name ? NULL : side->input[i]);
         if (b->name == NULL)
             return kiln_fail(err, KILN_ERR_PARSE,
                              "input %zu must have a 'name': some inputs of the model "
@@ -229,7 +234,7 @@ static kiln_status compare_outputs(kiln_arena *a, const char *dir,
     const bool by_position = has_other_names(got, list);
     size_t position = 0;
     for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
-        const char *name = kiln_json_string(kiln_json_get(k, "name"), NULL);
+        const char *name = name_in(k, NULL);
         const int i = find_output(got, name, position++, by_position);
         if (i < 0)
             return kiln_fail(err, KILN_ERR_SHAPE, "the model has no output '%s'",

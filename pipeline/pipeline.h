@@ -94,6 +94,7 @@ kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir
 typedef struct kiln_source {
     const char *name;                  /* "resnet18": of the file, without its ending */
     const char *path;                  /* of the file, as long as the arena lives */
+    const char *format;                /* of the file, as frontends.def calls it */
     char sha256[KILN_SHA256_HEX];      /* kiln_source_hash */
     char file_sha256[KILN_SHA256_HEX]; /* of the file alone */
     const kiln_import_data *data;      /* files beside it that were read */

@@ -96,6 +96,7 @@ kiln_status kiln_source_import(kiln_arena *a, const char *model,
     KILN_TRY(kiln_interrupt_check(err));
     KILN_TRY(kiln_import(a, path, o, &s.imported, &report, err));
     KILN_TRY(kiln_interrupt_check(err));
+    s.format = report.format;
     s.data = report.data.v;
     s.n_data = report.data.n;
     *out = s;

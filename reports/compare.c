@@ -292,10 +292,11 @@ void kiln_compare_text(kiln_buf *out, const kiln_compare *c) {
             kiln_buf_printf(out, "  %s\n", j->why.v[k]);
     }
     kiln_buf_printf(out,
-                    "\n%d of %zu jobs differ; times in brackets are the middle half "
+                    "\n%d of %zu job%s differ%s; times in brackets are the middle half "
                     "of samples. Other nights, other machine states: what is slower "
                     "for sure, the gate says\n",
-                    c->n_differ, c->job.n);
+                    c->n_differ, c->job.n, kiln_plural((int64_t)c->job.n),
+                    c->n_differ == 1 ? "s" : "");
 }
 
 static void put_lines(kiln_json_writer *w, const char *key,

@@ -12,8 +12,6 @@ static long long count_of(const kiln_results *r, const char *verdict) {
     return 0;
 }
 
-static const char *plural(long long n) { return n == 1 ? "" : "s"; }
-
 /* Beside the baselines of networks. */
 static void put_rivals(kiln_buf *out, const kiln_results *r) {
     bool is_first = true;
@@ -24,7 +22,7 @@ static void put_rivals(kiln_buf *out, const kiln_results *r) {
         kiln_buf_printf(out, "%s%.2f of %s's time (%s%lld job%s)",
                         is_first ? "kiln takes " : ", ", v->ratio.estimate, v->name,
                         v->measured > 1 ? "geometric mean of " : "",
-                        (long long)v->measured, plural(v->measured));
+                        (long long)v->measured, kiln_plural(v->measured));
         is_first = false;
     }
     if (is_first)
@@ -41,19 +39,19 @@ static void put_verdicts(kiln_buf *out, const kiln_results *r) {
         kiln_buf_puts(out, "nothing was held against accepted archives");
     else if (wrong > 0)
         kiln_buf_printf(out, "the outputs of %lld job%s are wrong", wrong,
-                        plural(wrong));
+                        kiln_plural(wrong));
     else if (slow > 0)
         kiln_buf_printf(out, "%lld job%s got slower than what is accepted", slow,
-                        plural(slow));
+                        kiln_plural(slow));
     else if (invalid > 0)
         kiln_buf_printf(out, "%lld job%s could not be compared with what is accepted",
-                        invalid, plural(invalid));
+                        invalid, kiln_plural(invalid));
     else if (fresh > 0)
         kiln_buf_printf(out, "nothing is accepted yet for %lld job%s", fresh,
-                        plural(fresh));
+                        kiln_plural(fresh));
     else if (open > 0)
         kiln_buf_printf(out, "of %lld job%s it is open whether they got slower", open,
-                        plural(open));
+                        kiln_plural(open));
     else
         kiln_buf_puts(out, "nothing got slower than what is accepted");
 }

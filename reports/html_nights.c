@@ -205,9 +205,9 @@ static void put_nights(index_page *x) {
         bytes += x->n->v[i].is_pruned ? 0 : (double)x->n->v[i].bytes;
     }
     kiln_page_putf(p,
-                   "<section><h2>Nights</h2><div class=\"card\">\n<p>%zu nights; the "
+                   "<section><h2>Nights</h2><div class=\"card\">\n<p>%zu night%s; the "
                    "folders of %zu are kept, %.1f MB.</p>\n",
-                   x->n->n, n_kept, bytes * 1e-6);
+                   x->n->n, kiln_plural((int64_t)x->n->n), n_kept, bytes * 1e-6);
     KILN_PAGE_TABLE(p, "wide sticky", "The newest first", title);
     for (size_t i = x->n->n; i-- > 0;)
         put_night(x, i);

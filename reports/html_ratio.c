@@ -45,7 +45,7 @@ static void put_plot(kiln_page *p, const kiln_stats_interval *r, double most) {
                        kiln_svg_place(&axis, r->estimate));
 }
 
-/* Its name and version, and what it chose for the work. */
+/* Its name and version, what it chose for the work, and the file that it was given. */
 static void put_library(kiln_page *p, const char *at, const kiln_results_baseline *v) {
     kiln_page_put(p, "<th scope=\"row\">");
     kiln_page_text(p, "span", NULL, at, "name", v->name);
@@ -56,6 +56,8 @@ static void put_library(kiln_page *p, const char *at, const kiln_results_baselin
     }
     if (v->implementation != NULL)
         kiln_page_text(p, "small", NULL, at, "implementation", v->implementation);
+    if (v->file != NULL)
+        kiln_page_text(p, "small", NULL, at, "file", v->file);
     kiln_page_put(p, "</th>");
 }
 

@@ -182,8 +182,8 @@ static void put_annotation(void *user, bool is_error, const char *what,
     (void)command;
     kiln_buf_printf(out, "::%s title=", is_error ? "error" : "warning");
     put_value(out,
-              kiln_format(out->arena, "%s: %s (%s, %d threads)", kind, what, profile,
-                          threads),
+              kiln_format(out->arena, "%s: %s (%s, %d thread%s)", kind, what, profile,
+                          threads, kiln_plural(threads)),
               true);
     kiln_buf_puts(out, "::");
     put_value(out, text, false);

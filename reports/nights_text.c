@@ -42,9 +42,9 @@ void kiln_nights_text(kiln_buf *out, const kiln_nights *n) {
         bytes += v->is_pruned ? 0 : (double)v->bytes;
     }
     kiln_buf_printf(out,
-                    "%zu nights, %.1f MB; slowest: the largest ratio to a frozen "
+                    "%zu night%s, %.1f MB; slowest: the largest ratio to a frozen "
                     "archive\n",
-                    n->n, bytes * mb);
+                    n->n, kiln_plural((int64_t)n->n), bytes * mb);
 }
 
 /* ---- one in full ----------------------------------------------------------------- */
@@ -88,8 +88,9 @@ void kiln_nights_show(kiln_buf *out, const kiln_nights *n, size_t night) {
     kiln_nights_series(out->arena, &upto, &series);
     kiln_buf_printf(out, "%s of %s, started %s, took %.0f s: %s\n", v->run, v->pipeline,
                     or_dash(v->started), v->seconds, or_dash(v->status));
-    kiln_buf_printf(out, "kiln %s, commit %s, on %s, %d cores, %s\n", or_dash(v->kiln),
-                    or_dash(v->commit), or_dash(v->cpu), v->cores, or_dash(v->os));
+    kiln_buf_printf(out, "kiln %s, commit %s, on %s, %d core%s, %s\n", or_dash(v->kiln),
+                    or_dash(v->commit), or_dash(v->cpu), v->cores,
+                    kiln_plural(v->cores), or_dash(v->os));
     kiln_buf_printf(out, "%s%s\n", v->folder, v->is_pruned ? " (pruned)" : "");
     for (size_t i = 0; i < v->job.n; i++)
         put_job(out, &upto, &v->job.v[i], &series.v[i]);

@@ -77,6 +77,7 @@ typedef struct kiln_results_latency {
 typedef struct kiln_results_baseline {
     const char *name, *version, *state, *problem;
     const char *implementation; /* what the library chose, in its words; NULL: unsaid */
+    const char *file;           /* the model's, that it was given; NULL: none */
     double median_ms, q1_ms, q3_ms, min_ms;
     int64_t runs;
     size_t n_disturbed;

@@ -41,8 +41,9 @@ static void put_row(kiln_buf *out, const kiln_doc_study_row *r) {
     if (r->version != NULL)
         kiln_buf_printf(out, "  [%s]", r->version);
     if (r->steps > 0)
-        kiln_buf_printf(out, "  [%lld steps, %lld conversions]", (long long)r->steps,
-                        (long long)r->conversions);
+        kiln_buf_printf(out, "  [%lld step%s, %lld conversion%s]", (long long)r->steps,
+                        kiln_plural(r->steps), (long long)r->conversions,
+                        kiln_plural(r->conversions));
     kiln_buf_puts(out, "\n");
 }
 
@@ -62,9 +63,10 @@ static void put_part(kiln_buf *out, const kiln_doc_study_part *p) {
 }
 
 void kiln_doc_study_text(kiln_buf *out, const kiln_doc_study *s) {
-    kiln_buf_printf(out, "study of %s on %s, %d cores, profile %s, %d rounds\n\n",
+    kiln_buf_printf(out, "study of %s on %s, %d core%s, profile %s, %d round%s\n\n",
                     s->study, s->machine.cpu != NULL ? s->machine.cpu : "this machine",
-                    s->machine.cores, s->profile, s->rounds);
+                    s->machine.cores, kiln_plural(s->machine.cores), s->profile,
+                    s->rounds, kiln_plural(s->rounds));
     for (size_t i = 0; i < s->part.n; i++)
         put_part(out, &s->part.v[i]);
 }

@@ -161,5 +161,12 @@ int kiln_cpu_module_open(kiln_device *d, const kiln_device_image *image,
 int kiln_cpu_module_kernel(kiln_device_module *base, const char *symbol,
                            kiln_device_kernel *out);
 void kiln_cpu_module_close(kiln_device_module *base);
+/* Members of the row of a kind that is this processor itself: one memory, which the host
+ * sees, and code as above. Its `open` and its queues are its own. */
+#define KILN_CPU_MEMORY_AND_CODE                                                       \
+    .n_memories = 1, .is_host_visible = 1, .close = kiln_cpu_close,                    \
+    .alloc = kiln_cpu_alloc, .release = kiln_cpu_release,                              \
+    .module_open = kiln_cpu_module_open, .module_kernel = kiln_cpu_module_kernel,      \
+    .module_close = kiln_cpu_module_close
 
 #endif

@@ -1,30 +1,15 @@
-/* Catalogs: the one that ships, and users' own. */
+/* Catalogs of users' own, and finding in any. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "zoo/fetch.h"
 
-#define REPOSITORY "https://github.com/onnx/models/raw/main/"
+/* ---- members --------------------------------------------------------------------- */
 
-static const kiln_fetch_entry shipped[] = {
-/* clang-format off */
-#define KILN_MODEL(name, path, sha256, bytes) {name, REPOSITORY path, sha256, bytes, "Apache-2.0"},
-#include "zoo/models.def"
-#undef KILN_MODEL
-    /* clang-format on */
-};
-
-enum { N_SHIPPED = sizeof shipped / sizeof shipped[0] };
-
-void kiln_catalog_shipped(kiln_arena *a, kiln_catalog *out) {
-    *out = (kiln_catalog){0};
-    for (int i = 0; i < N_SHIPPED; i++)
-        kiln_vec_push(a, &out->list, shipped[i]);
-}
-
-/* ---- users' ---------------------------------------------------------------------- */
-
-static const char *const members[] = {"name", "url", "sha256", "bytes", "licence"};
+static const char *const members[] = {"name",   "url",    "path",   "sha256",
+                                      "bytes",  "files",  "format", "task",
+                                      "source", "inputs", "golden", "licence"};
+static const char *const members_of_file[] = {"path", "sha256", "bytes"};
 
 static bool is_hash(const char *z) {
     return strlen(z) == KILN_SHA256_HEX - 1 &&
@@ -39,47 +24,142 @@ static bool is_url(const char *z) {
     return false;
 }
 
-static kiln_status check_members(const kiln_json *o, kiln_err *err) {
+static kiln_status check_members(kiln_arena *a, const kiln_json *o,
+                                 const char *const *known, size_t n, kiln_err *err) {
+    kiln_buf names;
     if (!kiln_json_is_object(o))
         return kiln_fail(err, KILN_ERR_PARSE, "it must be an object");
+    kiln_buf_init(&names, a);
+    for (size_t i = 0; i < n; i++)
+        kiln_buf_printf(&names, "%s%s",
+                        i == 0       ? ""
+                        : i + 1 == n ? " and "
+                                     : ", ",
+                        known[i]);
     for (const kiln_json *m = kiln_json_first(o); m != NULL; m = kiln_json_next(m)) {
-        bool known = false;
-        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-            known |= strcmp(kiln_json_key(m), members[i]) == 0;
-        if (!known)
+        bool is_known = false;
+        for (size_t i = 0; i < n; i++)
+            is_known |= strcmp(kiln_json_key(m), known[i]) == 0;
+        if (!is_known)
             return kiln_fail(err, KILN_ERR_PARSE,
-                             "an unknown member; there are name, url, sha256, bytes "
-                             "and licence");
+                             "an unknown member '%s'; there are %s",
+                             kiln_str_printable(a, kiln_str_from(kiln_json_key(m)), 40),
+                             kiln_buf_str(&names).p);
     }
+    return KILN_OK;
+}
+
+/* NULL where it is absent or null. */
+static kiln_status read_text(const kiln_json *o, const char *name, const char **out,
+                             kiln_err *err) {
+    const kiln_json *v = kiln_json_get(o, name);
+    if (v != NULL && !kiln_json_is_string(v) && !kiln_json_is_null(v))
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' must be a string", name);
+    *out = kiln_json_string(v, NULL);
+    return KILN_OK;
+}
+
+/* What is fetched must lie where it is said to, and nowhere else. */
+static kiln_status check_path(kiln_arena *a, const char *name, const char *path,
+                              kiln_err *err) {
+    const kiln_str s = kiln_str_from(path);
+    bool is_plain = s.n > 0 && path[s.n - 1] != '/';
+    for (const char *c = path; *c != '\0'; c++)
+        is_plain = is_plain && (unsigned char)*c >= ' ' && *c != '\\';
+    if (is_plain && kiln_path_is_contained(s))
+        return KILN_OK;
+    return kiln_fail(err, KILN_ERR_PARSE,
+                     "'%s' must name a file below its folder, as models/mine.onnx, is "
+                     "'%s'",
+                     name, kiln_str_printable(a, s, 80));
+}
+
+static kiln_status read_sum(kiln_arena *a, const kiln_json *o, const char **sha256,
+                            int64_t *bytes, kiln_err *err) {
+    *sha256 = kiln_json_string(kiln_json_get(o, "sha256"), "");
+    if (!is_hash(*sha256))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'sha256' must be 64 lower-case hexadecimal digits, is '%s'",
+                         kiln_str_printable(a, kiln_str_from(*sha256), 80));
+    if (!kiln_json_i64(kiln_json_get(o, "bytes"), bytes) || *bytes < 1 ||
+        *bytes > KILN_FETCH_MAX_BYTES)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'bytes' must be a size from 1 to %" PRId64,
+                         KILN_FETCH_MAX_BYTES);
+    return KILN_OK;
+}
+
+/* ---- models ---------------------------------------------------------------------- */
+
+static kiln_status read_beside(kiln_arena *a, const kiln_json *o,
+                               kiln_fetch_beside *out, kiln_err *err) {
+    KILN_TRY(check_members(a, o, members_of_file,
+                           sizeof members_of_file / sizeof members_of_file[0], err));
+    KILN_TRY(read_text(o, "path", &out->path, err));
+    out->path = out->path != NULL ? out->path : "";
+    KILN_TRY(check_path(a, "path", out->path, err));
+    return read_sum(a, o, &out->sha256, &out->bytes, err);
+}
+
+static kiln_status read_files(kiln_arena *a, const kiln_json *list,
+                              kiln_fetch_entry *out, kiln_err *err) {
+    kiln_fetch_beside *beside;
+    size_t n = 0;
+    if (list == NULL)
+        return KILN_OK;
+    if (!kiln_json_is_array(list))
+        return kiln_fail(err, KILN_ERR_PARSE, "'files' must be a list");
+    if (kiln_json_size(list) > KILN_FETCH_MAX_BESIDE)
+        return kiln_fail(err, KILN_ERR_LIMIT, "it has more than %d files",
+                         KILN_FETCH_MAX_BESIDE);
+    if (out->url != NULL && strcspn(out->url, "?#") != strlen(out->url))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'url' of a model with 'files' beside it has no '?' or '#'");
+    beside = kiln_array(a, kiln_fetch_beside, kiln_json_size(list));
+    for (const kiln_json *o = kiln_json_first(list); o != NULL; o = kiln_json_next(o)) {
+        const kiln_status st = read_beside(a, o, &beside[n], err);
+        if (st != KILN_OK) {
+            kiln_note(err, "reading its file %zu", n);
+            return st;
+        }
+        n++;
+    }
+    out->beside = beside;
+    out->n_beside = n;
+    return KILN_OK;
+}
+
+static kiln_status read_place(kiln_arena *a, const kiln_json *o, kiln_fetch_entry *out,
+                              kiln_err *err) {
+    KILN_TRY(read_text(o, "url", &out->url, err));
+    KILN_TRY(read_text(o, "path", &out->path, err));
+    if (out->path != NULL)
+        KILN_TRY(check_path(a, "path", out->path, err));
+    if (out->url == NULL && out->path == NULL)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "it must have a 'url', or a 'path' under mirrors");
+    if (out->url != NULL && !is_url(out->url))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "'url' must begin with https://, http:// or file:///, is '%s'",
+                         kiln_str_printable(a, kiln_str_from(out->url), 80));
     return KILN_OK;
 }
 
 static kiln_status read_entry(kiln_arena *a, const kiln_json *o, kiln_fetch_entry *out,
                               kiln_err *err) {
-    KILN_TRY(check_members(o, err));
-    kiln_fetch_entry e = {.name = kiln_json_string(kiln_json_get(o, "name"), ""),
-                          .url = kiln_json_string(kiln_json_get(o, "url"), ""),
-                          .sha256 = kiln_json_string(kiln_json_get(o, "sha256"), ""),
-                          .licence =
-                              kiln_json_string(kiln_json_get(o, "licence"), NULL)};
-    const kiln_json *licence = kiln_json_get(o, "licence");
-    if (licence != NULL && !kiln_json_is_string(licence) && !kiln_json_is_null(licence))
-        return kiln_fail(err, KILN_ERR_PARSE, "'licence' must be a string");
+    KILN_TRY(check_members(a, o, members, sizeof members / sizeof members[0], err));
+    kiln_fetch_entry e = {.name = kiln_json_string(kiln_json_get(o, "name"), "")};
+    const struct {
+        const char *name, **to;
+    } texts[] = {{"licence", &e.licence}, {"format", &e.format}, {"task", &e.task},
+                 {"source", &e.source},   {"inputs", &e.inputs}, {"golden", &e.golden}};
     if (e.name[0] == '\0')
         return kiln_fail(err, KILN_ERR_PARSE, "it must have a name");
-    if (!is_url(e.url))
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "'url' must begin with https://, http:// or file:///, is '%s'",
-                         kiln_str_printable(a, kiln_str_from(e.url), 80));
-    if (!is_hash(e.sha256))
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "'sha256' must be 64 lower-case hexadecimal digits, is '%s'",
-                         kiln_str_printable(a, kiln_str_from(e.sha256), 80));
-    if (!kiln_json_i64(kiln_json_get(o, "bytes"), &e.bytes) || e.bytes < 1 ||
-        e.bytes > KILN_FETCH_MAX_BYTES)
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "'bytes' must be a size from 1 to %" PRId64,
-                         KILN_FETCH_MAX_BYTES);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        KILN_TRY(read_text(o, texts[i].name, texts[i].to, err));
+    KILN_TRY(read_place(a, o, &e, err));
+    KILN_TRY(read_sum(a, o, &e.sha256, &e.bytes, err));
+    KILN_TRY(read_files(a, kiln_json_get(o, "files"), &e, err));
     *out = e;
     return KILN_OK;
 }

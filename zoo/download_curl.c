@@ -128,6 +128,10 @@ static void explain(kiln_download *d, const transfer *t, CURLcode rc, long http,
                  (long long)d->max_bytes);
     else if (t->error != 0)
         snprintf(d->text, sizeof d->text, "%s", strerror(t->error));
+    else if (rc == CURLE_UNSUPPORTED_PROTOCOL && strncmp(d->url, "http:", 5) == 0)
+        snprintf(d->text, sizeof d->text,
+                 "protocol http does not encrypt; --allow-http takes it all the same, "
+                 "hashes protect");
     else if (rc == CURLE_HTTP_RETURNED_ERROR)
         snprintf(d->text, sizeof d->text, "the server answers %ld%s", http,
                  http == 404 ? " (not found)" : "");

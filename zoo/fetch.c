@@ -36,7 +36,9 @@ kiln_status kiln_fetch_cache(kiln_arena *a, const char **out, kiln_err *err) {
 
 typedef struct fetching {
     kiln_arena *arena;
-    const kiln_fetch_entry *e;
+    const kiln_fetch_entry
+        *e;             /* at the address where it is looked for; url may be NULL */
+    const char *folder; /* in the cache: the hash of the model's first file */
     const kiln_fetch_options *o;
     const char *cache, *path, *partial;
     int fd;   /* of the partial file, locked */
@@ -45,16 +47,17 @@ typedef struct fetching {
 
 /* What follows the last slash, without a query; never a way out of the folder. */
 static const char *file_name(kiln_arena *a, const kiln_fetch_entry *e) {
-    char *url = kiln_str_dup(a, e->url);
-    url[strcspn(url, "?#")] = '\0';
-    const char *base = kiln_path_base(url);
+    char *path = kiln_str_dup(a, e->path != NULL ? e->path : e->url);
+    if (e->path == NULL)
+        path[strcspn(path, "?#")] = '\0';
+    const char *base = kiln_path_base(path);
     return kiln_path_is_contained(kiln_str_from(base)) ? base : "model";
 }
 
-static void name_places(fetching *f) {
+static void name_places(fetching *f, const char *file) {
     kiln_arena *a = f->arena;
-    const char *folder = kiln_format(a, "%s/models/%s", f->cache, f->e->sha256);
-    f->path = kiln_path_join(a, folder, file_name(a, f->e));
+    const char *folder = kiln_format(a, "%s/models/%s", f->cache, f->folder);
+    f->path = kiln_path_join(a, folder, file);
     f->partial = kiln_format(a, "%s/partial/%s", f->cache, f->e->sha256);
 }
 
@@ -288,6 +291,7 @@ static kiln_status complete(fetching *f, kiln_err *err) {
 
 static kiln_status fetch(fetching *f, kiln_err *err) {
     bool found = false;
+    const char *none; /* no address: an error that says where it is from */
     KILN_TRY(look_in_cache(f, &found, err));
     if (found)
         return KILN_OK;
@@ -295,6 +299,8 @@ static kiln_status fetch(fetching *f, kiln_err *err) {
         return kiln_fail(
             err, KILN_ERR_IO,
             "it is not in the cache '%s', and --offline forbids to fetch it", f->cache);
+    if (f->e->url == NULL)
+        return kiln_fetch_address(f->arena, f->e, NULL, &none, err);
     KILN_TRY(open_partial(f, err));
     struct stat st;
     f->had = fstat(f->fd, &st) == 0 && st.st_size > 0;
@@ -307,20 +313,63 @@ static kiln_status fetch(fetching *f, kiln_err *err) {
     return status;
 }
 
+/* A file of the entry's. Without an address it may still be in the cache. */
+static kiln_status fetch_file(fetching *f, const char *file, kiln_err *err) {
+    name_places(f, file);
+    const kiln_status st = fetch(f, err);
+    if (st == KILN_OK)
+        return KILN_OK;
+    if (f->e->url != NULL)
+        kiln_note(err, "fetching '%s' from '%s'", f->e->name, f->e->url);
+    else
+        kiln_note(err, "fetching '%s'", f->e->name);
+    return st;
+}
+
+/* At the same place as the first file, wherever that is. */
+static kiln_status fetch_beside(fetching *f, const kiln_fetch_entry *first,
+                                const kiln_fetch_beside *b, kiln_err *err) {
+    kiln_arena *a = f->arena;
+    kiln_fetch_entry *e = kiln_new(a, kiln_fetch_entry); /* a failure names it */
+    *e = *first;
+    e->name = kiln_format(a, "%s: %s", first->name, b->path);
+    e->path = kiln_path_join(a, kiln_path_dir(a, kiln_fetch_path(a, first)), b->path);
+    e->sha256 = b->sha256;
+    e->bytes = b->bytes;
+    if (first->url != NULL)
+        e->url = kiln_url_below(a, kiln_path_dir(a, first->url), b->path);
+    f->e = e;
+    return fetch_file(f, b->path, err);
+}
+
+static kiln_status fetch_all(fetching *f, kiln_fetch_entry *e, kiln_err *err) {
+    kiln_arena *a = f->arena;
+    const char *file = file_name(a, e), *path = kiln_fetch_path(a, e), *first;
+    if (f->cache == NULL)
+        KILN_TRY(kiln_fetch_cache(a, &f->cache, err));
+    f->folder = e->sha256;
+    if (e->url != NULL || f->o->mirror != NULL)
+        KILN_TRY(kiln_fetch_address(a, e, f->o->mirror, &e->url, err));
+    e->path = path;
+    KILN_TRY(fetch_file(f, file, err));
+    first = f->path;
+    for (size_t i = 0; i < e->n_beside; i++)
+        KILN_TRY(fetch_beside(f, e, &e->beside[i], err));
+    f->path = first;
+    return KILN_OK;
+}
+
 kiln_status kiln_fetch(kiln_arena *a, const kiln_fetch_entry *e,
                        const kiln_fetch_options *o, const char **path, kiln_err *err) {
     static const kiln_fetch_options none = {.cache = NULL};
-    fetching f = {.arena = a, .e = e, .o = o != NULL ? o : &none, .fd = -1};
-    kiln_status st = KILN_OK;
+    kiln_fetch_entry at = *e; /* gets the address where it is looked for */
+    fetching f = {.arena = a, .e = &at, .o = o != NULL ? o : &none, .fd = -1};
     f.cache = f.o->cache;
-    if (f.cache == NULL)
-        st = kiln_fetch_cache(a, &f.cache, err);
-    if (st == KILN_OK) {
-        name_places(&f);
-        st = fetch(&f, err);
-    }
+    const kiln_status st = fetch_all(&f, &at, err);
     if (st != KILN_OK) {
-        kiln_note(err, "fetching '%s' from '%s'", e->name, e->url);
+        if (f.o->mirror != NULL)
+            kiln_note(err, "looking for '%s' in the mirror '%s', which must have '%s'",
+                      e->name, f.o->mirror, kiln_fetch_path(a, f.e));
         return st;
     }
     *path = f.path;

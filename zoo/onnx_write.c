@@ -1,46 +1,8 @@
-/* Writing ONNX. Source: onnx.proto, and Protocol Buffers, "Encoding". */
+/* Writing ONNX. Source: onnx.proto. */
 #include "zoo/onnx_write.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-enum { VARINT = 0, BYTES = 2, FIXED32 = 5 };
-
-/* ---- protobuf -------------------------------------------------------------------- */
-
-void kiln_pb_put_varint(kiln_buf *b, uint64_t v) {
-    for (; v >= 0x80; v >>= 7) {
-        const char c = (char)(unsigned char)(v | 0x80);
-        kiln_buf_add(b, &c, 1);
-    }
-    const char c = (char)v;
-    kiln_buf_add(b, &c, 1);
-}
-
-static void put_tag(kiln_buf *b, uint32_t field, unsigned type) {
-    kiln_pb_put_varint(b, ((uint64_t)field << 3) | type);
-}
-
-void kiln_pb_put_int(kiln_buf *b, uint32_t field, int64_t v) {
-    put_tag(b, field, VARINT);
-    kiln_pb_put_varint(b, (uint64_t)v);
-}
-
-void kiln_pb_put_float(kiln_buf *b, uint32_t field, float v) {
-    put_tag(b, field, FIXED32);
-    kiln_buf_add(b, &v, sizeof v);
-}
-
-void kiln_pb_put_bytes(kiln_buf *b, uint32_t field, kiln_str v) {
-    put_tag(b, field, BYTES);
-    kiln_pb_put_varint(b, v.n);
-    if (v.n > 0)
-        kiln_buf_add(b, v.p, v.n);
-}
-
-void kiln_pb_put_text(kiln_buf *b, uint32_t field, const char *v) {
-    kiln_pb_put_bytes(b, field, kiln_str_from(v));
-}
 
 /* ---- graphs ---------------------------------------------------------------------- */
 
@@ -227,10 +189,8 @@ void kiln_onnx_put_uniform(kiln_onnx_writer *w, const char *name, const char *sh
     kiln_buf b;
     end_node(w);
     kiln_onnx_begin_tensor(&b, w->arena, name, KILN_ONNX_FLOAT, shape);
-    put_tag(&b, 9, BYTES);
-    kiln_pb_put_varint(&b, bytes);
-    put_tag(&w->graph, 5, BYTES);
-    kiln_pb_put_varint(&w->graph, b.n + bytes);
+    kiln_pb_put_head(&b, 9, bytes);
+    kiln_pb_put_head(&w->graph, 5, b.n + bytes);
     kiln_buf_add(&w->graph, b.p, b.n);
     const kiln_onnx_weight weight = {w->graph.n, (uint64_t)n, seed, lo, hi};
     kiln_vec_push(w->arena, &w->weights, weight);
@@ -290,8 +250,7 @@ static kiln_str model_head(kiln_onnx_writer *w, int64_t ir_version, int64_t opse
         kiln_onnx_put_opset_id(&b, 8, w->arena, "", opset);
     if (w->model.n > 0)
         kiln_buf_add(&b, w->model.p, w->model.n);
-    put_tag(&b, 7, BYTES);
-    kiln_pb_put_varint(&b, w->graph.n + w->weight_bytes);
+    kiln_pb_put_head(&b, 7, w->graph.n + w->weight_bytes);
     return kiln_buf_str(&b);
 }
 

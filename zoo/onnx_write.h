@@ -15,6 +15,7 @@
 #define KILN_ZOO_ONNX_WRITE_H
 
 #include "base/base.h"
+#include "compiler/export/protobuf_write.h"
 
 enum { /* TensorProto.DataType */
        KILN_ONNX_FLOAT = 1,
@@ -25,14 +26,6 @@ enum { /* TensorProto.DataType */
        KILN_ONNX_FLOAT16 = 10,
        KILN_ONNX_DOUBLE = 11
 };
-
-/* ---- protobuf -------------------------------------------------------------------- */
-
-void kiln_pb_put_varint(kiln_buf *b, uint64_t v); /* without a tag */
-void kiln_pb_put_int(kiln_buf *b, uint32_t field, int64_t v);
-void kiln_pb_put_float(kiln_buf *b, uint32_t field, float v);
-void kiln_pb_put_bytes(kiln_buf *b, uint32_t field, kiln_str v);
-void kiln_pb_put_text(kiln_buf *b, uint32_t field, const char *v);
 
 /* ---- graphs ---------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* Models of other frameworks, known by their content, with the way to ONNX. Nothing of
  * them is read: the caller learns what the file is, not only what it is not. */
 #include "compiler/frontend/frontend_internal.h"
-#include "compiler/frontend/protobuf.h"
 
 #include <string.h>
 
@@ -37,14 +36,9 @@ static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
 
 /* ---- by a magic number ----------------------------------------------------------- */
 
-static bool is_tflite(kiln_str f) { return BEGINS(f, 4, "TFL3"); }
 static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
-static bool is_hdf5(kiln_str f) { return BEGINS(f, 0, "\x89HDF\r\n\x1a\n"); }
 static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
-static bool is_mxnet_params(kiln_str f) {
-    return BEGINS(f, 0, "\x12\x01\0\0\0\0\0\0"); /* kMXAPINDArrayListMagic */
-}
 static bool is_old_torch(kiln_str f) {
     return BEGINS(f, 0,
                   "\x80\x02\x8a\x0al\xfc\x9c"
@@ -62,9 +56,6 @@ static bool is_safetensors(kiln_str f) {
 /* ---- archives: the names at the end of a ZIP file -------------------------------- */
 
 static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
-static bool is_keras(kiln_str f) {
-    return is_zip(f) && holds(tail_of(f), "model.weights.h5");
-}
 static bool is_exported_torch(kiln_str f) {
     return is_zip(f) && (holds(tail_of(f), "archive_format") ||
                          holds(tail_of(f), "serialized_exported_program"));
@@ -77,58 +68,9 @@ static bool is_openvino(kiln_str f) {
     const kiln_str h = head_of(f);
     return holds(h, "<net ") && holds(h, "<layers>") && holds(h, "<layer ");
 }
-static bool is_mxnet_json(kiln_str f) {
-    return f.n > 0 && f.p[0] == '{' && holds(f, "\"arg_nodes\"") &&
-           holds(f, "\"heads\"");
-}
-static bool is_prototxt(kiln_str f) {
-    const kiln_str h = head_of(f);
-    return (holds(h, "layer {") || holds(h, "layers {") || holds(h, "layer{")) &&
-           holds(h, "top:");
-}
-
-/* ---- protobuf -------------------------------------------------------------------- */
-
-/* The first field of a message, which begins at once. */
-static bool first_field(kiln_str bytes, uint32_t number, unsigned type,
-                        kiln_pb_wire *out) {
-    return kiln_pb_next(&bytes, out) && out->number == number && out->type == type;
-}
-
-/* What a whole message's own fields are; false: the bytes are none. */
-static bool fields_of(kiln_str bytes, uint64_t *low, bool *has_high, bool *has_100) {
-    kiln_pb_wire w;
-    while (kiln_pb_next(&bytes, &w)) {
-        if (w.number < 64)
-            *low |= UINT64_C(1) << w.number;
-        *has_high = *has_high || w.number >= 200;
-        *has_100 = *has_100 || (w.number == 100 && w.type == 2);
-    }
-    return bytes.n == 0;
-}
-
-/* specificationVersion, description, and the kind of model as a field from 200 on. */
-static bool is_core_ml(kiln_str f) {
-    uint64_t low = 0;
-    bool has_high = false, has_100 = false;
-    kiln_pb_wire w;
-    return first_field(f, 1, 0, &w) && fields_of(f, &low, &has_high, &has_100) &&
-           has_high && (low & (1u << 2)) != 0;
-}
-
-/* NetParameter: a name, then layers, as fields 100 or (of old) 2. */
-static bool is_caffe(kiln_str f) {
-    uint64_t low = 0;
-    bool has_high = false, has_100 = false;
-    kiln_pb_wire w;
-    return first_field(f, 1, 2, &w) && kiln_utf8_valid(w.bytes) &&
-           fields_of(f, &low, &has_high, &has_100) && !has_high &&
-           (has_100 || low == ((1u << 1) | (1u << 2)));
-}
 
 /* ---- all ------------------------------------------------------------------------- */
 
-#define TF2ONNX "python -m tf2onnx.convert --output model.onnx "
 #define FROM_ITS_FRAMEWORK "export the model as ONNX from the framework it was made in"
 
 /* Strict ones first. */
@@ -136,12 +78,6 @@ static const struct {
     bool (*is)(kiln_str file);
     const char *what, *way;
 } formats[] = {
-    {is_tflite, "a TensorFlow Lite model", TF2ONNX "--tflite FILE"},
-    {is_hdf5, "an HDF5 file, as Keras writes models",
-     "load it with Keras, then tf2onnx.convert.from_keras(model, "
-     "output_path='model.onnx')"},
-    {is_keras, "a Keras model",
-     "load it with Keras, then model.export('model.onnx', format='onnx')"},
     {is_exported_torch, "an exported PyTorch program",
      "torch.onnx.export(torch.export.load(FILE).module(), inputs, 'model.onnx')"},
     {is_torch, "a PyTorch file",
@@ -151,17 +87,10 @@ static const struct {
     {is_executorch, "an ExecuTorch program", FROM_ITS_FRAMEWORK},
     {is_gguf, "a GGUF file", FROM_ITS_FRAMEWORK},
     {is_ncnn, "an ncnn model", FROM_ITS_FRAMEWORK},
-    {is_mxnet_params, "a file of MXNet parameters",
-     "mxnet.onnx.export_model(symbol, params, ...)"},
     {is_safetensors, "a safetensors file: weights without a model",
      "load them into their model, then torch.onnx.export(model, inputs, "
      "'model.onnx')"},
     {is_openvino, "an OpenVINO model", FROM_ITS_FRAMEWORK},
-    {is_mxnet_json, "an MXNet symbol", "mxnet.onnx.export_model(symbol, params, ...)"},
-    {is_core_ml, "a Core ML model",
-     "onnxmltools.convert_coreml(coremltools.utils.load_spec(FILE))"},
-    {is_caffe, "a Caffe model", "caffe2onnx, with its .prototxt"},
-    {is_prototxt, "a Caffe description of layers", "caffe2onnx, with its .caffemodel"},
 };
 
 static kiln_status refuse(const char *path, const char *what, const char *way,

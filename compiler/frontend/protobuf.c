@@ -134,7 +134,7 @@ static unsigned wire_of(kiln_pb_kind kind) {
     return WIRE_BYTES;
 }
 
-static size_t elem_bytes(const kiln_pb_field *f) {
+size_t kiln_pb_elem_bytes(const kiln_pb_field *f) {
     switch (f->kind) {
     case KILN_PB_I64:
     case KILN_PB_U64:
@@ -190,7 +190,7 @@ static kiln_status next_field(const reader *r, cursor *c, kiln_pb_wire *w,
 static kiln_status count_packed(const reader *r, const cursor *c,
                                 const kiln_pb_field *f, kiln_str run, size_t *n) {
     if (wire_of(f->kind) != WIRE_VARINT) {
-        const size_t size = elem_bytes(f);
+        const size_t size = kiln_pb_elem_bytes(f);
         if (run.n % size != 0)
             return refuse(r, c, f, run.p,
                           "packed bytes are no multiple of the element");
@@ -245,7 +245,7 @@ static bool is_little_endian(void) {
 /* A single packed run of fixed-size elements that lies aligned serves as the array. */
 static bool can_view(const kiln_pb_field *f, kiln_str run) {
     return wire_of(f->kind) != WIRE_VARINT && is_little_endian() &&
-           (uintptr_t)run.p % elem_bytes(f) == 0;
+           (uintptr_t)run.p % kiln_pb_elem_bytes(f) == 0;
 }
 
 static void store(const kiln_pb_field *f, void *to, const kiln_pb_wire *w) {
@@ -278,7 +278,7 @@ static void store(const kiln_pb_field *f, void *to, const kiln_pb_wire *w) {
 
 static kiln_status fill_packed(const reader *r, const cursor *c, const kiln_pb_field *f,
                                kiln_str run, char *to) {
-    const size_t size = elem_bytes(f);
+    const size_t size = kiln_pb_elem_bytes(f);
     const char *p = run.p, *const end = run.p + run.n;
     kiln_pb_wire w = {0};
     for (; p < end; to += size) {
@@ -300,7 +300,7 @@ static kiln_status read_message(reader *r, const kiln_pb_message *m, kiln_str by
 static kiln_status fill_repeated(reader *r, const cursor *c, const kiln_pb_field *f,
                                  const kiln_pb_wire *w, tally *t, char *out,
                                  int depth) {
-    const size_t i = (size_t)(f - c->m->field), size = elem_bytes(f);
+    const size_t i = (size_t)(f - c->m->field), size = kiln_pb_elem_bytes(f);
     size_t n; /* filled so far: kept in the struct's own count */
     memcpy(&n, out + f->also, sizeof n);
     const bool is_run = w->type == WIRE_BYTES && is_packable(f);

@@ -13,7 +13,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_PB_MAX_FIELDS = 32, /* of one table */
+    KILN_PB_MAX_FIELDS = 64, /* of one table */
     KILN_PB_MAX_DEPTH =
         100, /* messages inside messages; the limit of the public readers */
 };
@@ -48,7 +48,8 @@ typedef struct kiln_pb_field {
     size_t offset;    /* of the value, or of the pointer to the array */
     size_t also; /* repeated: offset of the size_t count; single: of a bool "was given",
                     or KILN_PB_NONE */
-    const kiln_pb_message *sub; /* MESSAGE, INLINE */
+    const kiln_pb_message *sub; /* MESSAGE, INLINE; I64 of an enumeration: its values,
+                                   by number and name, for the text format */
 } kiln_pb_field;
 
 struct kiln_pb_message {
@@ -57,6 +58,9 @@ struct kiln_pb_message {
     const kiln_pb_field *field;
     size_t n_field; /* <= KILN_PB_MAX_FIELDS */
 };
+
+/* Of one element of the field in a struct or an array. */
+size_t kiln_pb_elem_bytes(const kiln_pb_field *f);
 
 /* Reads one message from `bytes` into *out (m->size bytes, zeroed here). Arrays and
  * sub-structs are made in `a`; views borrow `bytes`. Memory made is held below 64 MiB +

@@ -62,3 +62,22 @@ kiln_value *kiln_compose_pool(kiln_compose *c, const kiln_op_def *op, kiln_value
         args[OWN + i] = more[i];
     return kiln_compose_op(c, op, &x, 1, args, OWN + n_more);
 }
+
+kiln_value *kiln_compose_planes(kiln_compose *c, kiln_value *x, int64_t height,
+                                int64_t width, const char *mode,
+                                const char *coordinates) {
+    const kiln_type *const t = &x->type;
+    KILN_ASSERT(c->status != KILN_OK ||
+                    (t->rank == 4 && t->dim[2] > 0 && t->dim[3] > 0),
+                "'%s' has no planes", x->name);
+    if (c->status != KILN_OK)
+        return x;
+    const int64_t sizes[] = {t->dim[0], t->dim[1], height, width};
+    const double scales[] = {1, 1, (double)height / (double)t->dim[2],
+                             (double)width / (double)t->dim[3]};
+    const kiln_attr_arg args[] = {
+        kiln_arg_ints("sizes", sizes, 4), kiln_arg_floats("scales", scales, 4),
+        kiln_arg_word("mode", mode), kiln_arg_word("coordinates", coordinates),
+        kiln_arg_word("rounding", "floor")};
+    return kiln_compose_op(c, &kiln_op_resize, &x, 1, args, 5);
+}

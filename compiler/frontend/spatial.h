@@ -37,4 +37,10 @@ kiln_value *kiln_compose_pool(kiln_compose *c, const kiln_op_def *op, kiln_value
                               kiln_spatial *s, bool ceil_mode,
                               const kiln_attr_arg *more, size_t n_more);
 
+/* x [N, C, H, W], no side of which is 0, resized to height by width; mode and
+ * coordinates as resize names them, nearest rounding down. */
+kiln_value *kiln_compose_planes(kiln_compose *c, kiln_value *x, int64_t height,
+                                int64_t width, const char *mode,
+                                const char *coordinates);
+
 #endif

@@ -90,6 +90,7 @@ typedef struct kiln_network_kernel {
     kiln_origin origin;
     int n_tried;               /* configurations measured for this very work */
     kiln_cost cost;            /* of one call */
+    double least_flops;        /* that it does without fail; 0: not known */
     double amplification;      /* of the error bound, by its algorithm */
     int n_operands, n_written; /* of them: the last ones */
     const kiln_type *operand;  /* each as the kernel reads or writes it */

@@ -134,8 +134,9 @@ static kiln_status read_node(reader *r, kiln_arena *scratch) {
     if (op == NULL)
         return kiln_fail(r->err, KILN_ERR_UNSUPPORTED, "there is no operator '%s'",
                          kiln_str_printable(scratch, name, 40));
-    /* A key does not say how many results a node has. */
-    if (op->n_out_min != op->n_out_max || op->n_out_max > 1)
+    /* A key does not say how many results a node has: one, where that is enough; where a
+     * key means another one too, its numbers are not what this would be written as. */
+    if (op->n_out_min > 1) /* 0: exactly one */
         return kiln_fail(r->err, KILN_ERR_UNSUPPORTED,
                          "operator '%s' has more than one result: its key does not say "
                          "how many",

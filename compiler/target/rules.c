@@ -82,6 +82,31 @@ int kiln_sums_of_loads(const kiln_profile *p) {
     return (loads < c->fma_ports ? loads : c->fma_ports) * c->fma_latency;
 }
 
+/* An i9-14900KS may reach 6.2 GHz on two cores. Apple's and Arm's large cores have four
+ * ports for multiply-adds where shipped profiles say one or two. */
+static const double most_ghz = 6.2;
+enum { FEWEST_PORTS = 4 };
+
+static double vectors_a_ns(const kiln_profile *p, int threads, int ports) {
+    const int most = 2 * ports > FEWEST_PORTS ? 2 * ports : FEWEST_PORTS;
+    KILN_ASSERT(threads > 0 && p->vector_bytes > 0, "profile '%s' by %d threads",
+                p->name, threads);
+    return most_ghz * most * threads;
+}
+
+double kiln_most_gflops(const kiln_profile *p, int threads) {
+    return 2 * (p->vector_bytes / 4.0) * vectors_a_ns(p, threads, p->core.fma_ports);
+}
+
+double kiln_least_ns(const kiln_profile *p, int threads, double flops,
+                     double written_bytes) {
+    const double multiplying = flops / kiln_most_gflops(p, threads);
+    const double storing =
+        written_bytes /
+        (p->vector_bytes * vectors_a_ns(p, threads, p->core.store_ports));
+    return multiplying > storing ? multiplying : storing;
+}
+
 int kiln_branch_cycles(const kiln_profile *p) {
     return or_else(p->core.branch_cycles, BRANCH);
 }

@@ -126,6 +126,23 @@ int kiln_sums_to_hide_latency(const kiln_profile *p);
  * the cache is slower than the ports. */
 int kiln_sums_of_loads(const kiln_profile *p);
 int kiln_branch_cycles(const kiln_profile *p); /* 20 */
+
+/* ---- what no machine does ----------------------------------------------------------
+ * For who is told times by others. The bounds are wide on purpose: 6.2 GHz, which is
+ * more than CPUs have, and twice the ports that the model has, four at least: models are
+ * measured on busy machines, and shipped profiles are of no machine in particular. What
+ * passes may be false all the same; what does not is. */
+
+/* Of multiply-adds of 32-bit numbers, by so many threads. */
+double kiln_most_gflops(const kiln_profile *p, int threads);
+/* That so many operations take, counted as such multiply-adds are (two each), and storing
+ * so many bytes: the longer of both. What is read does not count: strides, gathers and
+ * padding skip some of it, and caches keep some. */
+double kiln_least_ns(const kiln_profile *p, int threads, double flops,
+                     double written_bytes);
+
+/* ---- of calls --------------------------------------------------------------------- */
+
 /* Of one more call, or part of a parallel loop, beside its work. */
 double kiln_call_cycles(const kiln_profile *p);
 

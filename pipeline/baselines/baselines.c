@@ -37,6 +37,13 @@ const char *kiln_wheel_version(const char *name) {
     return w != NULL ? w->version : NULL;
 }
 
+const char *kiln_baseline_wanted(const kiln_baseline *b) {
+    const char *last = NULL;
+    for (const char *const *w = b->wheel; b->open != NULL && *w != NULL; w++)
+        last = *w;
+    return last != NULL ? kiln_wheel_version(last) : NULL;
+}
+
 const char *kiln_rival_state_name(kiln_rival_state s) {
     static const char *const name[] = {[KILN_RIVAL_ABSENT] = "absent",
                                        [KILN_RIVAL_FAILED] = "failed",
@@ -67,6 +74,21 @@ static bool fits(const kiln_baseline *b, kiln_baseline_subject subject) {
 
 const char *kiln_baseline_runs(const kiln_baseline *b) {
     return b->open != NULL ? "models" : "operators";
+}
+
+bool kiln_baseline_reads(const kiln_baseline *b, const char *format) {
+    for (const char *const *f = b->reads; f != NULL && *f != NULL; f++)
+        if (strcmp(*f, format) == 0)
+            return true;
+    return false;
+}
+
+const char *kiln_baseline_formats(kiln_arena *a, const kiln_baseline *b) {
+    kiln_buf names;
+    kiln_buf_init(&names, a);
+    for (const char *const *f = b->reads; f != NULL && *f != NULL; f++)
+        kiln_buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", *f);
+    return kiln_str_dupv(a, kiln_buf_str(&names));
 }
 
 static const char *names_of(kiln_arena *a, kiln_baseline_subject subject) {

@@ -2,8 +2,9 @@
  *
  * An adapter answers three questions: is the library here, can it run this model, what
  * are its samples. A comparison ends in one of four words, which are never mixed up:
- * absent (not installed: nothing is known), failed (it is here and refused, crashed or
- * did not end), wrong (it answered, but not what the reference says), measured.
+ * absent (not installed, or it reads no files of this format: nothing is known), failed
+ * (it is here and refused, crashed or did not end), wrong (it answered, but not what the
+ * reference says), measured. It is given the very file that kiln is given.
  *
  * Some run models (Python wheels), some single operators (programs of kiln's own, built
  * where the library's development package is).
@@ -74,7 +75,7 @@ typedef struct kiln_baseline_sample {
 double kiln_baseline_ms(const kiln_baseline_sample *s, int64_t runs, int threads,
                         bool *is_disturbed);
 
-/* Never mixed up: not installed, nothing is known of it; here, and it refused, crashed
+/* Never mixed up: not installed, or no reader of the file, nothing is known of it; here, and it refused, crashed
  * or did not end; its outputs are not the reference's; there are numbers. */
 typedef enum kiln_rival_state {
     KILN_RIVAL_ABSENT,
@@ -94,6 +95,9 @@ typedef struct kiln_baseline {
     const char *const *wheel;
     const char *packages;
     const char *program; /* of a C interface; NULL: kiln-<name> */
+    /* Formats of model files, as frontends.def calls them; ends in NULL. Of one that
+     * runs operators: NULL. */
+    const char *const *reads;
     /* Fails where the place is there and broken. */
     kiln_status (*find)(const struct kiln_baseline *b, kiln_arena *a, const char *dir,
                         kiln_baseline_here *out, kiln_err *err);
@@ -117,6 +121,9 @@ typedef enum kiln_baseline_subject {
     KILN_BASELINE_ANY = 3
 } kiln_baseline_subject;
 const char *kiln_baseline_runs(const kiln_baseline *b); /* "models" or "operators" */
+bool kiln_baseline_reads(const kiln_baseline *b, const char *format);
+/* "onnx, tflite"; "" for one that runs operators. */
+const char *kiln_baseline_formats(kiln_arena *a, const kiln_baseline *b);
 /* "onnxruntime,openvino": a list that ends in NULL. KILN_ERR_ARG names those there are
  * for such a subject. */
 kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
@@ -136,6 +143,9 @@ kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err);
 
 /* The version of a wheel that kiln asks for; NULL: no row of wheels.def. */
 const char *kiln_wheel_version(const char *name);
+/* The same of the wheel that runs models, which a baseline names last; NULL: it runs
+ * none. */
+const char *kiln_baseline_wanted(const kiln_baseline *b);
 /* Is there something to install for it? Some wheels are not for every machine. */
 bool kiln_baseline_has_wheels(const kiln_baseline *b);
 

@@ -29,6 +29,22 @@ from importlib import metadata
 from importlib.util import find_spec
 
 
+def places(what, asked, own):
+    """Where the library has what is asked for: own has a set of names for each of its tensors.
+    Frameworks call the first output of x "x" or "x:0". Where a file names its tensors
+    otherwise, or not at all, they are in its order, as kiln's are."""
+    at = []
+    for name in asked:
+        same = {name, f"{name}:0", name.removesuffix(":0")}
+        at.append(next((i for i, names in enumerate(own) if same & set(names)), None))
+    if None not in at and len(set(at)) == len(at):
+        return at
+    if len(asked) == len(own):
+        return list(range(len(own)))
+    names = ", ".join("/".join(sorted(n)) for n in own)
+    raise RuntimeError(f"its {what}s are {names}; asked for: {', '.join(asked)}")
+
+
 class OnnxRuntime:
     wheel = "onnxruntime"
 
@@ -67,7 +83,10 @@ class OpenVino:
 
         core = ov.Core()
         read = core.read_model(model)
-        read.reshape({name: list(value.shape) for name, value in inputs.items()})
+        own = [port.get_names() for port in read.inputs]
+        ports = [read.inputs[i] for i in places("input", list(inputs), own)]
+        shapes = {port: list(v.shape) for port, v in zip(ports, inputs.values())}
+        read.reshape(shapes)
         compiled = core.compile_model(
             read,
             "CPU",
@@ -79,13 +98,42 @@ class OpenVino:
             },
         )
         self.request = compiled.create_infer_request()
-        for name, value in inputs.items():
-            self.request.set_tensor(name, ov.Tensor(value))
+        for port, value in zip(ports, inputs.values()):
+            self.request.set_tensor(port, ov.Tensor(value))
         self.run()
-        self.values = [self.request.get_tensor(name).data.copy() for name in outputs]
+        own = [port.get_names() for port in compiled.outputs]
+        at = places("output", outputs, own)
+        self.values = [self.request.get_output_tensor(i).data.copy() for i in at]
 
     def run(self):
         self.request.infer()
+
+
+class LiteRt:
+    wheel = "ai-edge-litert"
+
+    def __init__(self, model, threads, inputs, outputs):
+        from ai_edge_litert.interpreter import Interpreter
+
+        # It hands what it can to the XNNPACK delegate by itself, with as many threads.
+        self.interpreter = Interpreter(model, num_threads=threads)
+        own = self.interpreter.get_input_details()
+        at = places("input", list(inputs), [{tensor["name"]} for tensor in own])
+        own = [own[i] for i in at]
+        for tensor, value in zip(own, inputs.values()):
+            if list(tensor["shape"]) != list(value.shape):
+                self.interpreter.resize_tensor_input(tensor["index"], value.shape)
+        self.interpreter.allocate_tensors()
+        # Filled once: a run changes no input.
+        for tensor, value in zip(own, inputs.values()):
+            self.interpreter.set_tensor(tensor["index"], value)
+        self.run()
+        own = self.interpreter.get_output_details()
+        at = places("output", outputs, [{tensor["name"]} for tensor in own])
+        self.values = [self.interpreter.get_tensor(own[i]["index"]) for i in at]
+
+    def run(self):
+        self.interpreter.invoke()
 
 
 def convert(argv, folder):
@@ -241,6 +289,7 @@ class Iree:
 LIBRARIES = {
     "onnxruntime": OnnxRuntime,
     "openvino": OpenVino,
+    "litert": LiteRt,
     "mnn": Mnn,
     "ncnn": Ncnn,
     "iree": Iree,

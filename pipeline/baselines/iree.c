@@ -5,11 +5,13 @@
 
 static const char *const wheels[] = {"numpy", "onnx", "iree-base-compiler",
                                      "iree-base-runtime", NULL};
+static const char *const reads[] = {"onnx", NULL};
 
 const kiln_baseline kiln_baseline_iree = {
     .name = "iree",
     .doc = "IREE, compiled for this CPU",
     .wheel = wheels,
+    .reads = reads,
     .find = kiln_bridge_find,
     .open = kiln_bridge_open,
     .run = kiln_asked_run,

@@ -4,11 +4,13 @@
 #include "pipeline/baselines/baselines_internal.h"
 
 static const char *const wheels[] = {"numpy", "mnn", NULL};
+static const char *const reads[] = {"onnx", NULL};
 
 const kiln_baseline kiln_baseline_mnn = {
     .name = "mnn",
     .doc = "MNN, CPU backend",
     .wheel = wheels,
+    .reads = reads,
     .find = kiln_bridge_find,
     .open = kiln_bridge_open,
     .run = kiln_asked_run,

@@ -5,11 +5,13 @@
 #include "pipeline/baselines/baselines_internal.h"
 
 static const char *const wheels[] = {"numpy", "onnxruntime", NULL};
+static const char *const reads[] = {"onnx", NULL};
 
 const kiln_baseline kiln_baseline_onnxruntime = {
     .name = "onnxruntime",
     .doc = "ONNX Runtime, CPU execution provider",
     .wheel = wheels,
+    .reads = reads,
     .find = kiln_bridge_find,
     .open = kiln_bridge_open,
     .run = kiln_asked_run,

@@ -21,12 +21,13 @@ void kiln_rival_text(kiln_buf *out, const char *of, const kiln_rival *r) {
                         kiln_rival_state_name(r->state), r->reason);
         return;
     }
-    kiln_buf_printf(out,
-                    "%7s %-22s %10.4f %10.4f %10.4f %7zu %9zu %6.3f [%.3f, %.3f]%s%s\n",
-                    of, name, n->median_ms, n->q1_ms, n->q3_ms, r->sample.n,
-                    n->n_disturbed, n->ratio.estimate, n->ratio.low, n->ratio.high,
-                    r->implementation != NULL ? "  " : "",
-                    r->implementation != NULL ? r->implementation : "");
+    kiln_buf_printf(
+        out, "%7s %-22s %10.4f %10.4f %10.4f %7zu %9zu %6.3f [%.3f, %.3f]%s%s%s%s\n",
+        of, name, n->median_ms, n->q1_ms, n->q3_ms, r->sample.n, n->n_disturbed,
+        n->ratio.estimate, n->ratio.low, n->ratio.high,
+        r->implementation != NULL ? "  " : "",
+        r->implementation != NULL ? r->implementation : "", r->file != NULL ? "  " : "",
+        r->file != NULL ? r->file : "");
 }
 
 /* ---- as results ------------------------------------------------------------------ */
@@ -54,6 +55,7 @@ kiln_results_baselines kiln_rivals_results(kiln_arena *a, const kiln_rival_list 
             .state = kiln_rival_state_name(r->state),
             .problem = r->reason != NULL && r->reason[0] != '\0' ? r->reason : NULL,
             .implementation = r->implementation,
+            .file = r->file,
             .median_ms = n->median_ms,
             .q1_ms = n->q1_ms,
             .q3_ms = n->q3_ms,

@@ -61,11 +61,26 @@ static kiln_status take_sample(const kiln_rivals *r, const kiln_rival *v,
     return KILN_OK;
 }
 
+/* One that reads other formats is left out, whether it is here or not. */
+static bool leaves_out(const kiln_rivals *r, const kiln_rivals_subject *s,
+                       kiln_rival *v) {
+    if (s->format == NULL || kiln_baseline_reads(v->baseline, s->format))
+        return false;
+    v->state = KILN_RIVAL_ABSENT;
+    v->is_left_out = true;
+    v->reason =
+        kiln_format(r->arena, "it reads files of %s, and '%s' is of %s",
+                    kiln_baseline_formats(r->arena, v->baseline), s->file, s->format);
+    return true;
+}
+
 static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
                               kiln_rival *v, kiln_baseline_session *session,
                               kiln_err *err) {
     kiln_sample first = {0};
     kiln_baseline_here here;
+    if (leaves_out(r, s, v))
+        return KILN_OK;
     KILN_TRY(v->baseline->find(v->baseline, r->arena, s->dir, &here, err));
     if (!here.is_here) {
         v->state = KILN_RIVAL_ABSENT;
@@ -73,6 +88,7 @@ static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
         return KILN_OK;
     }
     v->version = here.version;
+    v->file = s->file;
     KILN_TRY(s->open(s->user, v->baseline, session, err));
     if (session->implementation != NULL)
         v->implementation = kiln_str_dup(r->arena, session->implementation);
@@ -152,7 +168,7 @@ void kiln_rivals_add_up(kiln_rivals *r, const kiln_sample_list *own) {
 
 bool kiln_rivals_are_measured(const kiln_rival_list *list) {
     for (size_t i = 0; i < list->n; i++)
-        if (list->v[i].state != KILN_RIVAL_MEASURED)
+        if (list->v[i].state != KILN_RIVAL_MEASURED && !list->v[i].is_left_out)
             return false;
     return true;
 }

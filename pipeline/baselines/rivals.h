@@ -50,7 +50,9 @@ typedef struct kiln_rival {
     const kiln_baseline *baseline;
     const char *version;        /* NULL: absent, or nobody could tell */
     const char *implementation; /* as the library calls what it chose; NULL: unsaid */
+    const char *file; /* the model's, that it was given; NULL: an operator, or none */
     kiln_rival_state state;
+    bool is_left_out;   /* absent since it reads no files of this format */
     const char *reason; /* "" where measured */
     double max_abs;     /* largest |got - want| of its outputs */
     double error;       /* by the measure of whoever compared */
@@ -62,6 +64,9 @@ typedef KILN_VEC(kiln_rival) kiln_rival_list;
 /* What they are asked to run; used by kiln_rivals_open alone. */
 typedef struct kiln_rivals_subject {
     const char *dir; /* of wheels; "" for operators */
+    /* Of a model: its file's name, and its format as frontends.def calls it; NULL: an
+     * operator. */
+    const char *file, *format;
     int threads;
     /* Makes one ready: calls its open or open_op. */
     kiln_status (*open)(void *user, const kiln_baseline *b, kiln_baseline_session *out,
@@ -83,7 +88,9 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, kiln_arena *sessions,
 void kiln_rivals_round(kiln_rivals *r);
 /* Fills the numbers of those that were measured; own: kiln's samples, not empty. */
 void kiln_rivals_add_up(kiln_rivals *r, const kiln_sample_list *own);
-bool kiln_rivals_are_measured(const kiln_rival_list *list); /* all of them */
+/* All of them, but those that read no such files: a list of baselines may serve models
+ * of several formats. */
+bool kiln_rivals_are_measured(const kiln_rival_list *list);
 
 /* ---- what a report says of them (report_rivals.c) -------------------------------- */
 

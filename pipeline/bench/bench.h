@@ -32,7 +32,9 @@ typedef struct kiln_subject_step {
 
 typedef struct kiln_subject {
     const char *name;
-    const char *file; /* of the model, for baselines; NULL: a package alone */
+    /* Of the model, for baselines, and its format as frontends.def calls it; NULL: a
+     * package alone. */
+    const char *file, *format;
     /* The file as it was imported, whose outputs are `want`, in this order; NULL where
      * file is. */
     const kiln_graph *imported;

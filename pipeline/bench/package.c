@@ -97,6 +97,7 @@ static kiln_status add_model(kiln_arena *a, const kiln_opened *p, const char *mo
         return st;
     }
     s->file = source.path;
+    s->format = source.format;
     s->imported = source.imported;
     s->fixed = fixed->value;
     s->n_fixed = fixed->n;

@@ -35,8 +35,9 @@ static void put_machine(kiln_buf *out, const kiln_machine *m, double bandwidth_g
 
 bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check *c,
                           const kiln_machine *m, double bandwidth_gbs) {
-    kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d steps\n",
-                    s->name, s->profile->name, s->cost.muladds, s->n_steps);
+    kiln_buf_printf(out, "%s for profile %s: %" PRId64 " multiply-adds, %d step%s\n",
+                    s->name, s->profile->name, s->cost.muladds, s->n_steps,
+                    kiln_plural(s->n_steps));
     if (c->outcome != KILN_PASSED) {
         kiln_buf_printf(out, "WRONG: %s\n", c->reason);
         return false;
@@ -51,8 +52,9 @@ bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check
 
 /* One line for each number of threads, of what so many samples say. */
 static void put_percentiles(kiln_buf *out, const kiln_net_side *r) {
-    kiln_buf_printf(out, "at %d thread%s, of %zu samples", r->threads,
-                    r->threads == 1 ? "" : "s", r->percentiles.n);
+    kiln_buf_printf(out, "at %d thread%s, of %zu sample%s", r->threads,
+                    r->threads == 1 ? "" : "s", r->percentiles.n,
+                    kiln_plural((int64_t)r->percentiles.n));
     if (r->runs > 1)
         kiln_buf_printf(out, " (means of %" PRId64 " runs each)", r->runs);
     kiln_buf_puts(out, ":");

@@ -25,6 +25,7 @@ static kiln_status open_network(kiln_arena *a, const kiln_source *source,
                                 kiln_subject *out, kiln_err *err) {
     kiln_subject s = {.name = source->name,
                       .file = source->path,
+                      .format = source->format,
                       .imported = source->imported,
                       .profile = n->profile,
                       .cost = source->cost,

@@ -93,6 +93,7 @@ static int call_one(const child *c, const kiln_machine_probe *p, int64_t thread)
         break;
     case KILN_PROBE_CHASE: /* goes on where the last call was */
     case KILN_PROBE_READ:
+    case KILN_PROBE_LOAD:
         break;
     }
     const kiln_args args = {tensor, NULL};

@@ -9,6 +9,7 @@ typedef enum kiln_machine_probe_kind {
     KILN_PROBE_FMA,     /* independent chains: ports */
     KILN_PROBE_LATENCY, /* one chain */
     KILN_PROBE_READ,    /* a stream of vectors, again and again */
+    KILN_PROBE_LOAD,    /* the same of so little that it lies in L1 whoever is near */
     KILN_PROBE_WRITE,
     KILN_PROBE_CHASE /* loads whose addresses the last one gave */
 } kiln_machine_probe_kind;

@@ -13,7 +13,8 @@ enum {
     LATENCY_STEPS = 16384,
     CHASE_STEPS = 4096,
     FMA_CALLS = 8,
-    LATENCY_CALLS = 8
+    LATENCY_CALLS = 8,
+    LOAD_TRIES = 2 /* a slice apart: who disturbs one may be gone */
 };
 static const int64_t mib = INT64_C(1) << 20;
 static const double stream_bytes = 2e6; /* of one call, where the buffer is smaller */
@@ -211,6 +212,21 @@ static int64_t share(int64_t bytes, int threads, int64_t least) {
     return bytes / threads > least ? bytes / threads : least;
 }
 
+/* Ports are counted by an eighth of L1: where another thread of the core is at work (a
+ * neighbour of a virtual machine, say), half of L1 may be its own, and one port seemed
+ * to load what came from L2. */
+static void add_loads(kiln_machine_probes *out, const kiln_profile *p) {
+    for (int i = 0; i < LOAD_TRIES && p->l1d_bytes > 0; i++)
+        add(out, KILN_PROBE_LOAD, 0, p->l1d_bytes / 8, 1, 1, "kiln_machine_load");
+}
+
+/* L3 by what surely lies in it, and more and more up to a sixteenth of what the system
+ * says: a core may reach little of it. */
+static void add_near_l3(kiln_machine_probes *out, int64_t sure, int64_t l3) {
+    for (int64_t bytes = sure; bytes < l3 / 16 || bytes == sure; bytes *= 2)
+        add_read(out, 2, bytes, 1);
+}
+
 /* A level's rate by what surely lies in it, then more and more of what the system says
  * that it holds, up to all. */
 static void add_levels(kiln_machine_probes *out, const kiln_profile *p) {
@@ -225,7 +241,7 @@ static void add_levels(kiln_machine_probes *out, const kiln_profile *p) {
         const int64_t sure = l3 / 4 >= 3 * l2      ? 3 * l2
                              : l3 / 4 > 3 * l2 / 2 ? l3 / 4
                                                    : 3 * l2 / 2;
-        add_read(out, 2, sure, 1);
+        add_near_l3(out, sure, l3);
         for (size_t i = 0; i < sizeof sixteenths / sizeof sixteenths[0]; i++)
             if (l3 / 16 * sixteenths[i] > sure)
                 add_read(out, 2, l3 / 16 * sixteenths[i], 1);
@@ -238,6 +254,7 @@ static void list(kiln_machine_probes *out, const kiln_profile *p) {
     add(out, KILN_PROBE_LATENCY, 0, 0, 1, LATENCY_CALLS, "kiln_machine_latency");
     if (p->l1d_bytes > 0)
         add(out, KILN_PROBE_WRITE, 0, p->l1d_bytes / 2, 1, 1, "kiln_machine_write");
+    add_loads(out, p);
     add_levels(out, p);
     add_read(out, 3, memory, 1);
     if (p->cores > 1) {
@@ -258,6 +275,7 @@ static kiln_status make(kiln_arena *a, const kiln_profile *p,
     case KILN_PROBE_LATENCY:
         return make_latency(a, p, probe, err);
     case KILN_PROBE_READ:
+    case KILN_PROBE_LOAD:
         for (int k = 0; k < i; k++)
             if (all->probe[k].kind == probe->kind &&
                 all->probe[k].window == probe->window) {

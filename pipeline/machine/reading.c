@@ -69,16 +69,20 @@ typedef struct reader {
     const kiln_machine_reading *r;
 } reader;
 
-/* Units a cycle of the first such probe; 0: there is none, or it could not be timed. */
+/* Units a cycle of the best such probe of its first's size; 0: there is none, or it could not be timed. */
 static double rate_of(const reader *x, kiln_machine_probe_kind kind, int level,
                       bool all) {
+    double best = 0;
+    int64_t bytes = -1;
     for (int i = 0; i < x->probes->n; i++) {
         const kiln_machine_probe *p = &x->probes->probe[i];
-        if (p->kind == kind && p->level == level && (p->threads > 1) == all &&
-            x->r[i].slices > 0)
-            return p->threads / x->r[i].cycles;
+        if (p->kind != kind || p->level != level || (p->threads > 1) != all ||
+            x->r[i].slices == 0 || (bytes >= 0 && p->bytes != bytes))
+            continue;
+        best = fmax(best, p->threads / x->r[i].cycles);
+        bytes = p->bytes;
     }
-    return 0;
+    return best;
 }
 
 static kiln_status whole(const char *what, double v, int least, int most, int *out,
@@ -142,7 +146,7 @@ kiln_status kiln_machine_core(const kiln_profile *p, const kiln_machine_probes *
                    &c.fma_ports, err));
     KILN_TRY(whole("'fma_latency'", 1 / rate_of(&x, KILN_PROBE_LATENCY, 0, false), 1,
                    64, &c.fma_latency, err));
-    const double load = rate_of(&x, KILN_PROBE_READ, 0, false);
+    const double load = rate_of(&x, KILN_PROBE_LOAD, 0, false);
     const double store = rate_of(&x, KILN_PROBE_WRITE, 0, false);
     const double l2 = rate_of(&x, KILN_PROBE_READ, 1, false);
     const double l3 = rate_of(&x, KILN_PROBE_READ, 2, false);

@@ -92,6 +92,7 @@ typedef struct kiln_worker {
     bool has_been_up;
     bool is_hopeless;  /* the last of them: trying again soon will not help */
     bool is_unfit;     /* its machine cannot run what is to be measured: never again */
+    bool is_liar;      /* it told what no machine does: never again */
     bool has_given_up; /* nobody waits for it; a far one is tried all the same */
     /* Of a runner: */
     int64_t lease_end_ns, beat_ns; /* when it must be heard of; when we must be */
@@ -112,6 +113,7 @@ typedef struct kiln_fleet_work {
     kiln_str message;              /* KILN_WIRE_WORK, as sent */
     KILN_VEC(kiln_wire_blob) blob; /* each with its data */
     uint64_t bytes;                /* of the blobs; 0: dropped */
+    double flops, written_bytes;   /* what it is to compute; of its outputs */
     double best_ns;
 } kiln_fleet_work;
 
@@ -165,6 +167,13 @@ const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char 
 struct timespec kiln_fleet_after(int64_t ms);
 /* The number of a job that is free: there is one. */
 int kiln_job_free(kiln_measure *m);
+/* Does a runner elsewhere tell of what no machine does (plausible.c)? Then it is a liar,
+ * and no more to be trusted. */
+bool kiln_worker_is_plausible(const kiln_measure *m, kiln_worker *w, double gflops,
+                              kiln_err *err);
+bool kiln_worker_answer_is_plausible(const kiln_measure *m, kiln_worker *w,
+                                     const kiln_job *j, const kiln_wire_ran *r,
+                                     kiln_err *err);
 /* A runner's frame of a turn, or of limits. False: it is not to be trusted. */
 bool kiln_turns_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
                      kiln_err *err);

@@ -201,6 +201,8 @@ static kiln_status take_answer(kiln_measure *m, kiln_worker *w, kiln_arena *a,
     kiln_wire_ready ready;
     if (w->is_runner) {
         KILN_TRY(kiln_wire_expect(a, f, KILN_WIRE_READY, &ready, err));
+        if (!kiln_worker_is_plausible(m, w, ready.peak_gflops, err))
+            return err->status;
         take_ready(m, w, &ready);
     } else {
         KILN_TRY(kiln_wire_expect(a, f, KILN_WIRE_METER, &meter, err));

@@ -183,7 +183,7 @@ static bool may_start(const kiln_measure *m, const kiln_worker *w) {
     if (w->state != KILN_WORKER_DOWN || kiln_now_ns() < w->retry_ns)
         return false;
     if (w->is_runner)
-        return m->has_meter && !w->is_unfit;
+        return m->has_meter && !w->is_unfit && !w->is_liar;
     return !m->is_exclusive || !is_timing_here(m);
 }
 
@@ -278,6 +278,8 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
         (void)kiln_fail(err, KILN_ERR_PARSE, "it answered another candidate");
         return false;
     }
+    if (!kiln_worker_answer_is_plausible(m, w, j, &r, err))
+        return false;
     o->slice = r.slice;
     o->n_slices = r.n_slices;
     o->n_disturbed = r.n_disturbed;
@@ -398,7 +400,7 @@ void kiln_worker_lost(kiln_measure *m, kiln_worker *w, const char *why,
     else if (old == KILN_WORKER_BUSY)
         builder_lost(m, w, &how, !ended, is_timeout, text);
     w->job = -1;
-    if (was_up)
+    if (was_up && !w->is_liar)
         w->n_failed = 0;
     else
         kiln_worker_failed(m, w, status, text);

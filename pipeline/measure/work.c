@@ -210,6 +210,9 @@ kiln_status kiln_measure_add_work(kiln_measure *m, const kiln_graph *g,
         kiln_buf_init(&text, &added.arena);
         kiln_wire_put(&text, KILN_WIRE_WORK, &message);
         added.message = kiln_buf_str(&text);
+        added.flops = message.flops;
+        for (size_t i = 0; i < g->outputs.n; i++)
+            added.written_bytes += (double)kiln_type_bytes(&g->outputs.v[i]->type);
         pthread_mutex_lock(&m->lock);
         m->stats.shared_bytes += added.bytes;
         *work = (int)m->work.n;

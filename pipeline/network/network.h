@@ -25,6 +25,10 @@ typedef struct kiln_network_step {
     /* As kiln_layout_name has them: of the first value read that is no parameter, and
      * of the first one written; NULL: there is none. */
     const char *layout_in, *layout_out;
+    /* Types of all that it reads and writes, parameters too, as they lie
+     * (kiln_type_text). */
+    const char *const *in, *const *out;
+    int n_in, n_out;
 } kiln_network_step;
 
 /* A constant: the type's layout is as the kernels read it, or row-major where those

@@ -139,6 +139,13 @@ static kiln_status derive(kiln_prover *p, int slot, bool *is_known, kiln_err *er
     return KILN_OK;
 }
 
+/* Does it have its value from other slots? Then it is for them to say that nobody made
+ * them, or that they are lost. */
+static bool is_made_of_others(const kiln_net_slot *s, const kiln_prover *p) {
+    return s->means != NULL ||
+           (s->view_of >= 0 && is_other_layout(s, net_slot(p, s->view_of)));
+}
+
 kiln_status kiln_prover_value(kiln_prover *p, int slot, kiln_tensor *out,
                               bool *is_known, kiln_err *err) {
     kiln_prover_slot *s = &p->slot[slot];
@@ -151,7 +158,7 @@ kiln_status kiln_prover_value(kiln_prover *p, int slot, kiln_tensor *out,
     const bool is_stale = s->is_derived && s->at < changed_at(p, slot);
     if (!s->has_value || is_stale)
         KILN_TRY(derive(p, slot, is_known, err));
-    if (!*is_known && !s->is_lost) {
+    if (!*is_known && !s->is_lost && !is_made_of_others(net_slot(p, slot), p)) {
         kiln_prover_problem(p, kiln_format(p->arena,
                                            "step '%s' reads '%s', which nobody made",
                                            p->net->step.v[p->step].name, v->name));

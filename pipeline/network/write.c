@@ -89,6 +89,16 @@ static const char *layout_of(const kiln_net *n, int slot) {
     return kiln_layout_name(n->arena, s->value->type.rank, &s->layout);
 }
 
+/* Types of what its slots hold, as a step reads or writes them. */
+static const char *const *types_of(const kiln_net *n, const int *slot, int n_slots) {
+    const char **text = kiln_array(n->arena, const char *, n_slots);
+    for (int k = 0; k < n_slots; k++) {
+        const kiln_type t = kiln_net_type_of(&n->slot.v[slot[k]]);
+        text[k] = kiln_type_text(n->arena, &t);
+    }
+    return text;
+}
+
 static kiln_network_step step_of(const kiln_net *n, const kiln_net_step *s) {
     const int n_nodes = s->group != NULL ? s->group->n : 0;
     kiln_network_step step = {
@@ -107,6 +117,10 @@ static kiln_network_step step_of(const kiln_net *n, const kiln_net_step *s) {
             step.layout_in = layout_of(n, s->operand[k]);
     if (s->n_operands > s->n_read)
         step.layout_out = layout_of(n, s->operand[s->n_read]);
+    step.n_in = s->n_read;
+    step.n_out = s->n_operands - s->n_read;
+    step.in = types_of(n, s->operand, step.n_in);
+    step.out = types_of(n, s->operand + s->n_read, step.n_out);
     return step;
 }
 

@@ -252,8 +252,9 @@ void kiln_nightly_plan_text(kiln_buf *out, const kiln_nightly_config *c,
         model[i] = c->model.v[i].source != NULL
                        ? c->model.v[i].source
                        : kiln_format(a, "<fetched %s>", c->model.v[i].fetch);
-    kiln_buf_printf(out, "%s: %zu jobs, %zu stages\nruns in %s, records in %s%s%s\n",
-                    c->name, g->job.n, g->stage.n, c->out, c->db,
+    kiln_buf_printf(out, "%s: %zu job%s, %zu stage%s\nruns in %s, records in %s%s%s\n",
+                    c->name, g->job.n, kiln_plural((int64_t)g->job.n), g->stage.n,
+                    kiln_plural((int64_t)g->stage.n), c->out, c->db,
                     c->is_frozen ? ", which is frozen" : "",
                     c->no_ready ? ", without ready ones" : "");
     for (size_t i = 0; i < g->stage.n; i++) {

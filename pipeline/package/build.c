@@ -104,7 +104,11 @@ kiln_str kiln_package_graph_of(kiln_arena *a, const kiln_graph *g,
             .device = strcmp(s->device, KILN_PLACE_HOST) != 0 ? s->device : NULL,
             .epilogue = s->epilogue,
             .layout_in = s->layout_in,
-            .layout_out = s->layout_out};
+            .layout_out = s->layout_out,
+            .in = s->in,
+            .out = s->out,
+            .n_in = (size_t)s->n_in,
+            .n_out = (size_t)s->n_out};
     }
     return kiln_package_graph_json(a, g, step, n->step.n);
 }

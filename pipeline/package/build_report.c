@@ -36,8 +36,10 @@ static void put_ledger(kiln_buf *out, const kiln_ledger *l) {
     if (l->all.steps[KILN_COVERED_TUNED] > 0)
         kiln_buf_printf(out,
                         "  tuned: the best of %" PRId64
-                        " configurations that were measured for %" PRId64 " steps\n",
-                        l->all.n_tried, l->all.steps[KILN_COVERED_TUNED]);
+                        " configuration%s measured for %" PRId64 " step%s\n",
+                        l->all.n_tried, kiln_plural(l->all.n_tried),
+                        l->all.steps[KILN_COVERED_TUNED],
+                        kiln_plural(l->all.steps[KILN_COVERED_TUNED]));
 }
 
 static void put_proof(kiln_buf *out, const kiln_build *b) {
@@ -52,11 +54,11 @@ static void put_proof(kiln_buf *out, const kiln_build *b) {
                     " elements of their results compared\n",
                     p->device, p->n_proved, p->n_steps, p->n_checked, p->n_elems);
     if (p->n_unseen > 0)
-        kiln_buf_printf(out, "  %d steps are in branches that no inputs took\n",
-                        p->n_unseen);
+        kiln_buf_printf(out, "  %d step%s in branches that no inputs took\n",
+                        p->n_unseen, p->n_unseen == 1 ? " is" : "s are");
     if (p->n_unknown > 0)
-        kiln_buf_printf(out, "  %d steps only by the outputs: %s\n", p->n_unknown,
-                        p->unknown);
+        kiln_buf_printf(out, "  %d step%s only by the outputs: %s\n", p->n_unknown,
+                        kiln_plural(p->n_unknown), p->unknown);
 }
 
 static void put_selftest(kiln_buf *out, const kiln_build_selftest *t) {
@@ -84,9 +86,11 @@ static void put_selftest(kiln_buf *out, const kiln_build_selftest *t) {
 void kiln_build_text(kiln_buf *out, const kiln_build *b) {
     kiln_buf_printf(out,
                     "%s for profile %s (%s): %" PRId64
-                    " multiply-adds, %d steps (%d conversions), %zu kernels\n",
+                    " multiply-adds, %d step%s (%d conversion%s), %zu kernel%s\n",
                     b->model, b->profile, b->numerics, b->cost.muladds, b->n_steps,
-                    b->n_conversions, b->n_kernels);
+                    kiln_plural(b->n_steps), b->n_conversions,
+                    kiln_plural(b->n_conversions), b->n_kernels,
+                    kiln_plural((int64_t)b->n_kernels));
     if (b->forecast != NULL)
         kiln_net_forecast_text(out, b->forecast, b->n_conversions);
     put_ledger(out, &b->ledger);
@@ -103,8 +107,8 @@ void kiln_build_text(kiln_buf *out, const kiln_build *b) {
     if (b->packed > 0)
         kiln_buf_printf(out,
                         "packed when it is opened: %.3f MB beside the parameters, by "
-                        "%d steps\n",
-                        (double)b->packed * 1e-6, b->n_open);
+                        "%d step%s\n",
+                        (double)b->packed * 1e-6, b->n_open, kiln_plural(b->n_open));
     put_proof(out, b);
     put_selftest(out, &b->selftest);
     kiln_buf_printf(out, "archive: %s, %" PRIu64 " bytes\nsha256: %s\n", b->path,

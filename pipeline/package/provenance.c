@@ -47,13 +47,21 @@ static void add_data(kiln_arena *a, const kiln_source *s, kiln_provenance *p) {
 }
 
 static kiln_status add_records(kiln_arena *a, const kiln_profile *profile,
-                               const kiln_provenance_words *words, kiln_provenance *p,
+                               const kiln_provenance_words *words,
+                               const kiln_net_forecast *search, kiln_provenance *p,
                                kiln_err *err) {
     kiln_tune_answers answers;
     char *ready = NULL;
     kiln_tune_answers_of(a, words->advice, profile, &answers);
     p->n_records = answers.n;
     memcpy(p->records_sha256, answers.sha256, sizeof answers.sha256);
+    if (search != NULL) {
+        p->is_searched = true;
+        p->n_sites = search->n_sites;
+        p->n_known = search->n_known;
+        p->n_costs = answers.n_costs;
+        memcpy(p->costs_sha256, answers.costs_sha256, sizeof answers.costs_sha256);
+    }
     if (words->config != NULL) {
         p->config.name = kiln_path_base(words->config);
         KILN_TRY(hash_file(words->config, p->config.sha256, err));
@@ -93,7 +101,7 @@ kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
         r.profile.measure = NULL; /* as the manifest has it */
     add_data(a, s, &r);
     add_binds(a, o, words, &r);
-    KILN_TRY(add_records(a, p, words, &r, err));
+    KILN_TRY(add_records(a, p, words, b->forecast, &r, err));
     KILN_TRY(kiln_package_time(&r.time_s, err));
     KILN_TRY(kiln_builder_here(a, &r.builder, err));
     *out = r;

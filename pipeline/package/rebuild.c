@@ -142,9 +142,15 @@ static void compare_records(rebuilding *r) {
     kiln_tune_answers_of(r->arena, &r->advice, &r->p->profile, &is);
     if (strcmp(is.sha256, r->p->records_sha256) != 0)
         differs(r, kiln_format(r->arena,
-                               "its tuning records are others: %d kernels had some, "
+                               "its tuning records are others: %d kernel%s had some, "
                                "here %d have; give the database of that build by --db",
-                               r->p->n_records, is.n));
+                               r->p->n_records, kiln_plural(r->p->n_records), is.n));
+    else if (r->p->is_searched && strcmp(is.costs_sha256, r->p->costs_sha256) != 0)
+        differs(r, kiln_format(r->arena,
+                               "the costs that its search over layouts compared are "
+                               "others: %d were on record, here %d are; give the "
+                               "database of that build by --db",
+                               r->p->n_costs, is.n_costs));
 }
 
 /* ---- archives -------------------------------------------------------------------- */

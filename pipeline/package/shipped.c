@@ -51,6 +51,26 @@ static void take_steps(kiln_arena *a, kiln_shipped *s, const kiln_device_step *f
     }
 }
 
+/* graph.json has the steps of a run in the plan's order. */
+static kiln_status take_types(kiln_arena *a, kiln_shipped *s, kiln_err *err) {
+    const kiln_package_step *from = NULL;
+    size_t n = 0;
+    KILN_TRY(kiln_package_steps_read(a, s->package.folder, &from, &n, err));
+    if (n + s->n_open != s->step.n)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "graph.json: %zu steps, the plan has %zu: the package was "
+                         "not made by kiln",
+                         n, s->step.n - s->n_open);
+    for (size_t i = 0; i < n; i++) {
+        kiln_shipped_step *to = &s->step.v[i];
+        to->in = from[i].in;
+        to->out = from[i].out;
+        to->n_in = from[i].n_in;
+        to->n_out = from[i].n_out;
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_shipped_of_package(kiln_arena *a, const char *path, kiln_shipped *out,
                                     kiln_err *err) {
     kiln_shipped s = {.path = path};
@@ -62,6 +82,7 @@ kiln_status kiln_shipped_of_package(kiln_arena *a, const char *path, kiln_shippe
     take_steps(a, &s, p->step, p->n_steps);
     take_steps(a, &s, p->open, p->n_open);
     s.n_open = p->n_open;
+    KILN_TRY(take_types(a, &s, err));
     *out = s;
     return KILN_OK;
 }
@@ -118,8 +139,13 @@ kiln_status kiln_shipped_of_model(kiln_arena *a, const kiln_source *source,
     }
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_network_step *k = &n->step.v[i];
-        const kiln_shipped_step step = {
-            .name = k->name, .op = k->op, .kernel = k->kernel};
+        const kiln_shipped_step step = {.name = k->name,
+                                        .op = k->op,
+                                        .kernel = k->kernel,
+                                        .in = k->in,
+                                        .out = k->out,
+                                        .n_in = (size_t)k->n_in,
+                                        .n_out = (size_t)k->n_out};
         kiln_vec_push(a, &s.step, step);
     }
     *out = s;

@@ -34,6 +34,10 @@ typedef struct kiln_shipped_step {
     const char *name, *op;
     int kernel;       /* -1: a copy */
     double result_ms; /* of results: median of this step; 0: not known */
+    /* Types of all that it reads and writes, as they lie (kiln_type_text); NULL: not
+     * known, as of steps of older packages and of those that pack. */
+    const char *const *in, *const *out;
+    size_t n_in, n_out;
 } kiln_shipped_step;
 
 typedef struct kiln_shipped {

@@ -100,10 +100,12 @@ static void put_search(kiln_buf *out, const kiln_shipped *s) {
 
 void kiln_shipped_text(kiln_buf *out, const kiln_shipped *s) {
     const size_t n_steps = s->step.n - s->n_open;
-    kiln_buf_printf(out, "%s, %s, %d thread%s: %zu steps, %zu kernels\n",
+    kiln_buf_printf(out, "%s, %s, %d thread%s: %zu step%s, %zu kernel%s\n",
                     shown(out->arena, s->facts.model), s->facts.profile.name,
                     s->facts.threads > 0 ? s->facts.threads : 1,
-                    s->facts.threads > 1 ? "s" : "", n_steps, s->kernel.n);
+                    s->facts.threads > 1 ? "s" : "", n_steps,
+                    kiln_plural((int64_t)n_steps), s->kernel.n,
+                    kiln_plural((int64_t)s->kernel.n));
     put_search(out, s);
     if (s->results != NULL && s->result_ms > 0) {
         kiln_buf_printf(out, "%s: kiln %.4f ms%s", s->results, s->result_ms,
@@ -145,8 +147,8 @@ static void put_facts(kiln_buf *out, const kiln_shipped *s, size_t step,
                     " bytes\n",
                     is->muladds, is->flops, is->bytes);
     if (k->record != NULL)
-        kiln_buf_printf(out, "record:   %d configurations, best %.4f ms (%s)\n",
-                        k->n_tried, k->best_ms, k->record);
+        kiln_buf_printf(out, "record:   %d configuration%s, best %.4f ms (%s)\n",
+                        k->n_tried, kiln_plural(k->n_tried), k->best_ms, k->record);
     else
         kiln_buf_puts(out, "record:   none of this very work, profile and number of "
                            "threads\n");
@@ -236,6 +238,19 @@ static kiln_status put_code_json(kiln_json_writer *w, kiln_arena *a,
     return KILN_OK;
 }
 
+static void put_types_json(kiln_json_writer *w, const char *key,
+                           const char *const *type, size_t n) {
+    kiln_json_name(w, key);
+    if (type == NULL) {
+        kiln_json_put_null(w);
+        return;
+    }
+    kiln_json_begin_row(w);
+    for (size_t i = 0; i < n; i++)
+        kiln_json_put_string(w, kiln_str_from(type[i]));
+    kiln_json_end_array(w);
+}
+
 static kiln_status put_step_json(kiln_json_writer *w, kiln_arena *a,
                                  const kiln_shipped *s, size_t i, bool wants_code,
                                  kiln_err *err) {
@@ -245,6 +260,8 @@ static kiln_status put_step_json(kiln_json_writer *w, kiln_arena *a,
     kiln_json_member_str(w, "name", s->step.v[i].name);
     kiln_json_member_str(w, "op", s->step.v[i].op);
     put_known(w, "run_ms", s->step.v[i].result_ms);
+    put_types_json(w, "inputs", s->step.v[i].in, s->step.v[i].n_in);
+    put_types_json(w, "outputs", s->step.v[i].out, s->step.v[i].n_out);
     if (k != NULL)
         put_kernel_json(w, k, a);
     if (k != NULL && wants_code)

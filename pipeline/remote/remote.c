@@ -1,5 +1,5 @@
 /* The caller's side of a network in a process of its own. */
-#include "pipeline/remote/remote.h"
+#include "pipeline/remote/least.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,6 +20,7 @@ struct kiln_remote {
     kiln_remote_port *input, *output;
     int n_inputs, n_outputs;
     uint32_t n_steps;
+    const kiln_step_least *least; /* by step; NULL: it is not asked */
     double open_ms;
     int *threads;          /* by session */
     double *fma_per_cycle; /* by session; 0: not known yet */
@@ -184,6 +185,8 @@ kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *network,
     kiln_wire_network n = {.n_kernels = 0};
     KILN_TRY(new_remote(a, network->profile, o, &r, err));
     KILN_TRY(read_ports(r, network->plan, err));
+    if (kiln_apart_far(r->apart) != NULL)
+        r->least = kiln_least_of(a, network);
     kiln_status st = put_network(r, network, &n, err);
     if (st == KILN_OK)
         st = open_there(r, &n, in, n_in, err);
@@ -292,6 +295,20 @@ static kiln_status check_times(kiln_remote *r, const kiln_remote_order *o,
     return KILN_OK;
 }
 
+/* Nor can any machine have taken less. */
+static kiln_status check_least(kiln_remote *r, int session, const kiln_remote_order *o,
+                               const kiln_wire_told *told, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const char *why = NULL;
+    if (r->least != NULL)
+        why = kiln_least_broken(&scratch, r->profile, r->threads[session], r->least,
+                                r->n_steps, o->runs, told);
+    const kiln_status st =
+        why != NULL ? kiln_apart_refuse(r->apart, why, err) : KILN_OK;
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
                                   const kiln_remote_order *o, kiln_remote_turn *out,
                                   kiln_err *err) {
@@ -308,6 +325,7 @@ kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
     const int64_t begin = kiln_now_ns();
     KILN_TRY(ask(r, &q, 0, &told, err));
     KILN_TRY(check_times(r, o, &told, kiln_now_ns() - begin, err));
+    KILN_TRY(check_least(r, session, o, &told, err));
     const kiln_baseline_sample s = {
         .wall_ns = told.wall_ns, .cpu_ns = told.cpu_ns, .preempted = told.preempted};
     *out = (kiln_remote_turn){.step_ns = told.step_ns, .n_steps = told.n_steps};

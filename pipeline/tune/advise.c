@@ -237,8 +237,9 @@ static int by_distance(const void *x, const void *y) {
 
 /* Which of them a build takes (kiln_choose): the first in its rule's layouts. */
 static void find_taken(kiln_tune_advice *c, asking *q, kiln_tune_answer *a) {
-    for (size_t i = 0; i < a->list.n && a->taken == NULL && kiln_tune_takes(q->work);
-         i++) {
+    const bool is_chosen =
+        kiln_tune_takes(q->work) || kiln_tune_lays_out(q->work, q->profile);
+    for (size_t i = 0; i < a->list.n && a->taken == NULL && is_chosen; i++) {
         const kiln_answer *x = &a->list.v[i];
         const char *rule = fitting_of(q, x->tmpl)->rule;
         if (rule != NULL && strcmp(rule, x->layouts) == 0)
@@ -329,7 +330,7 @@ static kiln_status search(kiln_tune_advice *c, asking *q, kiln_tune_answer *out,
 static kiln_status ask(void *user, kiln_arena *scratch, const kiln_op_work *w,
                        const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     kiln_tune_advice *c = user;
-    if (!kiln_tune_takes(w) && !kiln_tune_is_conversion(w))
+    if (!kiln_tune_takes(w) && !kiln_tune_is_conversion(w) && !kiln_tune_lays_out(w, p))
         return KILN_OK;
     /* One build may be for several profiles. */
     kiln_buf key;
@@ -367,8 +368,8 @@ static void add_text(kiln_sha256 *h, kiln_str s) {
     kiln_sha256_add(h, "", 1);
 }
 
-static void add_answer(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256 *h) {
-    const kiln_answer *a = ((const kiln_tune_answer *)e->value)->taken;
+static void add_way(kiln_arena *scratch, const kiln_map_entry *e, const kiln_answer *a,
+                    kiln_sha256 *h) {
     kiln_json_writer w;
     kiln_buf config;
     kiln_buf_init(&config, scratch);
@@ -380,26 +381,57 @@ static void add_answer(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256
     add_text(h, kiln_buf_str(&config));
 }
 
-void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
-                          const kiln_profile *p, kiln_tune_answers *out) {
+static void add_taken(kiln_arena *scratch, const kiln_map_entry *e, kiln_sha256 *h) {
+    add_way(scratch, e, ((const kiln_tune_answer *)e->value)->taken, h);
+}
+
+static void add_costs(kiln_arena *scratch, const kiln_map_entry *e,
+                      kiln_tune_answers *out, kiln_sha256 *h) {
+    const kiln_answers *list = &((const kiln_tune_answer *)e->value)->list;
+    for (size_t i = 0; i < list->n; i++) {
+        const kiln_answer *a = &list->v[i];
+        add_way(scratch, e, a, h);
+        add_text(h, kiln_str_from(a->layouts != NULL ? a->layouts : ""));
+        add_text(h,
+                 kiln_str_from(kiln_format(scratch, "%a %d %a %d", a->ns, a->distance,
+                                           a->alone_ns, a->alone_distance)));
+        out->n_costs++;
+    }
+}
+
+/* Those of the profile, in an order that does not hang on who asked when. */
+static const kiln_map_entry **entries_of(kiln_arena *scratch,
+                                         const kiln_tune_advice *advice,
+                                         const kiln_profile *p, size_t *n) {
     const size_t n_known = advice != NULL ? advice->known.entries.n : 0;
     const kiln_map_entry **entry = kiln_array(scratch, const kiln_map_entry *, n_known);
-    size_t n = 0;
-    kiln_sha256 h;
     kiln_buf profile;
     kiln_buf_init(&profile, scratch);
     kiln_profile_json(&profile, p);
-    for (size_t i = 0; i < n_known; i++) {
-        const kiln_map_entry *e = &advice->known.entries.v[i];
-        const kiln_tune_answer *a = e->value;
-        if (a->taken != NULL && kiln_str_starts(e->key, profile.p))
-            entry[n++] = e;
+    *n = 0;
+    for (size_t i = 0; i < n_known; i++)
+        if (kiln_str_starts(advice->known.entries.v[i].key, profile.p))
+            entry[(*n)++] = &advice->known.entries.v[i];
+    if (*n > 0)
+        qsort(entry, *n, sizeof *entry, by_key);
+    return entry;
+}
+
+void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,
+                          const kiln_profile *p, kiln_tune_answers *out) {
+    size_t n = 0;
+    const kiln_map_entry **entry = entries_of(scratch, advice, p, &n);
+    kiln_sha256 taken, costs;
+    *out = (kiln_tune_answers){.n = 0};
+    kiln_sha256_init(&taken);
+    kiln_sha256_init(&costs);
+    for (size_t i = 0; i < n; i++) {
+        if (((const kiln_tune_answer *)entry[i]->value)->taken != NULL) {
+            add_taken(scratch, entry[i], &taken);
+            out->n++;
+        }
+        add_costs(scratch, entry[i], out, &costs);
     }
-    if (n > 0)
-        qsort(entry, n, sizeof *entry, by_key);
-    kiln_sha256_init(&h);
-    for (size_t i = 0; i < n; i++)
-        add_answer(scratch, entry[i], &h);
-    kiln_sha256_hex(&h, out->sha256);
-    out->n = (int)n;
+    kiln_sha256_hex(&taken, out->sha256);
+    kiln_sha256_hex(&costs, out->costs_sha256);
 }

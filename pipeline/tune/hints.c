@@ -168,8 +168,9 @@ void kiln_tune_hints_text(kiln_buf *out, const kiln_tune_hints *h,
             has_any = kiln_hint_is_for(&h->list.v[k], &works->list.v[i].op.workload);
         n_works += has_any;
     }
-    kiln_buf_printf(out, "hints: %" PRId64 " records, for %zu of %zu kernels\n",
-                    h->n_records, n_works, works->list.n);
+    kiln_buf_printf(out, "hints: %" PRId64 " record%s, for %zu of %zu kernel%s\n",
+                    h->n_records, kiln_plural(h->n_records), n_works, works->list.n,
+                    kiln_plural((int64_t)works->list.n));
     if (h->n_failed > 0)
         kiln_buf_printf(out, "  left out: %" PRId64 " that failed there\n",
                         h->n_failed);

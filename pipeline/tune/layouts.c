@@ -57,16 +57,22 @@ static const kiln_tune_work *tuned(const trying *t, const char *workload) {
 static kiln_status work_of(trying *t, const kiln_net_wish *w, kiln_tune_work *out,
                            bool *is_there, kiln_err *err) {
     const kiln_tune_work *known = tuned(t, w->workload);
+    kiln_err unreadable = {.status = KILN_OK};
     kiln_graph *g = NULL;
     *out = (kiln_tune_work){.calls = w->calls,
                             .tmpl = kiln_template_find(kiln_str_from(w->tmpl)),
                             .like = kiln_str_dup(t->arena, w->config)};
-    *is_there = w->is_conversion || known != NULL;
-    if (!*is_there)
-        return KILN_OK;
-    if (!w->is_conversion) {
+    *is_there = true;
+    if (known != NULL) {
         out->op = known->op;
         return KILN_OK;
+    }
+    if (!w->is_conversion) { /* a pool; that it can be read back is no promise */
+        const char *key = kiln_str_dup(t->arena, w->workload);
+        *is_there = kiln_workload_read(t->arena, kiln_str_from(key), &g, &unreadable) ==
+                    KILN_OK;
+        return *is_there ? kiln_op_work_of(t->arena, g->name, g, &out->op, err)
+                         : KILN_OK;
     }
     KILN_TRY(kiln_pack_graph(t->arena, &w->type, &w->type.layout, &g, err));
     return kiln_op_work_of(

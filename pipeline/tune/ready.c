@@ -222,7 +222,7 @@ static kiln_status make_of(making *m, const kiln_db_task *t, kiln_err *err) {
         list(m->arena, m->left, t, unreadable.text);
         return KILN_OK;
     }
-    if (!kiln_tune_takes(&s.work)) /* a conversion: there is no rule to beat */
+    if (!kiln_tune_takes(&s.work)) /* a conversion, a pool: wished for, not searched */
         return KILN_OK;
     in_network.cache = KILN_TUNE_CACHE_NETWORK;
     KILN_TRY(kiln_db_best(m->db, &m->scratch, t, KILN_DB_EXACT, INT_MAX, &alone, err));

@@ -53,19 +53,21 @@ static void put_layouts(kiln_buf *out, const kiln_tune_layouts *l) {
     if (!(l->greedy_ns > 0))
         return;
     kiln_buf_printf(out,
-                    "in other layouts: %" PRId64 " kernels and %" PRId64
-                    " conversions, %" PRId64 " trials\n",
-                    l->n_kernels, l->n_conversions, l->n_trials);
+                    "in other layouts: %" PRId64 " kernel%s and %" PRId64
+                    " conversion%s, %" PRId64 " trial%s\n",
+                    l->n_kernels, kiln_plural(l->n_kernels), l->n_conversions,
+                    kiln_plural(l->n_conversions), l->n_trials,
+                    kiln_plural(l->n_trials));
     if (l->n_changed == 0) {
         kiln_buf_puts(out, "  the rules' layouts stay: nothing is expected to be "
                            "faster\n");
         return;
     }
     kiln_buf_printf(out,
-                    "  a search over layouts changes %d steps: %.3f ms expected, not "
+                    "  a search over layouts changes %d step%s: %.3f ms expected, not "
                     "%.3f (%.1f%% less)\n",
-                    l->n_changed, l->search_ns * 1e-6, l->greedy_ns * 1e-6,
-                    100 * (1 - l->search_ns / l->greedy_ns));
+                    l->n_changed, kiln_plural(l->n_changed), l->search_ns * 1e-6,
+                    l->greedy_ns * 1e-6, 100 * (1 - l->search_ns / l->greedy_ns));
     if (l->ran_greedy_ns > 0)
         kiln_buf_printf(out, "  run in turns: %.3f ms, not %.3f (%.1f%% less)\n",
                         l->ran_search_ns * 1e-6, l->ran_greedy_ns * 1e-6,
@@ -88,7 +90,8 @@ static void put_ways(kiln_buf *out, const kiln_tune_result *r, int width) {
             kiln_buf_printf(out, "%s %s", k == 0 ? ":" : ",", w->tmpl);
             if (w->best_ns > 0)
                 kiln_buf_printf(out, " %.1f us", w->best_ns * 1e-3);
-            kiln_buf_printf(out, " (%" PRId64 " trials)", w->n_trials);
+            kiln_buf_printf(out, " (%" PRId64 " trial%s)", w->n_trials,
+                            kiln_plural(w->n_trials));
         }
         kiln_buf_puts(out, "\n");
     }
@@ -104,9 +107,9 @@ static void put_ready(kiln_buf *out, const kiln_tune_result *r) {
     }
     if (n > 0)
         kiln_buf_printf(out,
-                        "%zu of %zu kernels began with a ready record; something "
+                        "%zu of %zu kernel%s began with a ready record; something "
                         "faster is known now for %zu\n",
-                        n, r->row.n, n_faster);
+                        n, r->row.n, kiln_plural((int64_t)r->row.n), n_faster);
 }
 
 void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all) {
@@ -119,8 +122,8 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all) {
     kiln_buf_printf(out, "\n%-*s %5s %6s %6" PRId64 " %10.1f %10.1f %7.2f\n", width,
                     "all", "", "", r->n_new, r->start_ns * 1e-3, r->best_ns * 1e-3,
                     r->best_ns > 0 ? r->start_ns / r->best_ns : 0);
-    kiln_buf_printf(out, "%" PRId64 " trials in %.1f s (%.1f a second), ended by %s\n",
-                    r->n_new, r->seconds,
+    kiln_buf_printf(out, "%" PRId64 " trial%s in %.1f s (%.1f a second), ended by %s\n",
+                    r->n_new, kiln_plural(r->n_new), r->seconds,
                     r->seconds > 0 ? (double)r->n_new / r->seconds : 0,
                     r->is_interrupted ? "an interrupt" : kiln_task_end_name(r->end));
     put_ways(out, r, width);

@@ -234,6 +234,10 @@ kiln_oracle kiln_tune_oracle(kiln_tune_advice *advice);
 typedef struct kiln_tune_answers {
     int n;
     char sha256[KILN_SHA256_HEX];
+    /* All ways that were told of, conversions too, with their layouts and costs: what a
+     * search over layouts compared beside estimates. */
+    int n_costs;
+    char costs_sha256[KILN_SHA256_HEX];
 } kiln_tune_answers;
 /* advice NULL: nothing was asked. */
 void kiln_tune_answers_of(kiln_arena *scratch, const kiln_tune_advice *advice,

@@ -7,6 +7,9 @@
 
 /* Work that is tuned at all: a contraction, whose template chooses layouts. */
 bool kiln_tune_takes(const kiln_op_work *w);
+/* Other work whose template chooses layouts, by a configuration: a pool. It is measured
+ * where a search over layouts wishes for it. */
+bool kiln_tune_lays_out(const kiln_op_work *w, const kiln_profile *p);
 /* A value in another layout: measured, and nothing is searched. */
 bool kiln_tune_is_conversion(const kiln_op_work *w);
 

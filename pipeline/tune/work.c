@@ -11,6 +11,11 @@ static bool takes_node(const kiln_node *anchor) {
 
 bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }
 
+bool kiln_tune_lays_out(const kiln_op_work *w, const kiln_profile *p) {
+    const kiln_template *t = kiln_template_for(&w->workload, p);
+    return t != NULL && t->layout_knobs != NULL;
+}
+
 bool kiln_tune_is_conversion(const kiln_op_work *w) {
     return w->workload.anchor->op == &kiln_op_identity && w->graph->nodes.n == 1;
 }
@@ -145,9 +150,9 @@ kiln_status kiln_tune_works_for(kiln_arena *a, const kiln_template *tmpl,
     if (kept.list.n == 0)
         return kiln_fail(
             err, KILN_ERR_ARG,
-            "template '%s' takes none of the %zu kernels, or has no choice "
+            "template '%s' takes none of the %zu kernel%s, or has no choice "
             "for them",
-            tmpl->name, works->list.n);
+            tmpl->name, works->list.n, kiln_plural((int64_t)works->list.n));
     *works = kept;
     return KILN_OK;
 }

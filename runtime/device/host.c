@@ -119,15 +119,8 @@ static int finish(kiln_device_queue *base, uint64_t ticket, kiln_device_failure 
 
 const kiln_device_kind kiln_device_kind_host = {
     .name = "host",
-    .n_memories = 1,
-    .is_host_visible = 1,
+    KILN_CPU_MEMORY_AND_CODE,
     .open = open_host,
-    .close = kiln_cpu_close,
-    .alloc = kiln_cpu_alloc,
-    .release = kiln_cpu_release,
-    .module_open = kiln_cpu_module_open,
-    .module_kernel = kiln_cpu_module_kernel,
-    .module_close = kiln_cpu_module_close,
     .queue_open = queue_open,
     .queue_close = queue_close,
     .direct = direct,

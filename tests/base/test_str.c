@@ -362,7 +362,16 @@ static void check_fit(void **state) {
         assert_ptr_equal(got, r->text);
 }
 
+static void one_is_no_plural(void **state) {
+    (void)state;
+    static const int64_t many[] = {0, 2, -1, INT64_MAX};
+    assert_string_equal(kiln_plural(1), "");
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(kiln_plural(many[i]), "s");
+}
+
 int main(void) {
+    kiln_test_add("one_is_no_plural", one_is_no_plural, NULL);
     kiln_test_add_rows(check_i64, i64_rows);
     kiln_test_add_rows(check_f64, f64_rows);
     kiln_test_add("f64_reads_what_printing_writes", f64_reads_what_hex_printing_writes,

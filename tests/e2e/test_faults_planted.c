@@ -336,7 +336,7 @@ static void check_left_behind(void **state) {
     need_faults();
     const kiln_process_result r = run("relu_dropped", NULL, arg);
     assert_int_equal(r.code, 5);
-    must_hold(&r, "a small example of it, of 1 nodes: kiln build ");
+    must_hold(&r, "a small example of it, of 1 node: kiln build ");
     assert_int_equal(nodes_of(file_of(dir, "matmul.reproducer.kgraph")), 1);
     assert_false(kiln_file_exists(file_of(dir, "made.kiln.tar.zst")));
 }

@@ -225,7 +225,8 @@ static void write_pipeline(const char *name, const char *out) {
 static void history_holds(int n_nights) {
     must(RUN("history", "check", "@disk/history.db"), 0, "0 problems");
     must(RUN("history", "list", "@disk/history.db"), 0,
-         kiln_format(kiln_test_arena(), "\n%d nights, ", n_nights));
+         kiln_format(kiln_test_arena(), "\n%d night%s, ", n_nights,
+                     kiln_plural(n_nights)));
 }
 
 /* The newest run under a name that stays. */
@@ -271,7 +272,7 @@ static void added_and_pruned_nights_are_whole(void **state) {
     for (int i = 0; i < N_ROOMS; i++) {
         fill(room[i]);
         if (ended(RUN("history", "add", "@disk/new.db", run_folder), at("disk/new.db")))
-            must(RUN("history", "list", "@disk/new.db"), 0, "\n1 nights, ");
+            must(RUN("history", "list", "@disk/new.db"), 0, "\n1 night, ");
         else
             n_full++;
         (void)unlink(at("disk/new.db"));

@@ -72,7 +72,7 @@ static kiln_test_cli_row rows[] = {
     {"plans_a_part",
      {"nightly", "@p.json", "--only", "b,nat*", "--check"},
      0,
-     ": 1 jobs, ",
+     ": 1 job, ",
      NULL},
     {"does_a_part",
      {"nightly", "@p.json", "--frozen-db", "--only", "a"},

@@ -193,6 +193,8 @@ static void steps_are_read_again(void **state) {
     assert_string_equal(step[0].kernel, "k0");
     assert_string_equal(step[0].epilogue, "bias, relu");
     assert_string_equal(step[0].layout_out, "NCHW8c");
+    assert_true(step[0].n_in >= 2 && step[0].n_out == 1);
+    assert_non_null(strstr(step[0].out[0], "{block=1x8"));
     static const struct {
         const char *text;
         kiln_status want;
@@ -200,6 +202,9 @@ static void steps_are_read_again(void **state) {
     } row[] = {
         {"{\"steps\": [{\"name\": \"a\", \"op\": \"b\", \"layout_in\": 7}]}", KILN_OK,
          NULL},
+        {"{\"steps\": [{\"name\": \"a\", \"op\": \"b\", \"inputs\": 7, "
+         "\"outputs\": [\"f32[1]\", null]}]}",
+         KILN_OK, NULL},
         {"{\"steps\": [{\"name\": \"a\"}]}", KILN_ERR_PARSE,
          "graph.json: a step must have a name and an operator"},
         {"{\"steps\": 3}", KILN_ERR_PARSE, "graph.json: 'steps' must be a list"},
@@ -216,6 +221,7 @@ static void steps_are_read_again(void **state) {
         }
         kiln_assert_status_ok(st, &err);
         assert_true(n == 1 && step[0].epilogue == NULL && step[0].layout_in == NULL);
+        assert_true(step[0].in == NULL && step[0].out == NULL && step[0].n_out == 0);
     }
     kiln_arena_fini(&a);
 }
@@ -583,7 +589,7 @@ static void link_on_full_disk(void *dir) {
     limit_files();
     if (kiln_package_link(kiln_test_arena(), KILN_ARCH_X86_64, &object, 1, &out,
                           &err) != KILN_ERR_IO ||
-        strstr(err.text, "0.o': File too large\n  while linking 1 kernels") == NULL)
+        strstr(err.text, "0.o': File too large\n  while linking 1 kernel") == NULL)
         _exit(1);
 }
 

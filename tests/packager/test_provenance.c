@@ -33,6 +33,11 @@ static kiln_provenance all_of_it(void) {
         .n_records = 3,
         .n_ready = 1,
         .records_sha256 = SHA_2,
+        .is_searched = true,
+        .n_sites = 20,
+        .n_known = 12,
+        .n_costs = 34,
+        .costs_sha256 = SHA_1,
         .ready = {"ready.jsonl", SHA_1},
         .builder = {.kiln = "0.1.0",
                     .llvm = "19.1.7",
@@ -64,6 +69,7 @@ static void reads_what_it_wrote(void **state) {
     bare.config.name = bare.ready.name = NULL;
     bare.n_data = bare.n_shapes = bare.n_binds = 0;
     bare.n_ready = 0;
+    bare.is_searched = false;
     bare.model.name = "zoo:dqn";
     bare.is_unproved = bare.packs_at_open = true;
     const kiln_provenance *const each[] = {&full, &bare, &placed};
@@ -79,6 +85,9 @@ static void reads_what_it_wrote(void **state) {
     assert_string_equal(again.data[1].name, "more/w.bin");
     assert_string_equal(again.profile.measure, "board");
     assert_int_equal(again.n_ready, 1);
+    assert_true(again.is_searched && again.n_sites == 20 && again.n_known == 12);
+    assert_int_equal(again.n_costs, 34);
+    assert_string_equal(again.costs_sha256, full.costs_sha256);
 }
 
 /* ---- each member ----------------------------------------------------------------- */
@@ -212,7 +221,13 @@ static row rows[] = {
     {"a_way_out_for_data", "more/w.bin", "more/../../w.bin", "must be a file's name"},
     {"no_licence", "MIT OR", "MIT <>", "licence' must be an SPDX expression"},
     {"an_unknown_material", "urn:kiln:ready-records", "urn:kiln:other",
-     "resolvedDependencies[5].uri' is not known"},
+     "resolvedDependencies[6].uri' is not known"},
+    {"more_measured_than_searched", "\"measured_steps\": 12", "\"measured_steps\": 21",
+     "measured_steps' must be a number from 0 to 20"},
+    {"no_costs", "urn:kiln:compared-costs", "urn:kiln:model-data",
+     "must have the costs that were compared where layouts were searched"},
+    {"costs_by_another_name", "costs that a search compared", "costs",
+     "resolvedDependencies[5].name' must be 'costs that a search compared'"},
     {"a_model_twice", "urn:kiln:configurations", "urn:kiln:model",
      "resolvedDependencies[3].uri' is there twice"},
     {"no_records", "urn:kiln:tuning-records", "urn:kiln:model-data",

@@ -20,6 +20,9 @@ typedef struct row {
     int n_steps,
         n_conversions; /* after passes; at most: they are the templates' affair */
     int n_views;       /* after passes; at least */
+    /* More of both where vectors have fewer than 16 lanes: 7 channels are half a block of
+     * 8 and more, so x is converted; 20 and 28 end in the middle of one. */
+    int n_more;
 } row;
 
 #define ZEROS_72                                                                       \
@@ -32,25 +35,25 @@ static row rows[] = {
      "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[32,16,3,3] "
      "input %v : f32[32,32,3,3] %a = conv(%x, %w) {pads=[1,1,1,1]} %b = relu(%a) "
      "%c = conv(%b, %v) {pads=[1,1,1,1]} %d = add(%c, %b) %e = relu(%d) output %e }",
-     4, 2, 0},
+     4, 2, 0, 0},
     {"odd_channels",
      "graph \"g\" { input %x : f32[1,3,9,7] input %w : f32[17,3,3,3] "
      "input %v : f32[5,17,1,1] %a = conv(%x, %w) {strides=[2,2]} %b = sigmoid(%a) "
      "%c = conv(%b, %v) %d = max_pool(%c) {kernel=[2,2]} output %d output %c }",
-     5, 2, 0},
+     5, 2, 0, 0},
     {"half_a_block_of_channels",
      "graph \"g\" { input %x : f32[1,24,6,6] input %w : f32[24,24,1,1] "
      "input %v : f32[24,1,3,3] input %b : f32[24] %a = relu(%x) "
      "%c = conv(%a, %v) {pads=[1,1,1,1], groups=24} %d = conv(%c, %w, %b) "
      "%e = add(%a, %d) %f = relu(%e) output %f }",
-     6, 4, 0},
+     6, 4, 0, 0},
     {"padding_of_its_own",
      "graph \"g\" { input %x : f32[1,5,6,7] input %w : f32[20,5,3,3] "
      "%a = pad(%x) {pads=[0,0,0,1,0,0,1,2]} %b = conv(%a, %w) {strides=[2,2]} "
      "%c = relu(%b) %d = pad(%c) {pads=[0,0,1,1,0,0,1,1]} "
      "%e = max_pool(%d) {kernel=[3,3]} %f = pad(%e) {pads=[0,0,0,0,0,0,3,0]} "
      "%g = avg_pool(%f) {kernel=[2,2]} output %g }",
-     5, 2, 0},
+     5, 2, 0, 0},
     {"channels_last",
      "graph \"g\" { input %x : f32[1,6,6,3] input %w : f32[20,3,3,3] "
      "input %v : f32[20,20,1,1] input %b : f32[20] %c = transpose(%x) "
@@ -58,31 +61,31 @@ static row rows[] = {
      "%f = add(%e, %b) %g = relu(%f) %h = transpose(%g) {perm=[0,3,1,2]} "
      "%i = conv(%h, %v) %j = transpose(%i) {perm=[0,2,3,1]} %k = add(%j, %g) "
      "%m = reduce_mean(%k) {axes=[1,2], keepdims=false} %n = softmax(%m) output %n }",
-     5, 0, 0},
+     5, 0, 0, 0},
     {"parts_are_made_in_their_place",
      "graph \"g\" { input %x : f32[1,32,6,6] input %w : f32[32,32,1,1] "
      "input %v : f32[16,32,3,3] input %u : f32[8,80,1,1] %a = conv(%x, %w) "
      "%b = relu(%a) %c = conv(%b, %v) {pads=[1,1,1,1]} %d = tanh(%c) "
      "%e = conv(%b, %w) %f = sigmoid(%e) %g = concat(%b, %d, %f) {axis=1} "
      "%h = conv(%g, %u) %i = max_pool(%g) {kernel=[2,2]} output %h output %i }",
-     8, 4, 3},
+     8, 4, 3, 0},
     {"parts_that_cannot_be",
      "graph \"g\" { input %x : f32[1,16,4,4] input %w : f32[16,16,1,1] "
      "%a = conv(%x, %w) %b = relu(%a) %c = concat(%b, %b) {axis=1} "
      "%d = concat(%b, %x) {axis=1} %e = conv(%b, %w) %f = concat(%e, %b) {axis=1} "
      "%g = neg(%f) output %c output %d output %b output %g output %f output %e }",
-     14, 7, 0},
+     14, 7, 0, 0},
     {"a_whole_of_wholes",
      "graph \"g\" { input %x : f32[1,16,4,4] input %w : f32[16,16,1,1] "
      "input %v : f32[16,64,1,1] %a = conv(%x, %w) %b = conv(%a, %w) "
      "%c = concat(%a, %b) {axis=1} %d = relu(%c) %e = tanh(%c) "
      "%f = concat(%d, %e) {axis=1} %g = conv(%f, %v) output %g }",
-     7, 2, 4},
+     7, 2, 4, 0},
     {"odd_parts",
      "graph \"g\" { input %x : f32[1,3,5,5] input %w : f32[20,3,3,3] "
      "input %v : f32[17,3,3,3] input %u : f32[5,37,1,1] %a = conv(%x, %w) "
      "%b = conv(%x, %v) %c = concat(%a, %b) {axis=1} %d = conv(%c, %u) output %d }",
-     6, 2, 0},
+     6, 2, 0, 0},
     {"slices_are_read_in_place",
      "graph \"g\" { input %x : f32[1,16,4,4] input %w : f32[48,16,1,1] "
      "input %v : f32[16,16,1,1] %a = conv(%x, %w) %b, %c = split(%a) {axis=1, "
@@ -91,14 +94,14 @@ static row rows[] = {
      "{starts=[0,4,0,0], steps=[1,1,1,1], sizes=[1,8,4,4]} %h = reduce_sum(%g) "
      "{axes=[1]} %i = slice(%x) {starts=[0,0,1,0], steps=[1,1,1,1], "
      "sizes=[1,16,2,4]} output %f output %h output %c output %i }",
-     9, 3, 3},
+     9, 3, 3, 0},
     {"outputs_through_views",
      "graph \"g\" { input %x : f32[4,16] input %w : f32[16,16] %a = matmul(%x, %w) "
      "%b = reshape(%a) {shape=[64]} %c = matmul(%a, %w) %d = matmul(%c, %w) "
      "%e = concat(%c, %d) {axis=0} %f = reshape(%e) {shape=[8,4,4]} %g = slice(%e) "
      "{starts=[4,0], steps=[1,1], sizes=[4,16]} output %b output %f output %g "
      "output %a output %f }",
-     6, 0, 4},
+     6, 0, 4, 0},
     {"odd_channels_through_everything",
      "graph \"g\" { input %x : f32[2,3,10,10] input %w : f32[17,3,3,3] "
      "input %v : f32[17,17,1,1] input %b : f32[17] input %u : f32[20,17,3,3] "
@@ -110,13 +113,13 @@ static row rows[] = {
      "%o = max_pool(%n) {kernel=[3,3], pads=[1,1,1,1]} %p = reduce_mean(%o) "
      "{axes=[2,3]} %q = sigmoid(%p) %r = mul(%o, %q) %t = reduce_max(%r) "
      "{axes=[2,3], keepdims=false} %y = softmax(%t) output %y output %r }",
-     13, 2, 0},
+     13, 2, 0, 0},
     {"a_thousand_and_one_channels",
      "graph \"g\" { input %x : f32[1,7,5,5] input %w : f32[1001,7,1,1] "
      "%a = conv(%x, %w) %b = relu(%a) %c = neg(%b) %d = max(%a, %c) %e = max_pool(%d) "
      "{kernel=[2,2]} %f = cosh(%e) %g = add(%f, %e) %h = reduce_mean(%g) {axes=[2,3]} "
      "output %h }",
-     3, 0, 0},
+     3, 0, 0, 1},
     {"zeros_behind_channels",
      "graph \"g\" { input %x : f32[1,16,6,6] input %w : f32[20,16,1,1] "
      "input %v : f32[28,20,1,1] input %u : f32[36,28,1,1] const %z8 : f32[1,8,6,6] = "
@@ -125,13 +128,13 @@ static row rows[] = {
      "%d = add(%c, %b) %e = relu(%d) %f = concat(%e, %z8) {axis=1} %g = conv(%e, %u) "
      "%h = add(%g, %f) %i = pad(%h) {pads=[0,1,0,0,0,3,0,0]} %j = slice(%i) "
      "{starts=[0,0,0,0], steps=[1,1,1,1], sizes=[1,9,6,6]} output %i output %j }",
-     7, 1, 2},
+     7, 1, 2, 1},
     {"transposed_convolutions",
      "graph \"g\" { input %x : f32[1,20,5,4] input %w : f32[20,17,4,4] "
      "input %b : f32[17] input %v : f32[17,3,3,5] %a = conv_transpose(%x, %w, %b) "
      "{strides=[2,2], pads=[1,1,1,1]} %c = relu(%a) %d = conv_transpose(%c, %v) "
      "{strides=[1,3], pads=[1,1,1,1]} %e = tanh(%d) output %e }",
-     21, 2, 2},
+     21, 2, 2, 0},
     {"a_result_beside_what_it_is_made_of",
      "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[16,16,3,3] "
      "input %v : f32[32,16,3,3] input %u : f32[32,16,2,2] input %b : f32[16] "
@@ -139,50 +142,50 @@ static row rows[] = {
      "%d = max_pool(%c) {kernel=[2,2], strides=[2,2]} %e = conv(%d, %v) "
      "{pads=[1,1,1,1]} %f = relu(%e) %g = conv_transpose(%f, %u, %b) {strides=[2,2]} "
      "%h = concat(%c, %g) {axis=1} %i = conv(%h, %t) {pads=[1,1,1,1]} output %i }",
-     7, 2, 1},
+     7, 2, 1, 0},
     {"views_and_copies",
      "graph \"g\" { input %x : f32[2,3,4] %a = reshape(%x) {shape=[6,4]} "
      "%b = relu(%a) %c = reshape(%b) {shape=[24]} output %c output %x output %b }",
-     3, 0, 0},
+     3, 0, 0, 0},
     {"several_results",
      "graph \"g\" { input %x : f32[3,8] %a, %b = split(%x) {axis=1, sizes=[3,5]} "
      "%c = tanh(%a) %d = reduce_sum(%b) {axes=[1]} %e = softmax(%x) output %c output "
      "%d "
      "output %e }",
-     4, 0, 0},
+     4, 0, 0, 0},
     {"products",
      "graph \"g\" { input %x : f32[5,12] input %w : f32[12,20] input %b : f32[20] "
      "%a = matmul(%x, %w) %c = add(%a, %b) %d = relu(%c) %t = transpose(%d) "
      "{perm=[1,0]} %e = matmul(%d, %t) output %e }",
-     3, 0, 0},
+     3, 0, 0, 0},
     /* What is made in blocks of channels, read by products, which know nothing of
      * them: directly, behind element-wise operators, and transposed. */
     {"products_of_convolutions",
      "graph \"g\" { input %x : f32[1,8,8,8] input %w : f32[8,8,1,1] "
      "input %m : f32[8,8] %c = conv(%x, %w) %y = matmul(%c, %m) output %y }",
-     4, 2, 0},
+     4, 2, 0, 0},
     {"products_of_pools",
      "graph \"g\" { input %x : f32[2,20,16,16] input %m : f32[8,8] "
      "%c = max_pool(%x) {kernel=[2,2], strides=[2,2]} %d = tanh(%c) "
      "%y = matmul(%d, %m) output %y }",
-     4, 2, 0},
+     4, 2, 0, 0},
     {"products_of_rows",
      "graph \"g\" { input %x : f32[1,8,32] input %w : f32[17,8,3] "
      "input %m : f32[30,16] input %v : f32[12,17] %c = conv(%x, %w) "
      "%y = matmul(%c, %m) %z = matmul(%v, %y) output %z }",
-     6, 2, 0},
+     6, 2, 0, 0},
     {"products_of_channels_last",
      "graph \"g\" { input %x : f32[1,8,16,16] input %w : f32[32,8,1,1] "
      "input %m : f32[32,8] %c = conv(%x, %w) %d = transpose(%c) {perm=[0,2,3,1]} "
      "%y = matmul(%d, %m) %t = transpose(%c) {perm=[0,1,3,2]} %z = add(%t, %c) "
      "output %y output %z }",
-     6, 1, 0},
+     6, 1, 0, 0},
     {"products_of_both_sides",
      "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[16,16,3,3] "
      "input %b : f32[1,16,8,8] %c = conv(%x, %w) {pads=[1,1,1,1]} %r = relu(%c) "
      "%p = avg_pool(%r) {kernel=[3,3], pads=[1,1,1,1]} %y = matmul(%r, %p) "
      "%z = add(%y, %b) %k = conv(%z, %w) {pads=[1,1,1,1]} output %k }",
-     9, 5, 0},
+     9, 5, 0, 0},
     {"both_branches",
      "graph \"g\" { input %x : f32[1,16,8,8] input %c : bool[] input %w : "
      "f32[16,16,3,3] "
@@ -193,7 +196,7 @@ static row rows[] = {
      "else_branch=graph \"else\" { input %p : f32[1,16,8,8] input %a : f32[1,16,8,8] "
      "%d = neg(%a) %e = mul(%d, %p) output %e output %d }} "
      "%z = add(%y, %a) output %z output %q output %y }",
-     14, 4, 3},
+     14, 4, 3, 0},
     {"branches_in_branches",
      "graph \"g\" { input %x : f32[3,5] input %c0 : bool[] input %c1 : bool[] "
      "%y = if(%c0, %c1, %x, %x, %c1) {then_branch=graph \"then\" { input %c : bool[] "
@@ -205,7 +208,7 @@ static row rows[] = {
      "%y = if(%c, %x) {then_branch=graph \"a\" { input %x : f32[3,5] %b = exp(%x) "
      "output %b }, else_branch=graph \"b\" { const %k : f32[3,5] = {0x1p+1 x 15} "
      "output %k }} output %y }} output %y }",
-     15, 0, 4},
+     15, 0, 4, 0},
     {"a_condition_that_is_computed",
      "graph \"g\" { input %x : f32[6] const %zero : f32[] = {0} %s = reduce_sum(%x) "
      "{axes=[0], keepdims=false} %c = greater(%s, %zero) "
@@ -213,7 +216,7 @@ static row rows[] = {
      "%a = reshape(%x) {shape=[2,3]} output %a }, else_branch=graph \"else\" { "
      "input %x : f32[6] %a = reshape(%x) {shape=[3,2]} %b = transpose(%a) {perm=[1,0]} "
      "output %b }} output %y output %y }",
-     7, 0, 3},
+     7, 0, 3, 0},
     {"states_and_stacks",
      "graph \"g\" { input %x : f32[5,3] input %w : f32[3,3] input %s : f32[3] "
      "%b = sigmoid(%x) %last, %y, %z = scan(%s, %b, %x, %w, %b) {n_state=1, n_scan=2, "
@@ -224,7 +227,7 @@ static row rows[] = {
      "%n = add(%h1, %e) %t = tanh(%n) %u = mul(%t, %f) %r = reduce_sum(%b) {axes=[0], "
      "keepdims=false} %v = add(%u, %r) %g = relu(%v) "
      "output %t output %g output %e }} output %last output %y output %z }",
-     12, 0, 2},
+     12, 0, 2, 0},
     {"states_change_places",
      "graph \"g\" { input %x : f32[4,2] input %s : f32[2] %t = neg(%s) %u = exp(%s) "
      "%a, %b, %c, %d, %y = scan(%s, %t, %u, %u, %x) {n_state=4, n_scan=1, "
@@ -233,7 +236,7 @@ static row rows[] = {
      "{shape=[2]} "
      "output %b output %v output %n output %d output %d }} "
      "output %a output %b output %c output %d output %y }",
-     14, 0, 0},
+     14, 0, 0, 0},
     {"from_the_last_to_the_first",
      "graph \"g\" { input %x : f32[4,2] input %s : f32[2] %r = slice(%x) "
      "{starts=[3,0], steps=[-1,1], sizes=[4,2]} "
@@ -241,12 +244,12 @@ static row rows[] = {
      "input %s : f32[2] input %e : f32[2] %h = mul(%s, %s) %n = add(%h, %e) output %n "
      "output %n }} %b = slice(%y) {starts=[3,0], steps=[-1,1], sizes=[4,2]} "
      "output %b output %last }",
-     9, 0, 0},
+     9, 0, 0, 0},
     {"a_scan_over_nothing",
      "graph \"g\" { input %x : f32[0,2] input %s : f32[3] %last, %y = scan(%s, %x) "
      "{n_state=1, n_scan=1, body=graph \"step\" { input %s : f32[3] input %e : f32[2] "
      "%n = neg(%s) output %n output %e }} output %last output %y }",
-     7, 0, 0},
+     7, 0, 0, 0},
     {"a_scan_in_an_if_in_a_scan",
      "graph \"g\" { input %x : f32[3,4,2] input %s : f32[2] input %c : bool[] "
      "%k = exp(%s) %last, %y = scan(%s, %x, %c, %k) {n_state=1, n_scan=1, "
@@ -259,7 +262,7 @@ static row rows[] = {
      "output %a }} %q = reduce_sum(%p) {axes=[0], keepdims=false} %z = add(%l, %q) "
      "output %z }, else_branch=graph \"else\" { input %s : f32[2] %z = neg(%s) "
      "output %z }} %m = add(%n, %k) output %m output %n }} output %last output %y }",
-     21, 0, 2},
+     21, 0, 2, 0},
     {"parts_in_branches_and_loops",
      "graph \"g\" { input %x : f32[3,16] input %c : bool[] %s = reshape(%x) "
      "{shape=[48]} "
@@ -276,14 +279,14 @@ static row rows[] = {
      "%z = concat(%h, %m) {axis=0} output %z }, else_branch=graph \"else\" { "
      "input %y : f32[3,48] %h = sin(%y) %k = slice(%h) {starts=[2,0], steps=[1,1], "
      "sizes=[1,48]} %z = concat(%k, %y) {axis=0} output %z }} output %z output %last }",
-     18, 0, 13},
+     18, 0, 13, 0},
     {"what_comes_before_a_loop_stays",
      "graph \"g\" { input %x : f32[5,8] input %s : f32[8] %k = exp(%s) %l = sin(%k) "
      "%last = scan(%s, %x, %k, %l) {n_state=1, n_scan=1, body=graph \"step\" { "
      "input %s : f32[8] input %e : f32[8] input %k : f32[8] input %l : f32[8] "
      "%a = mul(%k, %e) %v = softmax(%a) %b = add(%l, %v) %w = softmax(%b) "
      "%d = add(%w, %s) %g = softmax(%d) output %g }} output %last }",
-     11, 0, 0},
+     11, 0, 0, 0},
     {"one_value_under_two_names",
      "graph \"g\" { input %x : f32[1,16,9,9] input %c : bool[] "
      "input %w : f32[16,16,3,3] %b = conv(%x, %w) {pads=[1,1,1,1]} %a = relu(%b) "
@@ -292,7 +295,7 @@ static row rows[] = {
      "%d = conv(%p, %w) {pads=[1,1,1,1]} %e = add(%d, %q) %f = tanh(%e) "
      "%z = softmax(%f) output %z }, else_branch=graph \"else\" { "
      "input %x : f32[1,16,9,9] %z = neg(%x) output %z }} output %y }",
-     14, 4, 1},
+     14, 4, 1, 0},
 };
 
 /* Inputs but for x and conditions become constants, so that they are packed. */
@@ -389,8 +392,9 @@ static void check_network(kiln_arena *a, const row *r, int way) {
                   r->name, n.n_steps, n.n_conversions, n.kernel.n, n.n_views,
                   n.n_in_place, (long long)n.arena_bytes, (long long)n.lower_bound);
     if (way == OPTIMIZED) {
-        assert_true(n.n_steps <= r->n_steps);
-        assert_true(n.n_conversions <= r->n_conversions);
+        const int more = p.vector_bytes < 64 ? r->n_more : 0;
+        assert_true(n.n_steps <= r->n_steps + more);
+        assert_true(n.n_conversions <= r->n_conversions + more);
         assert_true(n.n_views >= r->n_views);
     }
     const kiln_allocator poisoned = {poison, keep_block, a};

@@ -157,7 +157,7 @@ static void the_text_has_every_row(void **state) {
     assert_non_null(strstr(out.p, "Steps & more (a paper)"));
     assert_non_null(strstr(out.p, "4.00 (3.60 to 4.40), paper 5.34"));
     assert_non_null(strstr(out.p, "absent: not here, \"install\" it"));
-    assert_non_null(strstr(out.p, "[7 steps, 1 conversions]"));
+    assert_non_null(strstr(out.p, "[7 steps, 1 conversion]"));
 }
 
 static void absent_is_no_failure_and_wrong_is(void **state) {

@@ -5,6 +5,17 @@
 
 #include "tests/support/kiln_test.h"
 
+const char kiln_sim_product[] =
+    "program p(a: f32[8, 16], b: f32[16, 32], out c: f32[8, 32]) {\n"
+    "  parallel i in 0 .. +8 {\n"
+    "    for k in 0 .. +16 {\n"
+    "      vectorized j in 0 .. +32 {\n"
+    "        c[i, j] = c[i, j] + a[i, k]*b[k, j]\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
 void kiln_sim_conv_make(kiln_arena *a, const kiln_sim_shape *shape, kiln_sim_conv *c) {
     *c = (kiln_sim_conv){.shape = *shape};
     kiln_err err = {0};

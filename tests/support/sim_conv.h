@@ -33,4 +33,7 @@ kiln_samples kiln_sim_shape_samples(kiln_arena *a, const kiln_sim_shape *shape,
                                     const kiln_cost_model_kind *kind, size_t n,
                                     uint64_t seed, bool carries_over);
 
+/* Loops of a small matrix product, as text: one of each kind. */
+extern const char kiln_sim_product[];
+
 #endif

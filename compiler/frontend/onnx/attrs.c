@@ -166,6 +166,8 @@ static bool is_harmless(const kiln_onnx_cx *cx, const kiln_onnx_node *n,
 }
 
 kiln_status kiln_onnx_check_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    KILN_ASSERT(n->n_attribute <= KILN_ONNX_MAX_ATTRS, "%zu attributes of a node",
+                n->n_attribute);
     for (size_t i = 0; i < n->n_attribute; i++) {
         const kiln_str name = n->attribute[i].name;
         if ((cx->attrs_read.bits[i / 64] >> (i % 64) & 1) != 0 ||
@@ -214,6 +216,7 @@ kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n
 /* What `name` is in a call: the node's own attribute, else the function's default;
  * NULL: neither. */
 static const kiln_onnx_attr *called_with(const kiln_onnx_frame *f, kiln_str name) {
+    KILN_ASSERT(f->call != NULL && f->fn != NULL, "a call of no function");
     for (size_t i = 0; i < f->call->n_attribute; i++)
         if (kiln_str_eq(f->call->attribute[i].name, name))
             return &f->call->attribute[i];

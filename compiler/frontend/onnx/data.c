@@ -39,6 +39,7 @@ static kiln_status check_links(kiln_arena *scratch, const char *path,
 kiln_status kiln_onnx_data_map(kiln_arena *a, const kiln_onnx_files *files,
                                kiln_str location, kiln_str *out, kiln_err *err) {
     kiln_arena scratch = {0};
+    KILN_ASSERT(files != NULL && files->dir != NULL, "external data of no folder");
     const char *path = kiln_path_join(a, files->dir, kiln_str_dupv(&scratch, location));
     kiln_status st = KILN_OK;
     if (!kiln_path_is_contained(location))
@@ -89,6 +90,8 @@ static void add_nodes(search *s, const kiln_onnx_node *node, size_t n) {
 
 /* Nesting is bounded where messages are decoded. */
 static void add_graph(search *s, const kiln_onnx_graph *g) {
+    KILN_ASSERT(g->n_initializer == 0 || g->initializer != NULL,
+                "%zu initializers that were not decoded", g->n_initializer);
     for (size_t i = 0; i < g->n_initializer; i++)
         add_tensor(s, &g->initializer[i]);
     add_nodes(s, g->node, g->n_node);

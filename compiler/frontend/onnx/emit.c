@@ -107,6 +107,7 @@ kiln_status kiln_onnx_emit2(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 
 kiln_status kiln_onnx_reshape(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                               int rank, const int64_t *dim, kiln_value **out) {
+    KILN_ASSERT(x != NULL && rank >= 0 && rank <= KILN_MAX_RANK, "rank %d", rank);
     return kiln_import_reshape(&cx->common, n, x, rank, dim, out);
 }
 
@@ -117,6 +118,8 @@ kiln_status kiln_onnx_cast(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value
 
 kiln_status kiln_onnx_transpose(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                 kiln_value *x, const int64_t *perm, kiln_value **out) {
+    KILN_ASSERT(x != NULL && (x->type.rank == 0 || perm != NULL),
+                "an order of no axes");
     return kiln_import_transpose(&cx->common, n, x, perm, out);
 }
 
@@ -147,6 +150,7 @@ kiln_status kiln_onnx_make_const(kiln_onnx_cx *cx, const kiln_onnx_tensor *t,
                                  kiln_value **out) {
     kiln_tensor data;
     KILN_TRY(kiln_onnx_read_once(cx, t, &data));
+    KILN_ASSERT(cx->scope != NULL && cx->scope->g != NULL, "a constant of no graph");
     const char *const name =
         cx->node == NULL ? "const" : kiln_onnx_out_name(cx, cx->node, 0);
     *out = kiln_graph_add_const(cx->scope->g, name, &data.type, data.data);

@@ -4,6 +4,7 @@
 #include "compiler/frontend/onnx/import_core.h"
 
 #include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/inputs.h"
 #include "compiler/frontend/onnx/list.h"
 
 #include <inttypes.h>
@@ -390,16 +391,6 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     return KILN_OK;
 }
 
-/* Names inside the Graph are the file's own bytes, and messages of its parts carry
- * them. */
-static void make_printable(kiln_err *err) {
-    for (size_t i = 0; i < err->len; i++) {
-        const unsigned char c = (unsigned char)err->text[i];
-        if ((c < ' ' && c != '\n') || c == 0x7f)
-            err->text[i] = '?';
-    }
-}
-
 static void list_data(const kiln_onnx_cx *cx) {
     for (size_t i = 0; i < cx->files.mapped.entries.n; i++) {
         const kiln_map_entry *e = &cx->files.mapped.entries.v[i];
@@ -431,7 +422,7 @@ kiln_status kiln_import_onnx_bytes(kiln_arena *a, kiln_str bytes, const char *na
     list_data(&cx);
     if (st != KILN_OK)
         kiln_note(cx.common.err, "importing '%s'", name);
-    make_printable(cx.common.err);
+    kiln_import_make_printable(cx.common.err);
     kiln_import_end(&cx.common);
     return st;
 }

@@ -77,6 +77,8 @@ static int64_t pixel_of(const columns *l, int64_t tap, int64_t position) {
         tap /= l->s.kernel[i];
         position /= l->blocks[i];
     }
+    KILN_ASSERT(pixel >= 0 && pixel < l->pixels, "pixel %" PRId64 " of %" PRId64, pixel,
+                l->pixels);
     return pixel;
 }
 
@@ -86,6 +88,7 @@ static kiln_value *all_pixels(kiln_compose *c, const columns *l) {
     kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * dim[0]));
     if (c->status != KILN_OK)
         return kiln_import_scalar(c->cx, KILN_I64, 0);
+    KILN_ASSERT(dim[0] == 0 || l->positions > 0, "taps without a position");
     int64_t *const v = kiln_array(c->cx->arena, int64_t, dim[0]);
     for (int64_t i = 0; i < dim[0]; i++)
         v[i] = pixel_of(l, i / l->positions, i % l->positions);

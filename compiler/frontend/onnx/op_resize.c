@@ -83,6 +83,7 @@ static kiln_status take_scales(kiln_onnx_cx *cx, request *r, const double *scale
  * fits into (not_larger) or covers (not_smaller) the sizes. */
 static kiln_status keep_ratio(kiln_onnx_cx *cx, request *r, bool is_larger,
                               const int *axis, size_t n_axes) {
+    KILN_ASSERT(n_axes > 0, "a ratio of no axes");
     double scale = r->scale[axis[0]];
     for (size_t i = 1; i < n_axes; i++) {
         const double s = r->scale[axis[i]];

@@ -40,6 +40,8 @@ static kiln_status read_body(kiln_onnx_cx *cx, const kiln_onnx_node *n, int befo
                               n_in, n_scan);
     s->n_scan = (size_t)n_scan;
     s->n_state = (size_t)(n_in - n_scan);
+    KILN_ASSERT(s->n_scan + s->n_state == (size_t)n_in, "%zu states and %zu sequences",
+                s->n_state, s->n_scan);
     if (s->body->n_output < s->n_state)
         return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                               "body must give %zu states, has %zu outputs", s->n_state,
@@ -65,6 +67,8 @@ static kiln_status move_axis(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_val
                              int from, int to, kiln_value **out) {
     int64_t perm[KILN_MAX_RANK];
     int next = 0;
+    KILN_ASSERT(from >= 0 && from < x->type.rank && to >= 0 && to < x->type.rank,
+                "axis %d of %d to %d", from, x->type.rank, to);
     for (int i = 0; i < x->type.rank; i++) {
         if (next == from)
             next++;

@@ -165,6 +165,7 @@ static void walk_nodes(listing *l, const kiln_onnx_node *node, size_t n,
 
 static void walk_function(listing *l, const kiln_onnx_function *f, int depth) {
     const size_t i = (size_t)(f - l->cx->model->function);
+    KILN_ASSERT(i < l->cx->model->n_function, "a function of another model");
     if (l->is_walked[i])
         return;
     l->is_walked[i] = true;
@@ -222,6 +223,8 @@ static const char *remedy_for(size_t n, size_t n_known) {
 
 kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx) {
     listing l = {.cx = cx};
+    KILN_ASSERT(cx->model->graph != NULL && cx->report != NULL,
+                "a model without a graph was let in");
     l.is_walked = kiln_array(&cx->common.scratch, bool, cx->model->n_function);
     walk_nodes(&l, cx->model->graph->node, cx->model->graph->n_node, NULL, 0);
     const size_t n = cx->report->unsupported.n;

@@ -1,6 +1,7 @@
 /* What an ONNX file says about itself, before any shape is bound: inputs and outputs
  * with their symbols, operators by name with their counts, weights, and the sizes that
  * its constants speak of. */
+#include "compiler/frontend/inputs.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include <stdlib.h>
@@ -8,8 +9,7 @@
 
 enum {
     MAX_SHAPE_ELEMS = 8, /* of an integer constant that may be a shape */
-    MAX_SIZE = 1 << 16,  /* of an axis that a suggestion takes up */
-    MAX_SIZES = 64
+    MAX_STRIDE = 1 << 16 /* of all strides together */
 };
 
 typedef struct survey {
@@ -22,22 +22,12 @@ typedef struct survey {
 
 /* ---- sizes ----------------------------------------------------------------------- */
 
-static void add_size(survey *s, int64_t size) {
-    kiln_model_survey *const m = s->out;
-    if (size < 2 || size > MAX_SIZE || m->size.n == MAX_SIZES)
-        return;
-    for (size_t i = 0; i < m->size.n; i++)
-        if (m->size.v[i] == size)
-            return;
-    kiln_vec_push(s->arena, &m->size, size);
-}
-
 /* Axes of weights, and small integer constants: what Reshape and its like ask for. */
 static void add_sizes_of(survey *s, const kiln_onnx_tensor *t) {
     enum { INT64 = 7 };
     int64_t v[MAX_SHAPE_ELEMS];
     for (size_t i = 0; t->n_dims > 1 && i < t->n_dims; i++)
-        add_size(s, t->dims[i]);
+        kiln_survey_add_size(s->arena, s->out, t->dims[i]);
     if (t->data_type != INT64 || t->n_dims > 1)
         return;
     size_t n = t->n_int64_data;
@@ -50,7 +40,7 @@ static void add_sizes_of(survey *s, const kiln_onnx_tensor *t) {
         return;
     }
     for (size_t i = 0; i < n; i++)
-        add_size(s, v[i]);
+        kiln_survey_add_size(s->arena, s->out, v[i]);
 }
 
 static void count_weight(survey *s, const kiln_onnx_tensor *t) {
@@ -69,7 +59,7 @@ static void count_attrs(survey *s, const kiln_onnx_node *n) {
         if (a->t != NULL) /* of Constant */
             count_weight(s, a->t);
         for (size_t i = 0; kiln_str_is(a->name, "strides") && i < a->n_ints; i++)
-            if (a->ints[i] > 1 && s->out->stride * a->ints[i] <= MAX_SIZE)
+            if (a->ints[i] > 1 && s->out->stride * a->ints[i] <= MAX_STRIDE)
                 s->out->stride *= a->ints[i];
     }
 }

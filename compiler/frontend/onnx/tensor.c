@@ -265,6 +265,9 @@ static void *narrow_field(kiln_arena *a, const field *f, kiln_dtype dtype) {
     const size_t size = kiln_dtype_bytes(dtype);
     unsigned char *const out = kiln_arena_array(a, f->n, size);
     const unsigned char *const in = f->p;
+    KILN_ASSERT(f->bytes == sizeof(int32_t) || f->bytes == sizeof(uint64_t),
+                "elements of %zu bytes in %s", f->bytes, f->name);
+    KILN_ASSERT(size < f->bytes, "%s has nothing to leave out", f->name);
     for (size_t i = 0; i < f->n; i++) {
         uint64_t v = 0;
         if (f->bytes == sizeof(int32_t)) {
@@ -323,6 +326,8 @@ kiln_status kiln_onnx_tensor_read(kiln_arena *a, const kiln_onnx_tensor *t,
         st = read_raw(a, &type, t->raw_data, "raw_data", out, err);
     else
         st = read_typed(a, t, &type, out, err);
+    KILN_ASSERT(st != KILN_OK || out->data != NULL || kiln_type_elems(&type) == 0,
+                "a tensor was read that has no elements");
     if (st != KILN_OK)
         note_name(t, err);
     return st;

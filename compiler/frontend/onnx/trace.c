@@ -45,6 +45,7 @@ size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **na
                           size_t max) {
     trace t = {.cx = cx};
     size_t n = 0;
+    KILN_ASSERT(v != NULL && (max == 0 || name != NULL), "what does nothing lead to?");
     want(&t, kiln_onnx_owner(cx->scope), v);
     while (t.todo.n > 0) {
         const place p = t.todo.v[--t.todo.n];
@@ -91,6 +92,7 @@ const char *kiln_onnx_value_for(kiln_onnx_cx *cx, const kiln_value *condition,
     enum { MAX_STEPS = 64 };
     kiln_onnx_scope *s = kiln_onnx_owner(cx->scope);
     const kiln_value *v = condition;
+    KILN_ASSERT(s != NULL && v != NULL, "a condition of nothing");
     for (int i = 0; i < MAX_STEPS; i++) {
         const place p = leave_regions(s, v);
         const kiln_node *const def = p.value == NULL ? NULL : p.value->def;

@@ -62,8 +62,11 @@ kiln_status kiln_net_add_ways(kiln_net_survey *s, kiln_net_site *site, kiln_err 
 /* Of a view or join; the first is there. */
 kiln_status kiln_net_add_views(kiln_net_survey *s, kiln_net_site *site, kiln_err *err);
 
-/* Is it work that the tuner measures configurations of: a convolution or product? */
+/* Is it work that the tuner measures configurations of: a convolution or product, whose
+ * rule is measured whatever is wished for? */
 bool kiln_net_is_tuned(const kiln_net_site *site);
+/* Or one that it can measure in other layouts, since a configuration says which: a pool. */
+bool kiln_net_is_measured(const kiln_net_site *site);
 
 /* Nanoseconds of bringing a value into another layout: of the oracle, else estimated;
  * 0 where nothing is to be done. out: NULL, or for what is known; NULL there: nothing

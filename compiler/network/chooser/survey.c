@@ -160,11 +160,17 @@ bool kiln_net_is_tuned(const kiln_net_site *site) {
            site->work.workload.anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
 }
 
+bool kiln_net_is_measured(const kiln_net_site *site) {
+    const kiln_net_choice *greedy = site->way.v[0].choice;
+    return kiln_net_is_tuned(site) ||
+           (site->work.key.n > 0 && greedy->tmpl->layout_knobs != NULL);
+}
+
 /* Estimates of one work go by what was measured of it: of the greedy way, else of the
  * first that was. */
 static void price(const kiln_net_survey *s, kiln_net_site *site) {
     double scale = s->scale;
-    const double hope = kiln_net_is_tuned(site) ? s->hope : 1;
+    const double hope = kiln_net_is_measured(site) ? s->hope : 1;
     const bool is_call = site->work.key.n > 0;
     for (size_t i = is_call ? site->way.n : 0; i-- > 0;)
         if (site->way.v[i].is_known)

@@ -23,18 +23,27 @@ static void add(kiln_arena *a, kiln_net_wishes *out, const kiln_net_wish *w) {
     kiln_vec_push(a, &out->list, made);
 }
 
+static void add_way(kiln_arena *a, const kiln_net_site *site, const kiln_net_way *way,
+                    kiln_net_wishes *out) {
+    if (way->is_known)
+        return;
+    const kiln_net_wish w = {.workload = kiln_str_dupv(a, site->work.key),
+                             .tmpl = way->choice->tmpl->name,
+                             .config = way->choice->text,
+                             .calls = 1};
+    add(a, out, &w);
+}
+
+/* Of work that nobody tunes the greedy way too: costs compare with measured ones. */
 static void add_ways(kiln_arena *a, const kiln_net_survey *s,
                      const kiln_net_solution *x, kiln_net_wishes *out) {
     for (size_t i = 0; i < s->site.n; i++) {
         const kiln_net_site *site = &s->site.v[i];
-        const kiln_net_way *way = &site->way.v[x->way[i]];
-        if (x->way[i] == 0 || way->is_known || !kiln_net_is_tuned(site))
+        if (x->way[i] == 0 || !kiln_net_is_measured(site))
             continue;
-        const kiln_net_wish w = {.workload = kiln_str_dupv(a, site->work.key),
-                                 .tmpl = way->choice->tmpl->name,
-                                 .config = way->choice->text,
-                                 .calls = 1};
-        add(a, out, &w);
+        add_way(a, site, &site->way.v[x->way[i]], out);
+        if (!kiln_net_is_tuned(site))
+            add_way(a, site, &site->way.v[0], out);
     }
 }
 

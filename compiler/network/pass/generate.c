@@ -1,6 +1,8 @@
 /* generate: code of each kernel, from the schedule that lay_out made. */
 #include "compiler/network/executable_internal.h"
 
+#include <math.h>
+
 /* The program's arguments have the bytes that operands have. */
 static kiln_status check_program(const kiln_program *p, const kiln_network_kernel *k,
                                  kiln_err *err) {
@@ -32,6 +34,8 @@ static kiln_status compile(kiln_net *n, int index, kiln_arena *scratch, kiln_err
     KILN_TRY(kiln_scheduled_program(scratch, s, k->symbol, &program, err));
     KILN_TRY(check_program(program, k, err));
     k->spread = kiln_program_spread(scratch, program, cores, n->profile->vector_bytes);
+    k->least_flops =
+        fmin(kiln_program_least_flops(scratch, program), (double)k->cost.flops);
     if (n->o != NULL && n->o->watch != NULL)
         n->o->watch(n->o->watcher, index, s, program);
     KILN_TRY(kiln_codegen(scratch, program, n->profile, NULL, &k->object, NULL, err));

@@ -1,5 +1,5 @@
 /* RISC-V, 64 bits (RISC-V ELF psABI; RISC-V "V" Vector Extension, 1.0). Vectors have a
- * length that the profile fixes: code is made for at least that (zvl128b, zvl256b) and
+ * length that the profile fixes: code is made for at least that (zvl128b, zvl256b, zvl512b) and
  * says with each instruction how many elements it takes, so it runs on longer ones too.
  * Without the extension a vector is as many scalar registers. */
 #include "compiler/target/target_internal.h"
@@ -59,7 +59,8 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
     unsigned long vector_bytes = 0;
     if (has_vectors) /* without the extension there is no such register */
         __asm__ volatile("csrr %0, 0xC22" : "=r"(vector_bytes));
-    const char *name = vector_bytes >= 32   ? "riscv64-v256"
+    const char *name = vector_bytes >= 64   ? "riscv64-v512"
+                       : vector_bytes >= 32 ? "riscv64-v256"
                        : vector_bytes >= 16 ? "riscv64-v128"
                                             : "riscv64";
     kiln_profile p = kiln_profile_base(name);

@@ -1,5 +1,6 @@
 /* Every back end against every construct of loop programs: it implements it, or refuses
  * it by name and says what to do instead. A construct that a table forgets fails here. */
+#include "compiler/codegen/c/c.h"
 #include "compiler/codegen/codegen.h"
 #include "tests/support/kiln_test.h"
 
@@ -7,10 +8,13 @@
 
 enum { N = 8 };
 
-/* The interpreter, then every code generator; NULL past the last. */
+/* The interpreter, what prints C, then every code generator; NULL past the last. */
 static const kiln_backend *backend_at(int i) {
-    const kiln_generator *g = kiln_generator_at(i - 1);
-    return i == 0 ? &kiln_backend_interpreter : g != NULL ? g->backend : NULL;
+    const kiln_generator *g = kiln_generator_at(i - 2);
+    return i == 0      ? &kiln_backend_interpreter
+           : i == 1    ? &kiln_c_backend
+           : g != NULL ? g->backend
+                       : NULL;
 }
 
 /* ---- one program ------------------------------------------------------------------ */
@@ -24,6 +28,14 @@ static kiln_status interpret(kiln_arena *a, const kiln_program *p, kiln_err *err
         arg[i] = data;
     }
     return kiln_program_run(a, p, arg, NULL, err);
+}
+
+static kiln_status print_c(kiln_arena *a, const kiln_program *p, kiln_err *err) {
+    const kiln_c_function f = {.name = "p"};
+    kiln_c_printed made;
+    kiln_c_unit u;
+    kiln_c_unit_init(a, &kiln_c_dialect_c99, &u);
+    return kiln_c_print(&u, p, &f, &made, err);
 }
 
 /* For the first profile that ships and has it. */
@@ -43,6 +55,7 @@ static void check(kiln_arena *a, const kiln_backend *b, const char *entry,
     if (entry == NULL)
         fail_msg("%s decided nothing for %s", b->name, names);
     const kiln_status st = b == &kiln_backend_interpreter ? interpret(a, p, &err)
+                           : b == &kiln_c_backend         ? print_c(a, p, &err)
                                                           : generate(a, b, p, &err);
     if (entry[0] == '\0') {
         kiln_assert_status_ok(st, &err);

@@ -14,10 +14,6 @@ typedef struct row {
 #define B(s) (s), sizeof(s) - 1
 
 static row rows[] = {
-    {"tflite", B("\x1c\0\0\0TFL3\0\0"), "is a TensorFlow Lite model"},
-    {"hdf5", B("\x89HDF\r\n\x1a\n\0"), "is an HDF5 file, as Keras writes models"},
-    {"keras", B("PK\x03\x04....metadata.json....PK\x01\x02model.weights.h5"),
-     "is a Keras model"},
     {"torch",
      B("PK\x03\x04....cnn/data.pkl....PK\x01\x02"
        "cnn/data.pkl"),
@@ -35,25 +31,11 @@ static row rows[] = {
      "is a safetensors file: weights without a model"},
     {"gguf", B("GGUF\x03\0\0\0"), "is a GGUF file"},
     {"ncnn", B("7767517\n3 3\n"), "is an ncnn model"},
-    {"mxnet_params", B("\x12\x01\0\0\0\0\0\0\0\0\0\0"),
-     "is a file of MXNet parameters"},
-    {"mxnet_symbol", B("{\"nodes\": [], \"arg_nodes\": [0], \"heads\": []}"),
-     "is an MXNet symbol"},
     {"openvino",
      B("<?xml version=\"1.0\"?>\n<net name=\"m\" version=\"11\"><layers><layer "
        "id=\"0\""),
      "is an OpenVINO model"},
-    {"prototxt", B("name: \"n\"\nlayer {\n  type: \"ReLU\"\n  top: \"y\"\n}\n"),
-     "is a Caffe description of layers"},
-    /* name: "n", layer (100) {name: "a"} */
-    {"caffemodel",
-     B("\x0a\x01n\xa2\x06\x03\x0a\x01"
-       "a"),
-     "is a Caffe model"},
-    /* specificationVersion: 3, description {}, neuralNetwork (500) {} */
-    {"core_ml", B("\x08\x03\x12\0\xa2\x1f\0"), "is a Core ML model"},
-    {"nothing_that_is_known", B("hello"),
-     "is of no format that kiln reads: onnx (.onnx)"},
+    {"nothing_that_is_known", B("hello"), "is of no format that kiln reads: "},
     {"a_length_beyond_the_file", B("\xff\0\0\0\0\0\0\0{}"),
      "is of no format that kiln"},
     {"an_archive_of_something", B("PK\x03\x04.....readme.txt"), "is of no format that"},
@@ -79,7 +61,7 @@ static void believes_no_ending(void **state) {
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_file_write(path, rows[0].bytes, rows[0].n, &err), &err);
     kiln_assert_fails(kiln_import(a, path, NULL, &g, NULL, &err), KILN_ERR_UNSUPPORTED,
-                      &err, "python -m tf2onnx.convert --output model.onnx --tflite");
+                      &err, "torch.onnx.export(");
 }
 
 static void knows_a_saved_models_folder(void **state) {
@@ -104,14 +86,7 @@ typedef struct real_row {
 } real_row;
 
 static real_row real_rows[] = {
-    {"real_tflite", "models/files/mnist_lstm_tflite/mnist_lstm.tflite",
-     "TensorFlow Lite"},
-    {"real_hdf5", "models/files/upscaler_default_h5/upscaler_default.h5", "HDF5"},
     {"real_torch", "models/files/samplenet_pth/samplenet.pth", "a PyTorch file"},
-    {"real_caffe", "models/files/samplenet_caffe/SampLeNet.caffemodel",
-     "a Caffe model"},
-    {"real_core_ml", "models/files/hourglass_mlmodel/hourglass.mlmodel", "a Core ML"},
-    {"real_mxnet", "models/files/samplenet_mxnet/samplenet-symbol.json", "an MXNet"},
 };
 
 static void check_real(void **state) {

@@ -356,6 +356,59 @@ static void wishes_come_to_an_end(void **state) {
     assert_true(n_changed > 0 && n_learnt > 0);
 }
 
+/* Between convolutions that are faster in blocks of 8 a pool would be in blocks of 8
+ * too: it and greedy's are wished for, once, until both are known. */
+static const char pooled[] = "graph \"pooled\" { input %x : f32[1,32,14,14] "
+                             "const %u : f32[64,32,3,3] = random(1) "
+                             "const %v : f32[48,64,3,3] = random(2) "
+                             "%a = conv(%x, %u) {pads=[1,1,1,1]} "
+                             "%b = max_pool(%a) {kernel=[2,2], strides=[2,2]} "
+                             "%c = conv(%b, %v) {pads=[1,1,1,1]} "
+                             "output %c \"y\" }";
+
+static kiln_status tell_pools(void *user, kiln_arena *a, const kiln_op_work *w,
+                              const kiln_profile *p, kiln_answers *out, kiln_err *err) {
+    for (int i = 0; w->workload.anchor->op == &kiln_op_max_pool && i < N_BLOCKS; i++) {
+        const int64_t knob[2] = {blocks[i], 1};
+        tell_way(a, w, p, &kiln_template_pool, knob, 100, out);
+    }
+    return tell(user, a, w, p, out, err);
+}
+
+static size_t count_pools(kiln_arena *a, const kiln_oracle *oracle, bool *is_twice) {
+    kiln_err err = {.status = KILN_OK};
+    kiln_graph *g = NULL;
+    kiln_profile p;
+    kiln_net_wishes w;
+    size_t n = 0;
+    const kiln_choose_options choose = {.oracle = oracle};
+    const char *layouts[2] = {"", ""};
+    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(pooled), "test", &g, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
+    kiln_graph_renumber(g);
+    kiln_assert_status_ok(kiln_network_wishes(a, g, &p, &choose, &w, &err), &err);
+    for (size_t i = 0; i < w.list.n; i++)
+        if (strstr(w.list.v[i].workload, "max_pool") != NULL && n < 2) {
+            assert_string_equal(w.list.v[i].tmpl, "pool");
+            layouts[n++] = layouts_of(a, &w.list.v[i], &p);
+        }
+    *is_twice = n == 2 && strcmp(layouts[0], layouts[1]) == 0;
+    return n;
+}
+
+static void pools_are_wished_for(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    bool is_twice = false;
+    teller t = {.seed = 1, .conversion = 0.1, .only = "8 8"};
+    const kiln_oracle convs = {tell, &t}, all = {tell_pools, &t};
+    assert_int_equal(count_pools(&a, &convs, &is_twice), 2);
+    assert_false(is_twice);
+    assert_int_equal(count_pools(&a, &all, &is_twice), 0);
+    kiln_arena_fini(&a);
+}
+
 /* Greedy's way was measured in the network and by itself, the other one by itself: it
  * counts as much slower or faster as it is beside that. */
 static kiln_status tell_network(void *user, kiln_arena *a, const kiln_op_work *w,
@@ -459,6 +512,7 @@ int main(void) {
         cmocka_unit_test(greedy_stays_where_nothing_is_gained),
         cmocka_unit_test(what_a_file_says_is_meant),
         cmocka_unit_test(wishes_come_to_an_end),
+        cmocka_unit_test(pools_are_wished_for),
         cmocka_unit_test(ways_measured_alone_compare),
         cmocka_unit_test(it_searches_where_other_layouts_were_measured),
         cmocka_unit_test(what_was_kept_is_made_again),

@@ -142,6 +142,9 @@ static key_row key_rows[] = {
     {"conv(%0: f32[1,1,5,5], %1: const f32[1,1,1,1]); "
      "clip{min=0x0p+0,max=0x1.8p+2}(%2) "
      "-> %3"},
+    {"max_pool{strides=[2,2],pads=[1,1,1,1],kernel=[3,3]}(%0: f32[1,64,112,112]) -> "
+     "%1"},
+    {"avg_pool{kernel=[2,2]}(%0: f32[1,4,6,6]); relu(%1) -> %2"},
 };
 
 static void keys_read_back(void **state) {
@@ -176,6 +179,8 @@ static bad_key bad_keys[] = {
      "there is no operator 'no_such_op'"},
     {"several_results", "topk(%0: f32[4]) -> %1", KILN_ERR_UNSUPPORTED,
      "operator 'topk' has more than one result"},
+    {"a_second_result", "max_pool{kernel=[2,2]}(%0: f32[1,4,6,6]) -> %1, %2",
+     KILN_ERR_PARSE, "reading the workload"},
     {"an_unknown_attribute", "conv{colour=1}(%0: f32[1,3,5,5]) -> %1", KILN_ERR_PARSE,
      "an unknown attribute"},
     {"attributes_without_an_end", "conv{pads=[1,1", KILN_ERR_PARSE, "no attribute"},

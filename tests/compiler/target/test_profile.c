@@ -2,6 +2,7 @@
 #include "compiler/target/target.h"
 #include "tests/support/kiln_test.h"
 
+#include <math.h>
 #include <string.h>
 
 static void shipped_ones_read_back(void **state) {
@@ -97,6 +98,26 @@ static void shipped_cores_are_whole(void **state) {
 }
 
 /* What rules count on follows the fields; what is not said is common. */
+/* Twice the ports, four at least, at a clock that nothing has. */
+static void bounds_are_wide(void **state) {
+    (void)state;
+    kiln_profile p = *kiln_profile_at(0);
+    p.vector_bytes = 64;
+    p.core.fma_ports = p.core.store_ports = 2;
+    assert_true(kiln_most_gflops(&p, 1) == 2 * 16 * 4 * 6.2);
+    assert_true(kiln_most_gflops(&p, 2) == 2 * kiln_most_gflops(&p, 1));
+    p.core.fma_ports = 1;
+    assert_true(kiln_most_gflops(&p, 1) == 2 * 16 * 4 * 6.2);
+    p.core.fma_ports = 4;
+    assert_true(kiln_most_gflops(&p, 1) == 2 * 16 * 8 * 6.2);
+    const double storing = kiln_least_ns(&p, 1, 0, 6.4e6),
+                 multiplying = kiln_least_ns(&p, 1, 1e9, 0);
+    assert_true(storing == 6.4e6 / (64 * (6.2 * 4)));
+    assert_true(multiplying == 1e9 / kiln_most_gflops(&p, 1));
+    assert_true(kiln_least_ns(&p, 1, 1e9, 6.4e6) == fmax(storing, multiplying));
+    assert_true(kiln_least_ns(&p, 1, 0, 0) == 0);
+}
+
 static void rules_follow_the_model(void **state) {
     (void)state;
     kiln_profile p = *kiln_profile_at(0);
@@ -155,6 +176,9 @@ static runs_row runs_rows[] = {
     {"short_vectors_run_on_long_ones", "riscv64-v128", "riscv64-v256", NULL},
     {"long_vectors_need_them", "riscv64-v256", "riscv64-v128",
      "'riscv64-v256' needs wider vectors, which 'riscv64-v128' has not"},
+    {"long_vectors_run_on_longer_ones", "riscv64-v256", "riscv64-v512", NULL},
+    {"the_longest_need_them", "riscv64-v512", "riscv64-v256",
+     "'riscv64-v512' needs wider vectors, which 'riscv64-v256' has not"},
     {"other_architecture", "aarch64", "x86-avx512",
      "'aarch64' needs aarch64, which 'x86-avx512' has not"},
 };
@@ -260,6 +284,7 @@ int main(void) {
     kiln_test_add("measuring_changes_no_code", measuring_changes_no_code, NULL);
     kiln_test_add("a_core_may_be_left_out", a_core_may_be_left_out, NULL);
     kiln_test_add("shipped_cores_are_whole", shipped_cores_are_whole, NULL);
+    kiln_test_add("bounds_are_wide", bounds_are_wide, NULL);
     kiln_test_add("rules_follow_the_model", rules_follow_the_model, NULL);
     kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
     kiln_test_add_rows(check_runs, runs_rows);

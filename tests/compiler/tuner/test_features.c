@@ -8,17 +8,6 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/sim_conv.h"
 
-static const char product[] =
-    "program p(a: f32[8, 16], b: f32[16, 32], out c: f32[8, 32]) {\n"
-    "  parallel i in 0 .. +8 {\n"
-    "    for k in 0 .. +16 {\n"
-    "      vectorized j in 0 .. +32 {\n"
-    "        c[i, j] = c[i, j] + a[i, k]*b[k, j]\n"
-    "      }\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
-
 typedef struct value {
     const char *feature;
     double want;
@@ -33,14 +22,14 @@ typedef struct row {
  * 128, of b 32, 512, 512, of c 32, 32, 256: bytes 260, 2240, 3584. */
 static row rows[] = {
     {"counts_operations",
-     product,
+     kiln_sim_product,
      {{"work", 13},
       {"useful_share", 1},
       {"other_work", 0},
       {"n_loops", 3},
       {"n_stmts", 1}}},
     {"knows_the_vector_operand",
-     product,
+     kiln_sim_product,
      {{"lanes", 5},
       {"vector_step", 1},    /* neighbours */
       {"broadcast_step", 1}, /* a[i, k]: the next one for the next k */
@@ -51,13 +40,13 @@ static row rows[] = {
       {"parallel", 3},
       {"parallel_work", 10}}},
     {"relates_work_to_bytes",
-     product,
+     kiln_sim_product,
      {{"all.work_in_touched[3]", -1}, /* 256 <= 260 */
       {"all.work_in_touched[4]", 6},
       {"all.work_in_touched[5]", 13}, /* 2240 and 3584 are below 4096 */
       {"all.work_in_touched[13]", 13}}},
     {"relates_elements_to_work",
-     product,
+     kiln_sim_product,
      {{"vector.touched_in_work[2]", -1}, /* 64 <= 64 */
       {"vector.touched_in_work[3]", 5},
       {"vector.touched_in_work[4]", 5}, /* 1024 <= 1024 */
@@ -65,14 +54,14 @@ static row rows[] = {
       {"broadcast.touched_in_work[3]", 0},
       {"broadcast.touched_in_work[6]", 7}}},
     {"relates_reuse_to_elements",
-     product,
+     kiln_sim_product,
      {{"broadcast.reuse_in_touched[0]", 5}, /* one element, 32 times */
       {"broadcast.reuse_in_touched[13]", 5},
       {"vector.reuse_in_touched[2]", 0},
       {"vector.reuse_in_touched[3]", 0}, /* 512 is not below 256 */
       {"vector.reuse_in_touched[4]", 3}}},
     {"lists_loops_from_the_inside",
-     product,
+     kiln_sim_product,
      {{"loop[0].length", 5},
       {"loop[0].vectorized", 1},
       {"loop[0].topdown", 7},
@@ -257,13 +246,13 @@ static void names_and_arguments_do_not_matter(void **state) {
                     "    }\n"
                     "  }\n"
                     "}\n");
-    assert_same(features_of(product), other, kiln_n_features());
+    assert_same(features_of(kiln_sim_product), other, kiln_n_features());
 }
 
 /* The relation form says the same of a nest with a loop that runs once. */
 static void relations_do_not_count_loops(void **state) {
     (void)state;
-    const float *x = features_of(product);
+    const float *x = features_of(kiln_sim_product);
     const float *y =
         features_of("program p(a: f32[8, 16], b: f32[16, 32], out c: f32[8, 32]) {\n"
                     "  parallel i in 0 .. +8 {\n"

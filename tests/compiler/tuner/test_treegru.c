@@ -137,17 +137,6 @@ static void order_of_parts_does_not_matter(void **state) {
 
 /* ---- programs -------------------------------------------------------------------- */
 
-static const char product[] =
-    "program p(a: f32[8, 16], b: f32[16, 32], out c: f32[8, 32]) {\n"
-    "  parallel i in 0 .. +8 {\n"
-    "    for k in 0 .. +16 {\n"
-    "      vectorized j in 0 .. +32 {\n"
-    "        c[i, j] = c[i, j] + a[i, k]*b[k, j]\n"
-    "      }\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
-
 static kiln_str encoded(const char *text) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
@@ -163,7 +152,7 @@ static kiln_str encoded(const char *text) {
 
 static void loops_and_statements_are_nodes(void **state) {
     (void)state;
-    const kiln_str bytes = encoded(product);
+    const kiln_str bytes = encoded(kiln_sim_product);
     kiln_treegru_node node[5];
     assert_int_equal(bytes.n, sizeof node);
     memcpy(node, bytes.p, sizeof node);
@@ -197,7 +186,7 @@ static void names_and_arguments_do_not_matter(void **state) {
                 "    }\n"
                 "  }\n"
                 "}\n");
-    assert_true(kiln_str_eq(encoded(product), other));
+    assert_true(kiln_str_eq(encoded(kiln_sim_product), other));
 }
 
 static void nothing_has_a_tree_too(void **state) {

@@ -189,13 +189,13 @@ static list_row lists[] = {
     {"takes_operators", "xnnpack,onednn", KILN_BASELINE_OPERATORS, NULL},
     {"takes_both_kinds", "xnnpack,openvino", KILN_BASELINE_ANY, NULL},
     {"refuses_an_unknown_one", "onnxruntime,tvm", KILN_BASELINE_MODELS,
-     "there is no baseline 'tvm'; there are: onnxruntime, openvino, mnn, "
+     "there is no baseline 'tvm'; there are: onnxruntime, openvino, litert, mnn, "
      "ncnn, iree"},
     {"refuses_a_second_time", "openvino,openvino", KILN_BASELINE_MODELS,
      "baseline 'openvino' is given twice"},
     {"refuses_a_model_for_onednn", "onnxruntime,onednn", KILN_BASELINE_MODELS,
      "baseline 'onednn' runs operators; those of models are: onnxruntime, openvino, "
-     "mnn, ncnn, iree"},
+     "litert, mnn, ncnn, iree"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
      "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
      "xnnpack"},
@@ -405,7 +405,7 @@ static of_row of_rows[] = {
      true,
      NULL,
      "profile 'mine' names no baselines of models: add \"baselines\" to its file, or "
-     "name them; there are: onnxruntime, openvino, mnn, "
+     "name them; there are: onnxruntime, openvino, litert, mnn, "
      "ncnn, iree"},
     {"knows_its_baselines_in_profiles",
      "profile",
@@ -456,7 +456,7 @@ int main(void) {
     kiln_test_add_rows(check_install, installs);
     for (int i = 0; kiln_baseline_at(i) != NULL; i++) {
         const kiln_baseline *b = kiln_baseline_at(i);
-        if (b->open == NULL)
+        if (b->open == NULL || !kiln_baseline_reads(b, "onnx"))
             continue;
         kiln_test_add(kiln_format(kiln_test_arena(), "runs_dqn_in_%s", b->name),
                       runs_dqn, (void *)(uintptr_t)b);

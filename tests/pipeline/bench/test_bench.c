@@ -225,6 +225,9 @@ static void check_rival_of(const rival_row *r, const kiln_subject *subject) {
         r->want == KILN_RIVAL_MEASURED);
     if (r->want == KILN_RIVAL_MEASURED) {
         assert_int_equal(v->number.runs, 1);
+        assert_string_equal(kiln_json_string(kiln_json_get(json, "file"), ""),
+                            kiln_path_base(s.file));
+        assert_non_null(strstr(text.p, kiln_path_base(s.file)));
         kiln_assert_close_f64(&v->number.median_ms, (const double[]){2}, 1, 0, 0);
         assert_true(v->number.ratio.low <= v->number.ratio.estimate &&
                     v->number.ratio.estimate <= v->number.ratio.high);

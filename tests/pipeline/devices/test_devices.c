@@ -156,6 +156,9 @@ static void computes_on_riscv64(void **state) { check_row(*state, shipped("riscv
 static void computes_on_its_vectors(void **state) {
     check_row(*state, shipped("riscv64-v256"));
 }
+static void computes_on_its_longest_vectors(void **state) {
+    check_row(*state, shipped("riscv64-v512"));
+}
 
 /* The way that verification takes. */
 static void stands_for_its_graph(void **state) {
@@ -381,6 +384,10 @@ int main(void) {
         kiln_test_add(
             kiln_format(kiln_test_arena(), "computes_on_its_vectors: %s", rows[i].name),
             computes_on_its_vectors, &rows[i]);
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_test_add(kiln_format(kiln_test_arena(),
+                                  "computes_on_its_longest_vectors: %s", rows[i].name),
+                      computes_on_its_longest_vectors, &rows[i]);
     kiln_test_add("stands_for_its_graph", stands_for_its_graph, NULL);
     kiln_test_add_rows(check_wrong, wrongs);
     kiln_test_add("code_that_calls_the_system_is_stopped",

@@ -111,10 +111,10 @@ static row rows[] = {
     /* Weights of a product of one row stream by as many columns as registers hold. */
     {"one_row_takes_whole_registers", "mm m 1 768 3072", NULL, "tile_n", "zen5", "256",
      "neoverse_v1", "64"},
-    /* 512 KiB of weights are half of an L2 cache of 1 MiB, and pass again for each panel
-     * of pixels; of 128 KiB they are not, and pass once. */
-    {"weights_that_leave_l2_pass_once", "conv c 14 256 512 1 1", NULL, "order",
-     "cortex_a55", "channels", "neoverse_n1", "pixels"},
+    /* 512 KiB of weights do not stay in an L2 cache of 128 KiB while panels of pixels
+     * pass: in blocks they do. One of 1 MiB holds them all. */
+    {"weights_pass_in_blocks_that_stay", "conv c 14 256 512 1 1", NULL, "block_oc",
+     "cortex_a55", "8", "neoverse_n1", "0"},
 };
 
 static void check_row(void **state) {

@@ -47,6 +47,8 @@ static double cycles_of(const machine *m, const kiln_machine_probe *p) {
         return 1.0 / c->fma_ports;
     case KILN_PROBE_LATENCY:
         return c->fma_latency;
+    case KILN_PROBE_LOAD: /* no neighbour takes that little */
+        return 1.0 / (m->is->core.load_ports * m->is->vector_bytes);
     case KILN_PROBE_READ:
         return 1 / read_rate(m, p);
     case KILN_PROBE_WRITE:
@@ -150,6 +152,24 @@ static void recovers_a_made_up_machine(void **state) {
     const bool is_ours = 4 * c.l2_kib >= 3 * m.is->l2_kib;
     assert_int_equal(kiln_cache_l2(&m.profile),
                      is_ours ? m.profile.l2_bytes : (int64_t)c.l2_kib * 1024);
+}
+
+/* Half of L1 and more is another thread's, and what is read of L1 comes from L2. */
+static void counts_ports_beside_a_neighbour(void **state) {
+    (void)state;
+    const made_up is = {"",     CORE(2, 4, 2, 1, 24, 16, 8, 8, 512, 12288, 500, 30, 12),
+                        32,     2,
+                        32,     512,
+                        262144, 0.02,
+                        0.1};
+    machine m = machine_of(&is);
+    kiln_core c;
+    kiln_err err = {0};
+    kiln_assert_status_ok(measure_made_up(&m, &c, &err), &err);
+    assert_int_equal(c.load_ports, 2);
+    near(c.l2_rate, 24, 0.05);
+    /* Nor is the last cache what the system says: the most of it that was as fast. */
+    assert_true(c.l3_kib <= 12288 && c.l3_kib * 2 >= 12288);
 }
 
 /* What no core is: refused, not rounded to one. */
@@ -376,6 +396,8 @@ static void a_child_that_fails_is_an_error(void **state) {
 
 int main(void) {
     kiln_test_add_rows(recovers_a_made_up_machine, machines);
+    kiln_test_add("counts_ports_beside_a_neighbour", counts_ports_beside_a_neighbour,
+                  NULL);
     kiln_test_add_rows(refuses_nonsense, wrongs);
     kiln_test_add("a_document_reads_back", a_document_reads_back, NULL);
     kiln_test_add_rows(refuses_a_bad_document, bad_rows);

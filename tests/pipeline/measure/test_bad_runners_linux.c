@@ -33,7 +33,11 @@ typedef enum script {
     ASKS_WITHOUT_END,
     ANSWERS_ANOTHER,
     TALKS_UNASKED,
-    HANGS_UP
+    HANGS_UP,
+    IS_TOO_FAST,        /* in all that it tells */
+    HAS_FAST_SLICES,    /* behind an honest median */
+    HAS_A_PEAK_TO_SHOW, /* in its greeting */
+    FINDS_A_PEAK        /* with its answer */
 } script;
 
 typedef struct scripted {
@@ -63,15 +67,18 @@ static void ask_again(int fd, kiln_arena *a, const kiln_wire_work *w) {
 
 static void answer_run(int fd, const scripted *s, kiln_arena *a,
                        const kiln_wire_work *w, uint64_t id) {
+    const double ns = s->what == IS_TOO_FAST ? 100 : 100000,
+                 slice_ns = s->what == HAS_FAST_SLICES ? 100 : ns;
     kiln_slice slice[9];
     for (int i = 0; i < 9; i++)
-        slice[i] = (kiln_slice){.ns = 1000 + i, .peak_gflops = 10};
+        slice[i] = (kiln_slice){.ns = slice_ns + i, .peak_gflops = 10};
     kiln_wire_ran ran = {.id = id,
                          .n_seeds = 3,
-                         .median_ns = 1004,
-                         .low_ns = 1003,
-                         .high_ns = 1005,
+                         .median_ns = ns + 4,
+                         .low_ns = ns + 3,
+                         .high_ns = ns + 5,
                          .peak_gflops = 12,
+                         .limit_gflops = s->what == FINDS_A_PEAK ? 1e6 : 12,
                          .n_runs = 9,
                          .n_slices = 9,
                          .slice = slice};
@@ -92,7 +99,8 @@ static void serve_script(int fd, int nth, const void *user) {
         .role = kiln_str_from(s->what == IS_A_BUILDER ? "builder" : "runner"),
         .machine = kiln_str_from(s->what == SAYS_NOTHING_OF_ITSELF ? "" : s->machine)};
     const kiln_wire_leased leased = {.ms = 1000};
-    const kiln_wire_ready ready = {.peak_gflops = 11, .is_confined = 1};
+    const kiln_wire_ready ready = {
+        .peak_gflops = s->what == HAS_A_PEAK_TO_SHOW ? 1e6 : 11, .is_confined = 1};
     kiln_arena a = {0};
     kiln_wire_stream in = {.arena = &a};
     kiln_wire_work work = {.id = 0};
@@ -144,10 +152,8 @@ typedef struct fleet {
     kiln_measure_candidate c;
 } fleet;
 
-static kiln_status open_fleet(kiln_arena *a, const kiln_profile *p, const char *address,
-                              fleet *f, kiln_err *err) {
-    const char **list = kiln_array(a, const char *, 2);
-    list[0] = address;
+static kiln_status open_fleet_at(kiln_arena *a, const kiln_profile *p,
+                                 const char *const *list, fleet *f, kiln_err *err) {
     const kiln_measure_options o = {.profile = p,
                                     .n_builders = 1,
                                     .build_limit_ms = KILN_TEST_PATIENCE_MS,
@@ -163,6 +169,14 @@ static kiln_status open_fleet(kiln_arena *a, const kiln_profile *p, const char *
                                     .tmpl = f->w.tmpl,
                                     .config = kiln_test_measure_guess(&f->w, p)};
     return KILN_OK;
+}
+
+static kiln_status open_fleet(kiln_arena *a, const kiln_profile *p, const char *address,
+                              fleet *f, kiln_err *err) {
+    const char **list = kiln_array(a, const char *, 2);
+    list[0] = address;
+    list[1] = NULL;
+    return open_fleet_at(a, p, list, f, err);
 }
 
 static kiln_measured measure_one(fleet *f) {
@@ -300,6 +314,74 @@ static void bears_what_was_not_asked(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- what no machine does --------------------------------------------------------- */
+
+static answer_row fast_rows[] = {
+    {"is_too_fast", IS_TOO_FAST, "it tells of 104 ns for "},
+    {"has_fast_slices", HAS_FAST_SLICES, "it tells of 104 ns for "},
+    {"finds_a_peak", FINDS_A_PEAK, "it tells of 1e+06 GFLOP/s: no machine of profile "},
+    {"has_a_peak_to_show", HAS_A_PEAK_TO_SHOW, "it tells of 1e+06 GFLOP/s: no machine"},
+};
+
+/* It is not asked again, and nothing that it told is a result. */
+static void refuses_what_no_machine_does(void **state) {
+    const answer_row *row = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile here;
+    fleet f = {.m = NULL};
+    uint64_t id;
+    kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
+    const scripted s = {row->what, machine_text(&a, &here)};
+    const char *address = kiln_test_address(&a);
+    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
+    const char *text = err.text;
+    if (open_fleet(&a, &here, address, &f, &err) == KILN_OK) {
+        const kiln_measured got = measure_one(&f);
+        assert_int_equal(got.error, KILN_TRIAL_LOST);
+        assert_int_equal(got.n_slices, 0);
+        text = kiln_str_dup(&a, got.text);
+        assert_int_equal(kiln_measure_count(f.m).runners_started, 1);
+        kiln_assert_fails(kiln_measure_submit(f.m, &f.c, &id, &err), KILN_ERR_IO, &err,
+                          row->text);
+    }
+    assert_int_equal(f.m == NULL, row->what == HAS_A_PEAK_TO_SHOW);
+    if (strstr(text, row->text) == NULL ||
+        strstr(text, kiln_format(&a, "no runner is left: the runner at %s ended: ",
+                                 address)) == NULL)
+        fail_msg("it says: %s", text);
+    kiln_measure_close(f.m);
+    kiln_test_end_beside(runner);
+    kiln_arena_fini(&a);
+}
+
+/* Others measure what it was given. */
+static void goes_on_without_a_liar(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile here;
+    fleet f;
+    kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
+    const scripted bad = {IS_TOO_FAST, machine_text(&a, &here)},
+                   good = {ANSWERS, bad.machine};
+    const char *list[] = {kiln_test_address(&a), kiln_test_address(&a), NULL};
+    const pid_t first = kiln_test_listen_beside(list[0], serve_script, &bad),
+                second = kiln_test_listen_beside(list[1], serve_script, &good);
+    kiln_assert_status_ok(open_fleet_at(&a, &here, list, &f, &err), &err);
+    for (int i = 0; i < 4; i++) {
+        const kiln_measured got = measure_one(&f);
+        if (got.error != KILN_TRIAL_GOOD)
+            fail_msg("%s: %s", kiln_trial_error_name(got.error), got.text);
+        assert_string_equal(got.runner, list[1]);
+        assert_true(got.median_ns == 100004);
+    }
+    kiln_measure_close(f.m);
+    kiln_test_end_beside(first);
+    kiln_test_end_beside(second);
+    kiln_arena_fini(&a);
+}
+
 /* ---- a relay ---------------------------------------------------------------------- */
 
 typedef enum damage { FLIPS_A_BYTE, CUTS_OFF, SENDS_TWICE, RENAMES, GROWS } damage;
@@ -434,6 +516,8 @@ int main(void) {
     kiln_test_add_rows(refuses_greetings, greeting_rows);
     kiln_test_add_rows(bears_answers, answer_rows);
     kiln_test_add("bears_what_was_not_asked", bears_what_was_not_asked, NULL);
+    kiln_test_add_rows(refuses_what_no_machine_does, fast_rows);
+    kiln_test_add("goes_on_without_a_liar", goes_on_without_a_liar, NULL);
     kiln_test_add_rows(finds_damaged_blobs, damage_rows);
     return kiln_test_run("bad_runners");
 }

@@ -274,7 +274,7 @@ static void old_runs_go_by_rule(void **state) {
     kiln_assert_status_ok(kiln_history_find_runs(arena(), at(&p, "out"), &runs, &err),
                           &err);
     assert_int_equal(runs.n, 3);
-    assert_non_null(strstr(r.pruned, "1 runs removed, "));
+    assert_non_null(strstr(r.pruned, "1 run removed, "));
     assert_null(r.untidy);
     const kiln_nights n = nights_of(&p);
     assert_int_equal(n.n, 5);

@@ -4,6 +4,7 @@
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/tune_run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +206,7 @@ static void tells_what_differs(void **state) {
     other = b;
     other.provenance.n_records = 1;
     other.provenance.records_sha256[0] ^= 1;
-    differs_in(&other, "its tuning records are others: 1 kernels had some, here 0");
+    differs_in(&other, "its tuning records are others: 1 kernel had some, here 0");
 }
 
 static void builds_nothing_with_other_versions(void **state) {
@@ -284,6 +285,121 @@ static kiln_tune_answers answers(const kiln_tune_advice *advice,
     return out;
 }
 
+/* Another way than the rule's has another hash of costs, and the same of what was taken;
+ * so has another cost. */
+static void hashes_what_was_compared(void **state) {
+    (void)state;
+    const kiln_profile *p = kiln_profile_at(0);
+    kiln_tune_advice x = {.n_ready = 0}, y = x, z = x;
+    kiln_tune_advice *const each[] = {&x, &y, &z};
+    for (int i = 0; i < 3; i++) {
+        add_answer(each[i], p, "a", "t", "{\"k\": 1}");
+        kiln_tune_answer *a = each[i]->known.entries.v[0].value;
+        kiln_answer way = *a->taken;
+        way.layouts = "f32[1];";
+        way.ns = i == 2 ? 2000 : 1000;
+        kiln_vec_push(arena(), &a->list, way);
+        if (i == 0)
+            continue;
+        way.layouts = "f32[1]{block=0x8};";
+        kiln_vec_push(arena(), &a->list, way);
+    }
+    assert_int_equal(answers(&x, p).n_costs, 1);
+    assert_int_equal(answers(&y, p).n_costs, 2);
+    assert_string_equal(answers(&x, p).sha256, answers(&y, p).sha256);
+    assert_string_equal(answers(&y, p).sha256, answers(&z, p).sha256);
+    assert_string_not_equal(answers(&x, p).costs_sha256, answers(&y, p).costs_sha256);
+    assert_string_not_equal(answers(&y, p).costs_sha256, answers(&z, p).costs_sha256);
+}
+
+/* ---- a search over layouts -------------------------------------------------------- */
+
+/* Each convolution in its rule's layouts, and much faster in the others. */
+static void plant(kiln_db *db, const kiln_graph *g, double other_ns) {
+    static const char *const knobs[] = {"oc_block", "ic_block"};
+    kiln_err err = {0};
+    kiln_tune_works works;
+    kiln_assert_status_ok(
+        kiln_tune_works_of_graph(arena(), g, kiln_test_native(), &works, &err), &err);
+    for (size_t i = 0; i < works.list.n; i++) {
+        const kiln_op_work *w = &works.list.v[i].op;
+        const kiln_template *t = kiln_template_for(&w->workload, kiln_test_native());
+        kiln_tune_task task;
+        if (w->workload.anchor->op != &kiln_op_conv)
+            continue;
+        kiln_assert_status_ok(kiln_tune_task_make(arena(), &w->workload,
+                                                  kiln_test_native(), t, &task, &err),
+                              &err);
+        kiln_config c = t->guess(&w->workload, kiln_test_native(), &task.space);
+        kiln_test_tune_record(db, w, t, NULL, 1e6);
+        for (int k = 0; k < task.space.n; k++)
+            for (int j = 0; j < 2; j++)
+                if (strcmp(task.space.knob[k].name, knobs[j]) == 0)
+                    c.option[k] = (int16_t)(c.option[k] == 0 ? 1 : c.option[k] - 1);
+        kiln_buf text;
+        kiln_buf_init(&text, arena());
+        kiln_config_json(&text, t, &task.space, &c);
+        kiln_test_tune_record(db, w, t, text.p, other_ns);
+    }
+}
+
+/* Of a searched archive provenance names the costs that were compared; by the same
+ * database the same bytes come again, and by another cost of a way it says so. */
+static void names_the_costs_of_a_search(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_source s;
+    kiln_expectation e;
+    kiln_rebuild r;
+    built b = {.model = "demo/samplenet/samplenet.onnx"};
+    kiln_db *db = NULL;
+    const char *path = in("search.db");
+    kiln_assert_status_ok(kiln_source_read(arena(), b.model, NULL, &s, &err), &err);
+    kiln_assert_status_ok(kiln_db_open(arena(), path, NULL, &db, &err), &err);
+    plant(db, s.graph, 2000);
+    kiln_tune_advice advice = {.db = db, .threads = 1, .arena = arena()};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    const kiln_choose_options choose = {.oracle = &oracle};
+    const kiln_build_options o = {.path = in("searched.kiln.tar.zst"),
+                                  .choose = &choose,
+                                  .no_verify = true,
+                                  .seed = 1};
+    const kiln_provenance_words words = {
+        .model = b.model, .advice = &advice, .no_ready = true, .no_predict = true};
+    kiln_assert_status_ok(kiln_expectation_of(arena(), &s, 1, &e, &err), &err);
+    kiln_assert_status_ok(
+        kiln_package_build(arena(), &s, &e, kiln_test_native(), &o, &b.build, &err),
+        &err);
+    kiln_assert_status_ok(kiln_provenance_of(arena(), &s, kiln_test_native(), &o,
+                                             &b.build, &words, &b.provenance, &err),
+                          &err);
+    assert_non_null(b.build.forecast);
+    assert_true(b.build.forecast->n_changed > 0);
+    assert_true(b.provenance.is_searched && b.provenance.n_known > 0);
+    assert_true(b.provenance.n_costs >= 2 * b.provenance.n_known);
+    const kiln_rebuild_options again = {.model = b.model, .db = path};
+    kiln_assert_status_ok(
+        kiln_package_rebuild(arena(), b.build.path, &b.provenance, &again, &r, &err),
+        &err);
+    for (size_t i = 0; i < r.difference.n; i++)
+        print_message("%s\n", r.difference.v[i]);
+    assert_int_equal(r.difference.n, 0);
+    assert_string_equal(r.sha256, b.build.sha256);
+    kiln_db_close(db);
+    const kiln_rebuild_options other = {.model = b.model, .db = in("other.db")};
+    kiln_assert_status_ok(kiln_db_open(arena(), other.db, NULL, &db, &err), &err);
+    plant(db, s.graph, 1500);
+    kiln_assert_status_ok(
+        kiln_package_rebuild(arena(), b.build.path, &b.provenance, &other, &r, &err),
+        &err);
+    assert_int_equal(r.difference.n, 1);
+    assert_non_null(
+        strstr(r.difference.v[0],
+               "the costs that its search over layouts compared are others"));
+    assert_string_equal(r.sha256, b.build.sha256);
+    kiln_db_close(db);
+}
+
 /* Of one profile, in any order; any other word is another hash. */
 static void hashes_what_records_said(void **state) {
     (void)state;
@@ -318,6 +434,8 @@ int main(void) {
                   builds_nothing_with_other_versions, NULL);
     kiln_test_add("holds_materials_against_their_hashes",
                   holds_materials_against_their_hashes, NULL);
+    kiln_test_add("hashes_what_was_compared", hashes_what_was_compared, NULL);
+    kiln_test_add("names_the_costs_of_a_search", names_the_costs_of_a_search, NULL);
     kiln_test_add("hashes_what_records_said", hashes_what_records_said, NULL);
     return kiln_test_run("rebuilding");
 }

@@ -436,6 +436,63 @@ static void what_holds_no_times_is_refused(void **state) {
     }
 }
 
+static const kiln_json *json_of(const kiln_shipped *s) {
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_json_writer w;
+    const kiln_json *doc = NULL;
+    kiln_buf_init(&text, arena());
+    kiln_json_writer_init(&w, &text);
+    kiln_assert_status_ok(kiln_shipped_json(&w, s, SIZE_MAX, &err), &err);
+    kiln_assert_status_ok(
+        kiln_json_parse(arena(), kiln_buf_str(&text), "explain", &doc, &err), &err);
+    return kiln_json_get(doc, "steps");
+}
+
+/* What one step writes in blocks the next one reads in the same blocks. */
+static void check_layouts(const kiln_shipped *s) {
+    const kiln_json *steps = json_of(s);
+    int n_blocked = 0;
+    for (const kiln_json *t = kiln_json_first(steps); t != NULL;
+         t = kiln_json_next(t)) {
+        const kiln_json *out = kiln_json_get(t, "outputs");
+        assert_true(kiln_json_size(kiln_json_get(t, "inputs")) > 0);
+        assert_int_equal(kiln_json_size(out), 1);
+        const char *type = kiln_json_string(kiln_json_at(out, 0), "");
+        if (strstr(type, "block=1x") == NULL || kiln_json_next(t) == NULL)
+            continue;
+        const kiln_json *read = kiln_json_get(kiln_json_next(t), "inputs");
+        assert_string_equal(kiln_json_string(kiln_json_at(read, 0), ""), type);
+        n_blocked++;
+    }
+    assert_true(n_blocked > 0);
+}
+
+static void json_has_layouts_of_steps(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_build b;
+    kiln_profile p;
+    kiln_source source;
+    kiln_expectation e;
+    kiln_shipped made = model(), s;
+    const kiln_build_options o = {
+        .path = kiln_path_join(arena(), kiln_test_dir(), "laid.kiln.tar.zst"),
+        .no_verify = true};
+    check_layouts(&made);
+    kiln_assert_status_ok(kiln_profile_find(arena(), "x86-avx2", &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(arena(), MODEL, NULL, &source, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(arena(), &source, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(arena(), &source, &e, &p, &o, &b, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_shipped_of_package(arena(), b.path, &s, &err), &err);
+    check_layouts(&s);
+    /* An archive of an older kiln does not say. */
+    s.step.v[0].in = NULL;
+    assert_true(
+        kiln_json_is_null(kiln_json_get(kiln_json_at(json_of(&s), 0), "inputs")));
+}
+
 static void json_has_what_the_text_has(void **state) {
     (void)state;
     const kiln_shipped s = model();
@@ -478,6 +535,7 @@ int main(void) {
                   a_bench_of_operators_gives_rivals, NULL);
     kiln_test_add("what_holds_no_times_is_refused", what_holds_no_times_is_refused,
                   NULL);
+    kiln_test_add("json_has_layouts_of_steps", json_has_layouts_of_steps, NULL);
     kiln_test_add("json_has_what_the_text_has", json_has_what_the_text_has, NULL);
     return kiln_test_run("what ships");
 }

@@ -22,14 +22,15 @@ typedef struct relu {
     kiln_tensor in;
 } relu;
 
-static void make_relu(relu *r, const char *fault) {
+static void make_relu_of(relu *r, int n_elems, const char *fault) {
     kiln_err err = {0};
     kiln_op_line line;
     kiln_op_work work;
     *r = (relu){.in = {.data = NULL}};
     kiln_arena *a = &r->arena;
     kiln_assert_status_ok(kiln_profile_detect(a, &r->profile, &err), &err);
-    kiln_assert_status_ok(kiln_op_line_of(a, "relu R in=f32[64]", &line, &err), &err);
+    const char *text = kiln_format(a, "relu R in=f32[%d]", n_elems);
+    kiln_assert_status_ok(kiln_op_line_of(a, text, &line, &err), &err);
     kiln_assert_status_ok(kiln_op_work_make(a, &line, &work, &err), &err);
     kiln_assert_status_ok(
         kiln_network_compile(a, work.graph, &r->profile, NULL, &r->network, &err),
@@ -44,6 +45,8 @@ static void make_relu(relu *r, const char *fault) {
     }
     r->in = kiln_ref_random(a, &work.graph->inputs.v[0]->type, 5);
 }
+
+static void make_relu(relu *r, const char *fault) { make_relu_of(r, N, fault); }
 
 static kiln_far *open_far(kiln_arena *a, const char *address) {
     const kiln_far_options o = {.address = address};
@@ -382,6 +385,9 @@ typedef enum lie {
     MORE_TIME,
     LONG_STEPS,
     NEGATIVE_TIME,
+    NO_TIME,
+    SHORT_STEPS,
+    LONG_ENOUGH,
     OTHER_BYTES,
     OTHER_GUEST,
     ASKS_FOR_OTHERS,
@@ -410,8 +416,11 @@ static void answer(int fd, lie what, const kiln_wire_ask *q) {
         told.n_steps = what == OTHER_STEPS ? 2 : 1;
         told.wall_ns = what == MORE_TIME       ? INT64_C(3600000000000)
                        : what == NEGATIVE_TIME ? -5
-                                               : 10;
-        step_ns[0] = what == LONG_STEPS ? 5000000 : 5;
+                       : what == SHORT_STEPS || what == LONG_ENOUGH ? 100000
+                                                                    : 10;
+        step_ns[0] = what == LONG_STEPS                       ? 5000000
+                     : what == LONG_ENOUGH || what == NO_TIME ? 90000
+                                                              : 5;
         told.step_ns = step_ns;
         told.guest = what == OTHER_GUEST ? q->guest + 1 : q->guest;
     }
@@ -510,6 +519,15 @@ static lie_row lie_rows[] = {
     {"hangs_up", HANGS_UP, KILN_ERR_LIB, "is gone: the connection was closed", false},
 };
 
+/* Of a network that takes a while: in clocks that are coarse a small one is lost. */
+static lie_row fast_rows[] = {
+    {"no_time", NO_TIME, KILN_ERR_LIB,
+     "told of 10 ns for 1 run of the network: no machine of profile ", false},
+    {"short_steps", SHORT_STEPS, KILN_ERR_LIB,
+     "told of 5 ns for step 1: no machine of profile ", false},
+    {"long_enough", LONG_ENOUGH, KILN_ERR_LIB, "another number of bytes", false},
+};
+
 /* All of it: greeting, opening, a session, a turn, an output. */
 static kiln_status use(kiln_arena *a, const relu *r, const char *address,
                        kiln_far **far, kiln_err *err) {
@@ -517,22 +535,21 @@ static kiln_status use(kiln_arena *a, const relu *r, const char *address,
     kiln_remote *x = NULL;
     size_t bytes;
     int session;
-    float y[N];
     KILN_TRY(kiln_far_open(a, &o, far, err));
     KILN_TRY(open_at(a, *far, r, KILN_TEST_PATIENCE_MS, &x, err));
     KILN_TRY(kiln_remote_session(x, 1, &session, &bytes, err));
     KILN_TRY(take_turn(x, session, err));
-    return kiln_remote_output(x, session, 0, y, err);
+    const size_t out = kiln_remote_output_at(x, 0)->bytes;
+    return kiln_remote_output(x, session, 0, kiln_arena_alloc(a, out), err);
 }
 
-static void refuses_lies(void **state) {
-    const lie_row *w = *state;
+static void check_lie(const lie_row *w, int n_elems) {
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_buf machine;
     kiln_far *far = NULL;
     relu r;
-    make_relu(&r, NULL);
+    make_relu_of(&r, n_elems, NULL);
     kiln_buf_init(&machine, &a);
     kiln_profile_machine_json(&machine, &r.profile);
     const liar l = {w->what, machine.p};
@@ -548,6 +565,9 @@ static void refuses_lies(void **state) {
     kiln_arena_fini(&a);
 }
 
+static void refuses_lies(void **state) { check_lie(*state, N); }
+static void refuses_what_no_machine_does(void **state) { check_lie(*state, 1 << 20); }
+
 int main(void) {
     kiln_test_as_worker_environment();
     kiln_test_add("runs_over_a_socket", runs_over_a_socket, NULL);
@@ -559,5 +579,6 @@ int main(void) {
     kiln_test_add_rows(bears_bad_peers, bad_rows);
     kiln_test_add("bears_broken_networks", bears_broken_networks, NULL);
     kiln_test_add_rows(refuses_lies, lie_rows);
+    kiln_test_add_rows(refuses_what_no_machine_does, fast_rows);
     return kiln_test_run("far");
 }

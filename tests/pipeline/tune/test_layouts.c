@@ -106,6 +106,74 @@ static void a_record_is_what_a_conversion_costs(void **state) {
     kiln_db_close(db);
 }
 
+/* A pool on record in other layouts than its rule's: a build's question has the answer. */
+static void pools_are_answered(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_op_work work;
+    kiln_tune_task t;
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_template *pool = &kiln_template_pool;
+    static const char key[] = "max_pool{strides=[2,2],kernel=[2,2]}(%0: "
+                              "f32[1,48,12,12]) -> %1";
+    kiln_assert_status_ok(kiln_workload_read(a, kiln_str_from(key), &g, &err), &err);
+    kiln_assert_status_ok(kiln_op_work_of(a, g->name, g, &work, &err), &err);
+    kiln_assert_status_ok(
+        kiln_tune_task_make(a, &work.workload, kiln_test_native(), pool, &t, &err),
+        &err);
+    kiln_config c = pool->guess(t.work, kiln_test_native(), &t.space);
+    kiln_test_tune_record(db, &work, pool, kiln_tune_config_text(a, pool, &t.space, &c),
+                          5000);
+    c.option[0] = (int16_t)(c.option[0] == 0 ? 1 : 0); /* c_block */
+    kiln_test_tune_record(db, &work, pool, kiln_tune_config_text(a, pool, &t.space, &c),
+                          3000);
+    kiln_tune_advice advice = {.db = db, .threads = 1, .arena = a};
+    const kiln_oracle oracle = kiln_tune_oracle(&advice);
+    kiln_answers known = {.n = 0};
+    kiln_tune_answers taken;
+    kiln_assert_status_ok(
+        oracle.ask(oracle.user, a, &work, kiln_test_native(), &known, &err), &err);
+    assert_int_equal(known.n, 2);
+    assert_true(known.v[0].ns == 3000 && known.v[1].ns == 5000);
+    assert_string_not_equal(known.v[0].layouts, known.v[1].layouts);
+    kiln_tune_answers_of(a, &advice, kiln_test_native(), &taken);
+    assert_int_equal(taken.n, 1); /* provenance has it */
+    kiln_db_problems problems = {.was_cut = false};
+    kiln_assert_status_ok(kiln_tune_check(db, a, &problems, &err), &err);
+    assert_int_equal(problems.line.n, 0);
+    kiln_db_close(db);
+}
+
+/* A pool in the layouts that are asked for is measured as kernels are. */
+static void pools_are_measured(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_tune_work work = {.calls = 1, .tmpl = &kiln_template_pool};
+    kiln_tune_works works = {.list = {.n = 0}};
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_tune_task t;
+    static const char key[] = "max_pool{strides=[2,2],kernel=[2,2]}(%0: "
+                              "f32[1,48,12,12]) -> %1";
+    kiln_assert_status_ok(kiln_workload_read(a, kiln_str_from(key), &g, &err), &err);
+    kiln_assert_status_ok(kiln_op_work_of(a, g->name, g, &work.op, &err), &err);
+    kiln_assert_status_ok(kiln_tune_task_make(a, &work.op.workload, kiln_test_native(),
+                                              work.tmpl, &t, &err),
+                          &err);
+    kiln_config c = work.tmpl->guess(t.work, kiln_test_native(), &t.space);
+    c.option[0] = (int16_t)(c.option[0] == 0 ? 1 : 0);
+    work.like = kiln_tune_config_text(a, work.tmpl, &t.space, &c);
+    kiln_vec_push(a, &works.list, work);
+    kiln_tune_options o = kiln_test_tune_options(db, 2);
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
+    assert_int_equal(r.n_new, 2);
+    assert_int_equal(count_records(db, "pool"), 2);
+    kiln_db_close(db);
+}
+
 /* Few trials: the share of other layouts is kept, and all of it is on record. */
 static void wishes_are_measured(void **state) {
     (void)state;
@@ -191,6 +259,8 @@ static void a_space_keeps_the_layouts_that_are_asked_for(void **state) {
 int main(void) {
     kiln_test_add("a_record_is_what_a_conversion_costs",
                   a_record_is_what_a_conversion_costs, NULL);
+    kiln_test_add("pools_are_answered", pools_are_answered, NULL);
+    kiln_test_add("pools_are_measured", pools_are_measured, NULL);
     kiln_test_add("wishes_are_measured", wishes_are_measured, NULL);
     kiln_test_add("a_space_keeps_the_layouts_that_are_asked_for",
                   a_space_keeps_the_layouts_that_are_asked_for, NULL);

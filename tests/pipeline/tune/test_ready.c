@@ -395,7 +395,7 @@ static void searches_begin_with_them(void **state) {
         assert_true(t.row.v[0].start_ns > 0);
         kiln_buf_init(&text, kiln_test_arena());
         kiln_tune_text(&text, &(kiln_tune_report){.result = &t});
-        assert_int_equal(strstr(text.p, "1 of 1 kernels began with a ready record") !=
+        assert_int_equal(strstr(text.p, "1 of 1 kernel began with a ready record") !=
                              NULL,
                          !is_stale);
         kiln_db_close(db);

@@ -15,48 +15,12 @@
  * anything is computed, so that tiles run on over the ends of rows (7 x 7 pixels are
  * 49). The bytes of the arguments are the same. Otherwise a tile is tile_rows by tile_p
  * pixels of the last two axes. */
-#include "compiler/schedule/template.h"
+#include "compiler/schedule/template/product/conv_1x1.h"
 
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/product/merge_axes.h"
-#include "compiler/schedule/template/tiles.h"
 
 #include <inttypes.h>
-
-enum {
-    OC_BLOCK,
-    IC_BLOCK,
-    TILE_ROWS,
-    TILE_P,
-    TILE_OC,
-    BLOCK_P,
-    BLOCK_OC,
-    UNROLL_IC,
-    ORDER,
-    PACK_X,
-    PARALLEL,
-    N_KNOBS
-};
-
-typedef struct problem {
-    const kiln_workload *w;
-    const kiln_profile *profile;
-    int n_spatial;  /* axes of x */
-    bool collapses; /* its spatial axes are one */
-    int64_t images;
-    int64_t c, o;       /* channels of x, of y */
-    int64_t rows, cols; /* of y that tiles cut; rows 1 where it is collapsed */
-    int64_t pixels;     /* of y, in all */
-    int64_t lanes;      /* of a vector of accumulators */
-    int64_t elem_bytes; /* of x */
-} problem;
-
-typedef struct plan {
-    int64_t oc_block, ic_block, tile_rows, tile_p, tile_oc, block_p, block_oc;
-    int64_t unroll;
-    bool channels_outer, pack;
-    kiln_tiles_parallel parallel;
-} plan;
 
 /* ---- the problem ----------------------------------------------------------------- */
 
@@ -83,18 +47,18 @@ static bool collapses(const kiln_workload *w) {
     return kiln_attr_is_all(kiln_node_attr(w->anchor, "strides"), 1) && kiln_merges(&c);
 }
 
-static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
+kiln_conv_1x1 kiln_conv_1x1_of(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_type *x = &w->anchor->in[0]->type, *y = &w->anchor->out[0]->type;
-    problem p = {.w = w,
-                 .profile = profile,
-                 .n_spatial = x->rank - 2,
-                 .collapses = collapses(w),
-                 .images = x->dim[0],
-                 .c = x->dim[1],
-                 .o = y->dim[1],
-                 .rows = 1,
-                 .pixels = 1,
-                 .elem_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
+    kiln_conv_1x1 p = {.w = w,
+                       .profile = profile,
+                       .n_spatial = x->rank - 2,
+                       .collapses = collapses(w),
+                       .images = x->dim[0],
+                       .c = x->dim[1],
+                       .o = y->dim[1],
+                       .rows = 1,
+                       .pixels = 1,
+                       .elem_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
     for (int i = 2; i < y->rank; i++)
         p.pixels *= y->dim[i];
     p.cols = p.collapses ? p.pixels : y->dim[y->rank - 1];
@@ -133,7 +97,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
     static const char *const order[] = {"channels", "pixels"};
     static const char *const pack[] = {"no", "panel"};
     (void)err;
-    const problem p = problem_of(w, profile);
+    const kiln_conv_1x1 p = kiln_conv_1x1_of(w, profile);
     kiln_space_add_blocks(s, p.o, p.c, p.lanes);
     kiln_space_add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows,
                          COUNT(tile_rows), p.rows);
@@ -153,24 +117,25 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
     return KILN_OK;
 }
 
-static plan plan_of(const kiln_space *s, const kiln_config *c) {
-    const plan p = {
-        .oc_block = kiln_config_int(s, c, OC_BLOCK, 0),
-        .ic_block = kiln_config_int(s, c, IC_BLOCK, 0),
-        .tile_rows = kiln_config_int(s, c, TILE_ROWS, 0),
-        .tile_p = kiln_config_int(s, c, TILE_P, 0),
-        .tile_oc = kiln_config_int(s, c, TILE_OC, 0),
-        .block_p = kiln_config_int(s, c, BLOCK_P, 0),
-        .block_oc = kiln_config_int(s, c, BLOCK_OC, 0),
-        .unroll = kiln_config_int(s, c, UNROLL_IC, 0),
-        .channels_outer = kiln_config_is(s, c, ORDER, "channels"),
-        .pack = kiln_config_is(s, c, PACK_X, "panel"),
-        .parallel = (kiln_tiles_parallel)c->option[PARALLEL],
+kiln_conv_1x1_plan kiln_conv_1x1_plan_of(const kiln_space *s, const kiln_config *c) {
+    const kiln_conv_1x1_plan p = {
+        .oc_block = kiln_config_int(s, c, KILN_CONV_1X1_OC_BLOCK, 0),
+        .ic_block = kiln_config_int(s, c, KILN_CONV_1X1_IC_BLOCK, 0),
+        .tile_rows = kiln_config_int(s, c, KILN_CONV_1X1_TILE_ROWS, 0),
+        .tile_p = kiln_config_int(s, c, KILN_CONV_1X1_TILE_P, 0),
+        .tile_oc = kiln_config_int(s, c, KILN_CONV_1X1_TILE_OC, 0),
+        .block_p = kiln_config_int(s, c, KILN_CONV_1X1_BLOCK_P, 0),
+        .block_oc = kiln_config_int(s, c, KILN_CONV_1X1_BLOCK_OC, 0),
+        .unroll = kiln_config_int(s, c, KILN_CONV_1X1_UNROLL_IC, 0),
+        .channels_outer = kiln_config_is(s, c, KILN_CONV_1X1_ORDER, "channels"),
+        .pack = kiln_config_is(s, c, KILN_CONV_1X1_PACK_X, "panel"),
+        .parallel = (kiln_tiles_parallel)c->option[KILN_CONV_1X1_PARALLEL],
     };
     return p;
 }
 
-static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
+static kiln_status check(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
+                         kiln_err *err) {
     enum { MAX_BODY = 448 }; /* multiply-adds of one unrolled body: 40 ms of LLVM */
     const int64_t pixels = p->tile_rows * p->tile_p;
     const int64_t vectors = p->tile_oc * ((p->oc_block + x->lanes - 1) / x->lanes);
@@ -207,8 +172,8 @@ static kiln_status collapse(kiln_arena *a, const kiln_merge *c, kiln_graph **out
 
 /* ---- schedule -------------------------------------------------------------------- */
 
-static const kiln_layout *layouts_of(kiln_arena *a, const problem *x, const plan *p,
-                                     const kiln_graph *g) {
+static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_1x1 *x,
+                                     const kiln_conv_1x1_plan *p, const kiln_graph *g) {
     const kiln_node *n = x->w->anchor;
     kiln_layout *layout = kiln_blocked_layouts(a, g, n, p->ic_block, p->oc_block);
     kiln_layout_add_block(&layout[n->in[1]->id], 1, p->ic_block);
@@ -216,7 +181,7 @@ static const kiln_layout *layouts_of(kiln_arena *a, const problem *x, const plan
     return layout;
 }
 
-static kiln_tiles tiles_of(const problem *x, const plan *p) {
+static kiln_tiles tiles_of(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p) {
     const int n_spatial = x->collapses ? 1 : x->n_spatial;
     kiln_tiles t = {
         .has_col = true,
@@ -246,8 +211,9 @@ static kiln_tiles tiles_of(const problem *x, const plan *p) {
  * output channels lie one behind the other. Where it is worth it: several panels that
  * the L1 cache does not hold, two of them at a time in half of the L2 cache, of vectors
  * as long as a line. */
-static kiln_status prefetch(const problem *x, const plan *p, kiln_stage *st,
-                            const kiln_te *weights, kiln_iter *step, kiln_err *err) {
+static kiln_status prefetch(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
+                            kiln_stage *st, const kiln_te *weights, kiln_iter *step,
+                            kiln_err *err) {
     const kiln_profile *profile = x->profile;
     const int64_t l1 = kiln_cache_l1(profile), l2 = kiln_cache_l2(profile);
     const int64_t terms = ceil_div(x->c, p->ic_block) * p->ic_block;
@@ -265,9 +231,9 @@ static kiln_status prefetch(const problem *x, const plan *p, kiln_stage *st,
 }
 
 /* Input channels in blocks, taps (one iteration each) behind them. */
-static kiln_status accumulate(const problem *x, const plan *p, kiln_stage *st,
-                              const kiln_tiles *t, const kiln_te *weights,
-                              kiln_err *err) {
+static kiln_status accumulate(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
+                              kiln_stage *st, const kiln_tiles *t,
+                              const kiln_te *weights, kiln_err *err) {
     kiln_iter *order[KILN_MAX_RANK + 3], *rest;
     int n = 0;
     const int64_t whole = p->ic_block > 1 ? p->ic_block : p->unroll;
@@ -282,9 +248,9 @@ static kiln_status accumulate(const problem *x, const plan *p, kiln_stage *st,
     return kiln_tiles_accumulate(st, t, 0, order, n, err);
 }
 
-static kiln_status schedule(const problem *x, const plan *p, kiln_schedule *s,
-                            const kiln_te *input, const kiln_te *weights,
-                            kiln_err *err) {
+static kiln_status schedule(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
+                            kiln_schedule *s, const kiln_te *input,
+                            const kiln_te *weights, kiln_err *err) {
     const kiln_tiles t = tiles_of(x, p);
     kiln_stage *acc = kiln_stage_tagged(s, "conv"), *copy;
     kiln_tile_loops l;
@@ -305,8 +271,8 @@ static kiln_status schedule(const problem *x, const plan *p, kiln_schedule *s,
 static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *profile, const kiln_space *s,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
-    const problem x = problem_of(w, profile);
-    const plan p = plan_of(s, c);
+    const kiln_conv_1x1 x = kiln_conv_1x1_of(w, profile);
+    const kiln_conv_1x1_plan p = kiln_conv_1x1_plan_of(s, c);
     kiln_graph *collapsed = NULL;
     KILN_TRY(check(&x, &p, err));
     const kiln_merge pixels = pixels_of(w);
@@ -324,68 +290,6 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                     out->te.value[w->anchor->in[1]->id].te, err);
 }
 
-/* ---- without a search ------------------------------------------------------------ */
-
-static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
-    const int64_t vectors = (x->o + x->lanes - 1) / x->lanes;
-    double best = 0;
-    for (int r = 0; r < s->knob[TILE_ROWS].n; r++)
-        for (int i = 0; i < s->knob[TILE_P].n; i++)
-            for (int k = 0; k < s->knob[TILE_OC].n; k++) {
-                const int64_t rows = s->knob[TILE_ROWS].value[r];
-                const int64_t cols = s->knob[TILE_P].value[i];
-                const int64_t oc = s->knob[TILE_OC].value[k];
-                /* rows of tiles, the last of them lower */
-                const int64_t whole = x->rows / rows;
-                double t = (double)whole * kiln_tiles_cycles(x->profile, x->cols * rows,
-                                                             vectors, cols * rows, oc);
-                if (x->rows % rows > 0)
-                    t += kiln_tiles_cycles(x->profile, x->cols * (x->rows % rows),
-                                           vectors, cols * (x->rows % rows), oc);
-                if (kiln_tile_registers(rows * cols, oc) >
-                        x->profile->vector_registers ||
-                    (best > 0 && t >= best))
-                    continue;
-                best = t;
-                c->option[TILE_ROWS] = (int16_t)r;
-                c->option[TILE_P] = (int16_t)i;
-                c->option[TILE_OC] = (int16_t)k;
-            }
-}
-
-static kiln_tiles_parallel guess_parallel(const problem *x, const kiln_space *s,
-                                          const kiln_config *c) {
-    const plan p = plan_of(s, c);
-    const int64_t channels = ceil_div(ceil_div(x->o, p.oc_block), p.tile_oc);
-    const int64_t pixels = ceil_div(x->rows, p.tile_rows) * ceil_div(x->cols, p.tile_p);
-    /* Images, and of three spatial axes the first. */
-    const int64_t around = x->images * (x->pixels / (x->rows * x->cols));
-    const kiln_tile_counts n = {around, p.channels_outer ? channels : pixels,
-                                p.channels_outer ? pixels : channels};
-    return kiln_tiles_guess_parallel(
-        x->profile, n, (double)(x->images * x->pixels) * (double)x->o * (double)x->c,
-        KILN_TILES_ALL);
-}
-
-static kiln_config guess(const kiln_workload *w, const kiln_profile *profile,
-                         const kiln_space *s) {
-    const problem x = problem_of(w, profile);
-    kiln_config c = kiln_config_at(s, 0);
-    const int64_t cache = kiln_cache_l2(profile);
-    kiln_config_set(s, &c, OC_BLOCK, &x.lanes);
-    /* Few channels are read as they lie in images, or as they were made. */
-    const int64_t made = kiln_layout_channel_block(&w->anchor->in[0]->type.layout);
-    const int64_t ic = made > 0 ? made : x.c < x.lanes / 2 ? 1 : x.lanes;
-    kiln_config_set(s, &c, IC_BLOCK, &ic);
-    guess_tile(&x, s, &c);
-    /* What is smaller passes by again and again: it should stay in the L2 cache. */
-    const bool small_weights = x.c * x.o * x.elem_bytes <= cache / 2;
-    kiln_config_set_word(s, &c, ORDER,
-                         small_weights || x.o <= x.pixels ? "pixels" : "channels");
-    c.option[PARALLEL] = (int16_t)guess_parallel(&x, s, &c);
-    return c;
-}
-
 static const char *const layout_knobs[] = {"oc_block", "ic_block", NULL};
 
 const kiln_template kiln_template_conv_1x1 = {
@@ -396,6 +300,6 @@ const kiln_template kiln_template_conv_1x1 = {
     .layout_knobs = layout_knobs,
     .fits = fits,
     .space = space,
-    .guess = guess,
+    .guess = kiln_conv_1x1_guess,
     .apply = apply,
 };

@@ -80,15 +80,22 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
     return p;
 }
 
+/* Columns of which a tile has sums: more than a vector's are whole vectors of y. */
+static int64_t summed_columns(const kiln_product *x, int64_t tile_n) {
+    return tile_n <= x->lanes ? tile_n : (tile_n + x->lanes - 1) / x->lanes * x->lanes;
+}
+
 /* Partial sums, and what they are multiplied from: the vectors of one operand; the
  * other's come from memory. */
-static int64_t registers(int64_t tile_m, int64_t tile_n, int64_t vectors) {
-    return (tile_m * tile_n + (tile_m < tile_n ? tile_m : tile_n)) * vectors + 1;
+static int64_t registers(const kiln_product *x, int64_t tile_m, int64_t tile_n,
+                         int64_t vectors) {
+    const int64_t n = summed_columns(x, tile_n);
+    return (tile_m * n + (tile_m < n ? tile_m : n)) * vectors + 1;
 }
 
 static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
     enum { MAX_BODY = 256 }; /* multiply-adds of one unrolled body, for LLVM's sake */
-    const int64_t need = registers(p->tile_m, p->tile_n, p->vectors);
+    const int64_t need = registers(x, p->tile_m, p->tile_n, p->vectors);
     const int64_t body = p->tile_m * p->tile_n * p->vectors * p->unroll_k;
     if (need > x->profile->vector_registers)
         return kiln_fail(err, KILN_ERR_ARG,
@@ -197,8 +204,9 @@ static bool is_stream(const kiln_product *x) {
 static double cost_of(const kiln_product *x, int64_t m, int64_t n, int64_t vectors) {
     const kiln_core *core = &x->profile->core;
     const int64_t terms = x->lanes * vectors, steps = (x->k + terms - 1) / terms;
-    const double work = (double)(m * n * vectors) / core->fma_ports;
-    const double loads = (double)((m + n) * vectors) / core->load_ports;
+    const int64_t columns = summed_columns(x, n);
+    const double work = (double)(m * columns * vectors) / core->fma_ports;
+    const double loads = (double)((m + columns) * vectors) / core->load_ports;
     const double most = work > loads ? work : loads;
     const double least = core->fma_latency;
     const double cycles = (most > least ? most : least) + 0.2 * loads;
@@ -222,7 +230,7 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
                               n = s->knob[TILE_N].value[k];
                 const int64_t vectors = s->knob[VECTORS].value[v];
                 const double cost = cost_of(x, m, n, vectors);
-                if (registers(m, n, vectors) > x->profile->vector_registers ||
+                if (registers(x, m, n, vectors) > x->profile->vector_registers ||
                     (is_single && m * n > 1) || (best > 0 && cost >= best))
                     continue;
                 best = cost;

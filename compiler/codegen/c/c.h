@@ -1,0 +1,79 @@
+/* Loop programs as C: one function each, of a unit that becomes one file.
+ *
+ * What is printed is C99 (ISO/IEC 9899:1999) with no library: no libm, no heap, nothing
+ * of libc. Types come from <stdint.h> and <stddef.h>, which compilers bring themselves.
+ * Functions of expressions are expanded first (compiler/loop/expand.h); square roots,
+ * wrapping arithmetic and conversions are helpers in front of the functions, each
+ * printed where something uses it. Vectors are loops over their lanes, with constant
+ * bounds and `restrict` pointers, so that compilers make vectors of them again.
+ *
+ * A dialect is a row of dialects.def: the words that C's relatives have otherwise.
+ */
+#ifndef KILN_COMPILER_CODEGEN_C_C_H
+#define KILN_COMPILER_CODEGEN_C_C_H
+
+#include "compiler/loop/backend.h"
+#include "compiler/loop/loop.h"
+
+typedef struct kiln_c_dialect {
+    const char *name;
+    const char *qualifiers; /* of functions that only this file calls */
+    const char *restricted; /* behind the star of a pointer that nothing else aliases */
+    const char *global;     /* in front of the type that a pointer leads to; "" or ends
+                               with a space */
+    const char *table;      /* of constant arrays */
+    const char *headers;    /* what a file begins with */
+    const char *exact, *exactly; /* in front of a function, and in it, that counts on
+                                    each operation's rounding */
+} kiln_c_dialect;
+
+#define KILN_C_DIALECT(word) extern const kiln_c_dialect kiln_c_dialect_##word;
+#include "compiler/codegen/c/dialects.def"
+#undef KILN_C_DIALECT
+
+/* What is implemented; the rest is refused by name. */
+extern const kiln_backend kiln_c_backend;
+
+/* A file while functions are printed to it. */
+typedef struct kiln_c_unit {
+    kiln_arena *arena; /* borrowed; all texts live in it */
+    const kiln_c_dialect *dialect;
+    kiln_buf helpers; /* and tables, in the order of their first use */
+    kiln_buf functions;
+    kiln_map known; /* helpers, by name */
+    int n_tables;
+} kiln_c_unit;
+
+void kiln_c_unit_init(kiln_arena *a, const kiln_c_dialect *d, kiln_c_unit *out);
+
+/* A word of it: letters, digits and '_', no keyword, no digit in front. */
+char *kiln_c_word(kiln_arena *a, const char *text);
+/* Text for a comment: nothing in it ends one. */
+char *kiln_c_comment(kiln_arena *a, const char *text);
+
+typedef struct kiln_c_function {
+    const char *name;    /* a word */
+    const char *comment; /* NULL: none */
+    /* By argument: the argument before it that is the same memory, and element for
+     * element the same type; -1: none. NULL: no two are the same. */
+    const int *same;
+    /* Of two arguments whose memory is the same and whose types are not: neither may
+     * be restrict. NULL: of none. */
+    const bool *is_shared;
+} kiln_c_function;
+
+/* What who calls it must know. */
+typedef struct kiln_c_printed {
+    size_t workspace_bytes; /* 0: the function has no parameter for it */
+} kiln_c_printed;
+
+/* One function more: `NAME(pointers of the arguments..., workspace)`, where arguments
+ * that are the same memory as another have no pointer. `p` is flat or not; it is not
+ * changed. KILN_ERR_UNSUPPORTED names what is not implemented. */
+kiln_status kiln_c_print(kiln_c_unit *u, const kiln_program *p,
+                         const kiln_c_function *f, kiln_c_printed *out, kiln_err *err);
+
+/* The C type of an element in memory: "float". */
+const char *kiln_c_type(kiln_dtype dtype);
+
+#endif

@@ -1,0 +1,248 @@
+/* Convolution and pooling. */
+#include "compiler/export/onnx/say_ops.h"
+
+#include <string.h>
+
+/* strides, pads, dilations: empty lists are what ONNX takes anyway. `pads`: others than
+ * the node's; NULL: its own. */
+static void say_lists(kiln_say *s, const int64_t *pads) {
+    static const char *const lists[] = {"strides", "pads", "dilations"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const kiln_attr *v = kiln_say_attr(s, lists[i]);
+        if (i == 1 && pads != NULL)
+            kiln_say_ints(s, lists[i], pads, 2 * kiln_say_attr(s, "kernel")->n);
+        else if (v->n > 0)
+            kiln_say_ints(s, lists[i], v->ints, v->n);
+    }
+}
+
+/* ---- convolution ----------------------------------------------------------------- */
+
+/* Conv or ConvTranspose of values that are floats. */
+static void say_conv(kiln_say *s, const char *const in[3], const char *out) {
+    const kiln_node *n = s->node;
+    const kiln_type *w = &n->in[1]->type;
+    const bool is_transposed = n->op == &kiln_op_conv_transpose;
+    kiln_say_begin(s, is_transposed ? "ConvTranspose" : "Conv", KILN_SAY_BASE_OPSET);
+    for (int i = 0; i < (*in[2] != '\0' ? 3 : 2); i++)
+        kiln_say_take(s, in[i]);
+    kiln_say_ints(s, "kernel_shape", w->dim + 2, (size_t)(w->rank - 2));
+    say_lists(s, NULL);
+    kiln_say_int(s, "group", kiln_say_attr(s, "groups")->i);
+    if (is_transposed && kiln_say_attr(s, "output_padding")->n > 0)
+        kiln_say_ints(s, "output_padding", kiln_say_attr(s, "output_padding")->ints,
+                      kiln_say_attr(s, "output_padding")->n);
+    kiln_say_give(s, out);
+    kiln_say_end(s);
+}
+
+static double largest_of_dtype(kiln_dtype dtype) {
+    const kiln_dtype_info *info = kiln_dtype_get(dtype);
+    return -(double)info->min_i > (double)info->max_i ? -(double)info->min_i
+                                                      : (double)info->max_i;
+}
+
+static double largest_of_const(kiln_arena *a, const kiln_value *v) {
+    kiln_wide w = kiln_wide_new(a, &v->type);
+    const int64_t n = kiln_type_elems(&v->type);
+    double most = 0;
+    kiln_widen(&v->type, v->data, &w);
+    for (int64_t i = 0; i < n; i++) {
+        const double x = w.i[i] < 0 ? -(double)w.i[i] : (double)w.i[i];
+        most = x > most ? x : most;
+    }
+    return most;
+}
+
+enum { MAX_LOOK = 12 }; /* nodes behind one another: sums double the ways to go */
+
+/* How large elements of an integer value can be: quantised ones are casts of 8 bits
+ * less a zero point, moved about. */
+static double largest_from(kiln_arena *a, const kiln_value *v, int look) {
+    const double any = largest_of_dtype(v->type.dtype);
+    if (kiln_value_is_const(v)) {
+        const double most = largest_of_const(a, v);
+        return most < any ? most : any;
+    }
+    if (v->def == NULL || look == 0)
+        return any;
+    const kiln_op_def *op = v->def->op;
+    const kiln_value *const x = v->def->in[0];
+    const kiln_value *const y = v->def->n_in > 1 ? v->def->in[1] : NULL;
+    const bool is_sum = op == &kiln_op_sub || op == &kiln_op_add || op == &kiln_op_pad;
+    const bool is_move = op == &kiln_op_cast || op == &kiln_op_reshape ||
+                         op == &kiln_op_transpose || op == &kiln_op_slice ||
+                         op == &kiln_op_identity;
+    if ((!is_sum && !is_move) || kiln_dtype_is_float(x->type.dtype))
+        return any;
+    const double most = largest_from(a, x, look - 1) +
+                        (is_sum && y != NULL ? largest_from(a, y, look - 1) : 0);
+    return most < any ? most : any;
+}
+
+static double largest(kiln_arena *a, const kiln_value *v) {
+    return largest_from(a, v, MAX_LOOK);
+}
+
+/* ONNX convolves floats. Integers come out the same where no sum is larger than what
+ * floats hold exactly, in any order. */
+static kiln_status say_int_conv(kiln_say *s, const kiln_node *n) {
+    const kiln_type *w = &n->in[1]->type;
+    const kiln_dtype dtype = n->in[0]->type.dtype;
+    const bool is_transposed = n->op == &kiln_op_conv_transpose;
+    const int64_t per_output = is_transposed ? w->dim[1] : w->dim[0];
+    const int64_t n_terms = per_output == 0 ? 0 : kiln_type_elems(w) / per_output;
+    double most =
+        (double)n_terms * largest(s->arena, n->in[0]) * largest(s->arena, n->in[1]);
+    if (n->n_in > 2 && n->in[2] != NULL)
+        most += largest(s->arena, n->in[2]);
+    if (most >= 0x1p53)
+        return kiln_say_refuse(s,
+                               "ONNX convolves floats, and sums of these %s may be as "
+                               "large as %g, which floats do not hold exactly",
+                               kiln_dtype_name(dtype), most);
+    const kiln_dtype through = most < 0x1p24 ? KILN_F32 : KILN_F64;
+    const char *in[3] = {"", "", ""};
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] != NULL)
+            in[i] = kiln_say_cast(s, kiln_say_in(s, i), through, NULL);
+    const char *y = kiln_say_temp(s, "sums");
+    say_conv(s, in, y);
+    if (most > (double)kiln_dtype_get(dtype)->max_i)
+        y = kiln_say_cast(s, y, KILN_I64, NULL); /* from which on sums wrap */
+    kiln_say_cast(s, y, dtype, kiln_say_out(s, 0));
+    return KILN_OK;
+}
+
+kiln_status kiln_say_op_conv(kiln_say *s, const kiln_node *n) {
+    if (!kiln_dtype_is_float(n->in[0]->type.dtype))
+        return say_int_conv(s, n);
+    const char *const in[3] = {kiln_say_in(s, 0), kiln_say_in(s, 1), kiln_say_in(s, 2)};
+    say_conv(s, in, kiln_say_out(s, 0));
+    return KILN_OK;
+}
+
+/* ---- pooling --------------------------------------------------------------------- */
+
+/* With ceil_mode ONNX counts a last window that begins in the padding behind x when it
+ * infers shapes, and leaves it out when it computes. kiln leaves it out: where that
+ * makes a difference the padding says so instead. False: it cannot. */
+static bool cut_pads(kiln_say *s, int64_t *pads, bool *differs) {
+    const kiln_node *n = s->node;
+    const kiln_attr *kernel = kiln_say_attr(s, "kernel");
+    const kiln_attr *given = kiln_say_attr(s, "pads");
+    const kiln_attr *strides = kiln_say_attr(s, "strides");
+    const kiln_attr *dilations = kiln_say_attr(s, "dilations");
+    const size_t rank = kernel->n;
+    bool can = true;
+    *differs = false;
+    for (size_t i = 0; i < rank; i++) {
+        const int64_t stride = strides->n > 0 ? strides->ints[i] : 1;
+        const int64_t step = dilations->n > 0 ? dilations->ints[i] : 1;
+        const int64_t extent = (kernel->ints[i] - 1) * step + 1;
+        const int64_t before = given->n > 0 ? given->ints[i] : 0;
+        const int64_t behind = given->n > 0 ? given->ints[rank + i] : 0;
+        const int64_t in = n->in[0]->type.dim[2 + i], out = n->out[0]->type.dim[2 + i];
+        const int64_t room = in + before + behind - extent;
+        const int64_t need = (out - 1) * stride + extent - in - before;
+        const bool counts =
+            n->op == &kiln_op_avg_pool && kiln_say_attr(s, "count_include_pad")->i != 0;
+        *differs = *differs || (room + stride - 1) / stride + 1 != out;
+        pads[i] = before;
+        /* As much as there is, unless that makes another window. */
+        pads[rank + i] = need > behind            ? need
+                         : behind < need + stride ? behind
+                                                  : need + stride - 1;
+        can = can && out > 0 && pads[rank + i] >= 0 && !(counts && need > behind);
+    }
+    return can;
+}
+
+/* What the pooling of x gives: a value for each of the node's outputs. */
+static void say_pool(kiln_say *s, const char *x, const char *const *y) {
+    const kiln_node *n = s->node;
+    const kiln_attr *kernel = kiln_say_attr(s, "kernel");
+    const bool is_ceil = kiln_say_attr(s, "ceil_mode")->i != 0;
+    int64_t pads[2 * KILN_MAX_RANK];
+    bool differs = false;
+    const bool is_cut = is_ceil && cut_pads(s, pads, &differs) && differs;
+    kiln_say_begin(s, kiln_say_row_of(n->op)->onnx, KILN_SAY_BASE_OPSET);
+    kiln_say_take(s, x);
+    kiln_say_ints(s, "kernel_shape", kernel->ints, kernel->n);
+    say_lists(s, is_cut ? pads : NULL);
+    kiln_say_int(s, "ceil_mode", is_ceil && !is_cut);
+    if (n->op == &kiln_op_avg_pool)
+        kiln_say_int(s, "count_include_pad", kiln_say_attr(s, "count_include_pad")->i);
+    if (n->op == &kiln_op_lp_pool)
+        kiln_say_int(s, "p", kiln_say_attr(s, "p")->i);
+    if (n->op == &kiln_op_max_pool)
+        kiln_say_int(s, "storage_order", kiln_say_attr(s, "column_major")->i);
+    for (int i = 0; i < n->n_out; i++)
+        kiln_say_give(s, y[i]);
+    kiln_say_end(s);
+}
+
+/* ONNX has maxima of floats and 8 bits: floats hold those of 16 and 32 exactly. */
+kiln_status kiln_say_op_pool(kiln_say *s, const kiln_node *n) {
+    const kiln_dtype dtype = n->in[0]->type.dtype;
+    const int bits = kiln_dtype_bits(dtype);
+    const char *y[2];
+    for (int i = 0; i < n->n_out; i++)
+        y[i] = kiln_say_out(s, i);
+    if (kiln_dtype_is_float(dtype) || bits == 8) {
+        say_pool(s, kiln_say_in(s, 0), y);
+        return KILN_OK;
+    }
+    if (bits == 64)
+        return kiln_say_refuse(s, "ONNX takes maxima of floats, which do not hold %s",
+                               kiln_dtype_name(dtype));
+    y[0] = kiln_say_temp(s, "float");
+    say_pool(
+        s, kiln_say_cast(s, kiln_say_in(s, 0), bits == 16 ? KILN_F32 : KILN_F64, NULL),
+        y);
+    kiln_say_cast(s, y[0], dtype, kiln_say_out(s, 0));
+    return KILN_OK;
+}
+
+/* ---- patches --------------------------------------------------------------------- */
+
+/* What the taps of a moved window read is what DeformConv gives for weights that are 1
+ * at one tap of one channel: channels are groups, and each has an output for each tap.
+ */
+kiln_status kiln_say_op_deform_patches(kiln_say *s, const kiln_node *n) {
+    const kiln_type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    const kiln_attr *kernel = kiln_say_attr(s, "kernel");
+    const int64_t channels = x->dim[1], taps = y->dim[2];
+    int64_t dim[KILN_MAX_RANK + 1] = {channels * taps, 1}, flat[KILN_MAX_RANK];
+    for (size_t i = 0; i < kernel->n; i++)
+        dim[2 + i] = kernel->ints[i];
+    if (x->rank > KILN_MAX_RANK - 1 || channels * taps > KILN_MAX_ELEMS / (taps + 1))
+        return kiln_say_refuse(s, "weights of %d axes would be needed", x->rank);
+    const kiln_type w = kiln_type_make(x->dtype, x->rank, dim);
+    kiln_wide ones = kiln_wide_new(s->arena, &w);
+    kiln_tensor data = kiln_tensor_new(s->arena, &w);
+    const int64_t count = kiln_type_elems(&w);
+    for (int64_t i = 0; i < count; i++)
+        ones.f[i] = i % taps == i / taps % taps;
+    kiln_narrow(&ones, data.data);
+    const char *const weights = kiln_say_constant_of(
+        s, kiln_format(s->arena, "%s/taps", n->name), &w, data.data);
+    const char *const out = kiln_say_temp(s, "DeformConv");
+    kiln_say_begin(s, "DeformConv", KILN_SAY_BASE_OPSET);
+    kiln_say_take(s, kiln_say_in(s, 0));
+    kiln_say_take(s, weights);
+    kiln_say_take(s, kiln_say_in(s, 1));
+    if (kiln_say_has_in(s, 2)) {
+        kiln_say_take(s, "");
+        kiln_say_take(s, kiln_say_in(s, 2));
+    }
+    kiln_say_ints(s, "kernel_shape", kernel->ints, kernel->n);
+    say_lists(s, NULL);
+    kiln_say_int(s, "group", channels);
+    kiln_say_int(s, "offset_group", kiln_say_attr(s, "groups")->i);
+    kiln_say_give(s, out);
+    kiln_say_end(s);
+    memcpy(flat, y->dim, sizeof flat);
+    kiln_say_reshape(s, out, y->rank, flat, kiln_say_out(s, 0));
+    return KILN_OK;
+}

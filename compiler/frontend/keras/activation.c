@@ -1,0 +1,179 @@
+/* Activations, as functions and as layers. Source: keras.activations and keras.layers
+ * of Keras 2 and 3. */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- functions ------------------------------------------------------------------- */
+
+/* {"class_name": "function", "config": "relu"} is how Keras 3 writes some. */
+const char *kiln_keras_activation_name(const kiln_json *v) {
+    if (kiln_json_is_string(v))
+        return kiln_json_string(v, NULL);
+    if (strcmp(kiln_json_string(kiln_json_get(v, "class_name"), ""), "function") == 0)
+        return kiln_json_string(kiln_json_get(v, "config"), NULL);
+    return NULL;
+}
+
+static kiln_value *with_number(kiln_compose *c, const kiln_op_def *op, kiln_value *x,
+                               const char *name, double v) {
+    const kiln_attr_arg arg = kiln_arg_float(name, v);
+    return kiln_compose_op(c, op, &x, 1, &arg, 1);
+}
+
+static kiln_value *limited(kiln_compose *c, kiln_value *x, double lo, double hi) {
+    const kiln_attr_arg args[] = {kiln_arg_float("min", lo), kiln_arg_float("max", hi)};
+    return kiln_compose_op(c, &kiln_op_clip, &x, 1, args, 2);
+}
+
+static kiln_value *last_axis(kiln_compose *c, const kiln_op_def *op, kiln_value *x) {
+    return kiln_compose_axis(c, op, x, NULL, x->type.rank > 0 ? x->type.rank - 1 : 0);
+}
+
+/* Until Keras 2 by 0.2, from Keras 3 on by 1/6. */
+static kiln_value *hard_sigmoid(kiln_keras_call *k, kiln_value *x) {
+    const double slope = k->cx->file.major >= 3 ? 1.0 / 6 : 0.2;
+    const kiln_attr_arg args[] = {kiln_arg_float("alpha", slope),
+                                  kiln_arg_float("beta", 0.5)};
+    return kiln_compose_op(&k->c, &kiln_op_hard_sigmoid, &x, 1, args, 2);
+}
+
+static kiln_value *gelu(kiln_compose *c, kiln_value *x) {
+    const kiln_attr_arg arg = kiln_arg_word("approximate", "none");
+    return kiln_compose_op(c, &kiln_op_gelu, &x, 1, &arg, 1);
+}
+
+static kiln_value *by_name(kiln_keras_call *k, kiln_value *x, const char *name) {
+    static const struct {
+        const char *name;
+        const kiln_op_def *op;
+    } plain[] = {{"relu", &kiln_op_relu},         {"sigmoid", &kiln_op_sigmoid},
+                 {"tanh", &kiln_op_tanh},         {"softplus", &kiln_op_softplus},
+                 {"softsign", &kiln_op_softsign}, {"exponential", &kiln_op_exp},
+                 {"selu", &kiln_op_selu},         {"elu", &kiln_op_elu},
+                 {"mish", &kiln_op_mish}};
+    kiln_compose *const c = &k->c;
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        if (strcmp(name, plain[i].name) == 0)
+            return kiln_compose_1(c, plain[i].op, x);
+    if (strcmp(name, "linear") == 0)
+        return x;
+    if (strcmp(name, "swish") == 0 || strcmp(name, "silu") == 0)
+        return kiln_compose_2(c, &kiln_op_mul, x,
+                              kiln_compose_1(c, &kiln_op_sigmoid, x));
+    if (strcmp(name, "relu6") == 0)
+        return limited(c, x, 0, 6);
+    if (strcmp(name, "leaky_relu") == 0)
+        return with_number(c, &kiln_op_leaky_relu, x, "alpha", 0.2);
+    if (strcmp(name, "hard_sigmoid") == 0)
+        return hard_sigmoid(k, x);
+    if (strcmp(name, "hard_swish") == 0 || strcmp(name, "hard_silu") == 0)
+        return kiln_compose_2(c, &kiln_op_mul, x, hard_sigmoid(k, x));
+    if (strcmp(name, "gelu") == 0)
+        return gelu(c, x);
+    if (strcmp(name, "softmax") == 0)
+        return last_axis(c, &kiln_op_softmax, x);
+    if (strcmp(name, "log_softmax") == 0)
+        return last_axis(c, &kiln_op_log_softmax, x);
+    kiln_compose_fail(
+        c, kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                     "activation '%s' is not read; use one of Keras, or export the "
+                     "model as ONNX",
+                     kiln_import_show(&k->cx->common, kiln_str_from(name))));
+    return x;
+}
+
+/* An activation that is a layer itself: {"class_name": "LeakyReLU", "config": {...}}. */
+static kiln_value *by_layer(kiln_keras_call *k, kiln_value *x, const kiln_json *v) {
+    kiln_keras_layer l = *k->layer;
+    const char *const class_name =
+        kiln_json_string(kiln_json_get(v, "class_name"), "?");
+    const kiln_keras_row *const row = kiln_keras_find(class_name);
+    if (row == NULL || row->import == kiln_keras_import_activation ||
+        !kiln_json_is_object(kiln_json_get(v, "config")))
+        return by_name(k, x, class_name);
+    l.class_name = class_name;
+    l.config = kiln_json_get(v, "config");
+    kiln_compose_fail(&k->c, kiln_keras_run(k->cx, &l, &x, 1, &x));
+    return x;
+}
+
+kiln_value *kiln_keras_activated(kiln_keras_call *k, kiln_value *x, const char *member,
+                                 const char *otherwise) {
+    const kiln_json *const v = kiln_keras_get(k, member, NULL);
+    const char *const name = v != NULL ? kiln_keras_activation_name(v) : otherwise;
+    if (k->c.status != KILN_OK || (v == NULL && otherwise == NULL))
+        return x;
+    return name != NULL ? by_name(k, x, name) : by_layer(k, x, v);
+}
+
+/* ---- layers ---------------------------------------------------------------------- */
+
+static kiln_status set(kiln_keras_call *k, kiln_value *y) {
+    k->out = y;
+    return k->c.status;
+}
+
+kiln_status kiln_keras_import_activation(kiln_keras_call *k) {
+    return set(k, kiln_keras_activated(k, k->in[0], "activation", "linear"));
+}
+
+kiln_status kiln_keras_import_identity(kiln_keras_call *k) { return set(k, k->in[0]); }
+
+static bool is_zero(double v) { return !(v < 0) && !(v > 0); }
+
+/* x from the threshold on, slope * (x - threshold) below, at most max_value. */
+kiln_status kiln_keras_import_relu(kiln_keras_call *k) {
+    kiln_compose *const c = &k->c;
+    kiln_value *x = k->in[0];
+    const double max = kiln_keras_number(k, "max_value", HUGE_VAL);
+    const double threshold = kiln_keras_number(k, "threshold", 0);
+    const double slope = kiln_keras_number(k, "negative_slope", 0);
+    if (is_zero(threshold) && is_zero(slope))
+        return set(k, max < HUGE_VAL ? limited(c, x, 0, max)
+                                     : kiln_compose_1(c, &kiln_op_relu, x));
+    if (is_zero(threshold)) {
+        x = with_number(c, &kiln_op_leaky_relu, x, "alpha", slope);
+    } else {
+        kiln_value *below = kiln_compose_scalar(c, &kiln_op_sub, x, threshold);
+        below = kiln_compose_scalar(c, &kiln_op_mul, below, slope);
+        x = kiln_compose_where(
+            c, kiln_compose_scalar(c, &kiln_op_greater_equal, x, threshold), x, below);
+    }
+    return set(k, max < HUGE_VAL ? kiln_compose_scalar(c, &kiln_op_min, x, max) : x);
+}
+
+kiln_status kiln_keras_import_leaky_relu(kiln_keras_call *k) {
+    const double alpha = kiln_keras_number(k, "alpha", 0.3);
+    return set(k, with_number(&k->c, &kiln_op_leaky_relu, k->in[0], "alpha",
+                              kiln_keras_number(k, "negative_slope", alpha)));
+}
+
+kiln_status kiln_keras_import_elu(kiln_keras_call *k) {
+    return set(k, with_number(&k->c, &kiln_op_elu, k->in[0], "alpha",
+                              kiln_keras_number(k, "alpha", 1)));
+}
+
+kiln_status kiln_keras_import_thresholded_relu(kiln_keras_call *k) {
+    return set(k, with_number(&k->c, &kiln_op_thresholded_relu, k->in[0], "alpha",
+                              kiln_keras_number(k, "theta", 1)));
+}
+
+kiln_status kiln_keras_import_softmax(kiln_keras_call *k) {
+    int64_t axis = -1;
+    const int rank = k->in[0]->type.rank;
+    KILN_TRY(kiln_keras_int(k, "axis", NULL, -1, &axis));
+    if (axis < -rank || axis >= rank)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "its axis must be in [%d, %d)", -rank, rank);
+    return set(k, kiln_compose_axis(&k->c, &kiln_op_softmax, k->in[0], NULL,
+                                    (int)(axis < 0 ? axis + rank : axis)));
+}
+
+kiln_status kiln_keras_import_prelu(kiln_keras_call *k) {
+    static const char *const roles[] = {"alpha|alphas"};
+    kiln_value *alpha = NULL;
+    KILN_TRY(kiln_keras_weights(k, roles, 1, &alpha));
+    return set(k, kiln_compose_2(&k->c, &kiln_op_prelu, k->in[0], alpha));
+}

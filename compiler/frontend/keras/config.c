@@ -1,0 +1,114 @@
+/* What layers' configs say, by names of Keras 2 and 3 and those of Keras 1. */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <string.h>
+
+const kiln_json *kiln_keras_layers(const kiln_json *config) {
+    return kiln_json_is_array(config) ? config : kiln_json_get(config, "layers");
+}
+
+kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
+                                  kiln_keras_layer *out, kiln_err *err) {
+    const kiln_json *const config = kiln_json_get(j, "config");
+    const char *const class_name =
+        kiln_json_string(kiln_json_get(j, "class_name"), NULL);
+    const char *name = kiln_json_string(kiln_json_get(j, "name"), NULL);
+    if (name == NULL)
+        name = kiln_json_string(kiln_json_get(config, "name"), class_name);
+    if (class_name == NULL ||
+        (!kiln_json_is_object(config) && !kiln_json_is_array(config)))
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "a layer must have 'class_name' and 'config'; is the file "
+                         "damaged?");
+    out->name = kiln_str_dup(a, name);
+    out->class_name = class_name;
+    out->config = config;
+    out->nodes = kiln_json_get(j, "inbound_nodes");
+    return KILN_OK;
+}
+
+kiln_status kiln_keras_inner_layer(kiln_keras_call *k, kiln_keras_layer *out) {
+    *out = (kiln_keras_layer){.name = ""};
+    const kiln_json *const j = kiln_keras_get(k, "layer", NULL);
+    if (j == NULL)
+        return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
+                         "'layer' must hold the layer that it wraps");
+    return kiln_keras_read_layer(&k->cx->common.scratch, j, out, k->cx->common.err);
+}
+
+const kiln_json *kiln_keras_get(const kiln_keras_call *k, const char *name,
+                                const char *old) {
+    const kiln_json *v = kiln_json_get(k->layer->config, name);
+    if (v == NULL && old != NULL)
+        v = kiln_json_get(k->layer->config, old);
+    return kiln_json_is_null(v) ? NULL : v;
+}
+
+bool kiln_keras_bool(const kiln_keras_call *k, const char *name, bool otherwise) {
+    return kiln_json_bool(kiln_keras_get(k, name, NULL), otherwise);
+}
+
+/* Keras also writes a number as {"class_name": "__numpy__", "config": {"value": v}}, or
+ * as a list of one. */
+double kiln_keras_number(const kiln_keras_call *k, const char *name, double otherwise) {
+    const kiln_json *v = kiln_keras_get(k, name, NULL);
+    if (kiln_json_is_object(v)) {
+        const kiln_json *const plain = kiln_json_get(v, "value");
+        v = plain != NULL ? plain : kiln_json_get(kiln_json_get(v, "config"), "value");
+    }
+    return kiln_json_number(v, otherwise);
+}
+
+const char *kiln_keras_text(const kiln_keras_call *k, const char *name, const char *old,
+                            const char *otherwise) {
+    return kiln_json_string(kiln_keras_get(k, name, old), otherwise);
+}
+
+static kiln_status refuse_int(kiln_keras_call *k, const char *name, int n) {
+    return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
+                     n == 1 ? "'%s' must be an integer"
+                            : "'%s' must be an integer or a list of %d",
+                     name, n);
+}
+
+kiln_status kiln_keras_int(kiln_keras_call *k, const char *name, const char *old,
+                           int64_t otherwise, int64_t *out) {
+    return kiln_keras_ints(k, name, old, otherwise, 1, out);
+}
+
+kiln_status kiln_keras_ints(kiln_keras_call *k, const char *name, const char *old,
+                            int64_t otherwise, int n, int64_t *out) {
+    const kiln_json *const v = kiln_keras_get(k, name, old);
+    int64_t one = otherwise;
+    if (kiln_json_is_array(v)) {
+        const kiln_json *j = kiln_json_first(v);
+        for (int i = 0; i < n; i++, j = kiln_json_next(j))
+            if (j == NULL || !kiln_json_i64(j, &out[i]))
+                return refuse_int(k, name, n);
+        return j == NULL ? KILN_OK : refuse_int(k, name, n);
+    }
+    if (v != NULL && !kiln_json_i64(v, &one))
+        return refuse_int(k, name, n);
+    for (int i = 0; i < n; i++)
+        out[i] = one;
+    return KILN_OK;
+}
+
+kiln_status kiln_keras_check_format(kiln_keras_call *k) {
+    const char *const format =
+        kiln_keras_text(k, "data_format", "dim_ordering", "channels_last");
+    if (strcmp(format, "channels_first") != 0 && strcmp(format, "th") != 0)
+        return KILN_OK;
+    return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                     "data_format 'channels_first' is not read; save the model with "
+                     "channels last, or export it as ONNX");
+}
+
+kiln_status kiln_keras_min_rank(kiln_keras_call *k, int rank) {
+    const kiln_type *const t = &k->in[0]->type;
+    if (t->rank >= rank)
+        return KILN_OK;
+    return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                     "its input must have at least %d axes, is %s", rank,
+                     kiln_type_text(&k->cx->common.scratch, t));
+}

@@ -1,0 +1,158 @@
+/* Inside the Keras frontend: the model's JSON, one layer's call, weights.
+ *
+ * Values keep their channels last, as Keras has them; channels_last.h puts transposes
+ * around what wants them first. */
+#ifndef KILN_COMPILER_FRONTEND_KERAS_KERAS_INTERNAL_H
+#define KILN_COMPILER_FRONTEND_KERAS_KERAS_INTERNAL_H
+
+#include "compiler/frontend/channels_last.h"
+#include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/keras/hdf5.h"
+
+enum {
+    KILN_KERAS_MAX_INPUTS = 64, /* of one layer */
+    KILN_KERAS_MAX_DEPTH = 16,  /* models inside models */
+    KILN_KERAS_MAX_LAYERS = 20000
+};
+
+/* The two kinds of file, opened. */
+typedef struct kiln_keras_file {
+    const kiln_json *model; /* {"class_name", "config"} */
+    const char *version;    /* of Keras; "" where it does not say */
+    int major;              /* 1, 2 or 3 */
+    kiln_str weights;       /* an HDF5 file */
+    bool is_archive;        /* .keras: weights by place, not by name */
+} kiln_keras_file;
+
+bool kiln_keras_sniff(kiln_str bytes);
+kiln_status kiln_keras_open(kiln_arena *a, kiln_str bytes, kiln_keras_file *out,
+                            kiln_err *err);
+/* A model's JSON as text: "model_config" and "config.json" are names for messages. */
+kiln_status kiln_keras_parse(kiln_arena *a, kiln_str text, const char *name,
+                             kiln_keras_file *out, kiln_err *err);
+/* What is opened becomes a Graph; without weights, every weight is missing. Neither
+ * `report` nor `err` is NULL. */
+kiln_status kiln_keras_import_file(kiln_arena *a, const kiln_keras_file *f,
+                                   const char *name, const kiln_import_options *o,
+                                   kiln_graph **out, kiln_import_report *report,
+                                   kiln_err *err);
+/* An entry of an archive that is stored, not packed; out->p NULL: there is none. */
+kiln_status kiln_keras_zip_entry(kiln_str zip, const char *name, kiln_str *out,
+                                 kiln_err *err);
+/* The same without what is packed or damaged. */
+bool kiln_keras_zip_has(kiln_str zip, const char *name);
+
+typedef struct kiln_keras_cx {
+    kiln_import_cx common; /* first */
+    kiln_keras_file file;
+    kiln_hdf5 *weights; /* NULL: the JSON alone, and every weight is missing */
+    const kiln_import_options *options;
+    kiln_import_report *report;
+    int64_t calls_left; /* of layers: shared models run again for each call */
+} kiln_keras_cx;
+
+/* Where a layer's weights are. By name (.h5): `group` is that of the model's own layer,
+ * `owner`, where not NULL, the layer in it, and `part` how a part of it begins its name
+ * ("forward_"). By place (.keras): in `path`. */
+typedef struct kiln_keras_place {
+    const char *group, *owner, *part, *path;
+} kiln_keras_place;
+
+typedef struct kiln_keras_layer {
+    const char *name, *class_name;
+    const kiln_json *config; /* an object */
+    const kiln_json *nodes;  /* inbound_nodes; NULL: none */
+    kiln_keras_place place;
+} kiln_keras_layer;
+
+typedef struct kiln_keras_call {
+    kiln_keras_cx *cx;
+    const kiln_keras_layer *layer;
+    const kiln_op_def *op; /* of the row */
+    kiln_compose c;
+    kiln_value *in[KILN_KERAS_MAX_INPUTS], *out;
+    int n_in;
+} kiln_keras_call;
+
+typedef kiln_status kiln_keras_import_fn(kiln_keras_call *k);
+
+typedef struct kiln_keras_row {
+    const char *class_name;
+    kiln_keras_import_fn *import;
+    const kiln_op_def *op;
+    int min_in, max_in; /* max_in 0: any */
+} kiln_keras_row;
+
+const kiln_keras_row *kiln_keras_find(const char *class_name);
+bool kiln_keras_is_model(const char *class_name);
+kiln_status kiln_keras_check_support(kiln_keras_cx *cx);
+kiln_status kiln_keras_survey(kiln_arena *a, kiln_str bytes, const char *path,
+                              kiln_model_survey *out, kiln_err *err);
+kiln_status kiln_keras_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
+                                   kiln_declared_input **out, size_t *n, kiln_err *err);
+/* The model's inputs in order, as the file declares them. */
+kiln_status kiln_keras_declared(kiln_arena *a, const kiln_keras_file *f,
+                                kiln_declared_input **out, size_t *n, kiln_err *err);
+kiln_status kiln_keras_bind_inputs(kiln_keras_cx *cx, kiln_value ***out, size_t *n);
+/* The whole model on its inputs; outputs are named in the Graph. */
+kiln_status kiln_keras_build(kiln_keras_cx *cx, kiln_value **in, size_t n_in);
+/* One layer with its row; where `k` is the call of a layer around it, too. */
+kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
+                           kiln_value *const *in, int n_in, kiln_value **out);
+
+/* ---- JSON (config.c) ------------------------------------------------------------- */
+
+/* The layers of a model's config: a member, or (of old Sequential) the config itself. */
+const kiln_json *kiln_keras_layers(const kiln_json *config);
+/* One entry of that list; what a layer is not asked for stays. */
+kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
+                                  kiln_keras_layer *out, kiln_err *err);
+/* The wrapped layer of TimeDistributed and Bidirectional. */
+kiln_status kiln_keras_inner_layer(kiln_keras_call *k, kiln_keras_layer *out);
+
+/* A member of the config by its name, or by its name in Keras 1 (may be NULL); JSON's
+ * null counts as absent. */
+const kiln_json *kiln_keras_get(const kiln_keras_call *k, const char *name,
+                                const char *old);
+bool kiln_keras_bool(const kiln_keras_call *k, const char *name, bool otherwise);
+double kiln_keras_number(const kiln_keras_call *k, const char *name, double otherwise);
+const char *kiln_keras_text(const kiln_keras_call *k, const char *name, const char *old,
+                            const char *otherwise);
+kiln_status kiln_keras_int(kiln_keras_call *k, const char *name, const char *old,
+                           int64_t otherwise, int64_t *out);
+/* n integers: a list, or one number for all; `otherwise` where absent. */
+kiln_status kiln_keras_ints(kiln_keras_call *k, const char *name, const char *old,
+                            int64_t otherwise, int n, int64_t *out);
+/* Refuses channels_first. */
+kiln_status kiln_keras_check_format(kiln_keras_call *k);
+/* Fails unless input 0 has that many axes at least. */
+kiln_status kiln_keras_min_rank(kiln_keras_call *k, int rank);
+
+/* ---- weights (weights.c) --------------------------------------------------------- */
+
+/* The layer's weights in the order of its class; a role is how its name ends, with the
+ * endings of Keras 1 behind bars ("kernel|W"). */
+kiln_status kiln_keras_weights(kiln_keras_call *k, const char *const *roles, int n,
+                               kiln_value **out);
+/* Of a part of the layer: `part` by name, `path` below the layer's by place. */
+kiln_status kiln_keras_part_weights(kiln_keras_call *k, const char *part,
+                                    const char *path, const char *const *roles, int n,
+                                    kiln_value **out);
+/* Fails unless v has these sizes. */
+kiln_status kiln_keras_check_shape(kiln_keras_call *k, const kiln_value *v,
+                                   const char *what, int rank, const int64_t *dim);
+
+/* ---- activation.c ---------------------------------------------------------------- */
+
+/* By the config's member (absent: `otherwise`, may be NULL). */
+kiln_value *kiln_keras_activated(kiln_keras_call *k, kiln_value *x, const char *member,
+                                 const char *otherwise);
+/* The name of an activation; NULL: it is a layer or another function of somebody's. */
+const char *kiln_keras_activation_name(const kiln_json *v);
+
+#define KILN_KERAS(class_name, importer, op, min_in, max_in)                           \
+    kiln_keras_import_fn kiln_keras_import_##importer;
+#include "compiler/frontend/keras/keras_layers.def"
+#undef KILN_KERAS
+
+#endif

@@ -1,0 +1,151 @@
+/* Products with matrices, tables, and normalisation of Keras. Source: keras.layers,
+ * "Core layers", "Normalization layers". */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static kiln_status set(kiln_keras_call *k, kiln_value *y) {
+    k->out = y;
+    return k->c.status;
+}
+
+kiln_status kiln_keras_import_dense(kiln_keras_call *k) {
+    static const char *const roles[] = {"kernel|W", "bias|b"};
+    kiln_value *v[2] = {NULL, NULL}, *x = k->in[0];
+    const bool has_bias =
+        kiln_keras_bool(k, "use_bias", kiln_keras_bool(k, "bias", true));
+    KILN_TRY(kiln_keras_min_rank(k, 1));
+    KILN_TRY(kiln_keras_weights(k, roles, has_bias ? 2 : 1, v));
+    if (v[0]->type.rank != 2)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "its kernel must be a matrix, has %d axes", v[0]->type.rank);
+    if (x->type.rank == 2) {
+        kiln_value *const in[] = {x, v[0], v[1]};
+        x = kiln_compose_op(&k->c, &kiln_op_gemm, in, has_bias ? 3 : 2, NULL, 0);
+    } else {
+        x = kiln_compose_2(&k->c, &kiln_op_matmul, x, v[0]);
+        x = has_bias ? kiln_compose_2(&k->c, &kiln_op_add, x, v[1]) : x;
+    }
+    return set(k, kiln_keras_activated(k, x, "activation", "linear"));
+}
+
+kiln_status kiln_keras_import_embedding(kiln_keras_call *k) {
+    static const char *const roles[] = {"embeddings|W"};
+    kiln_value *table = NULL;
+    if (kiln_keras_bool(k, "mask_zero", false))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "masks (mask_zero) are not read");
+    KILN_TRY(kiln_keras_weights(k, roles, 1, &table));
+    if (table->type.rank != 2)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "its embeddings must be a matrix, have %d axes",
+                         table->type.rank);
+    kiln_value *const index = kiln_compose_cast(&k->c, k->in[0], KILN_I64);
+    return set(k, kiln_compose_axis(&k->c, &kiln_op_gather, table, index, 0));
+}
+
+/* ---- normalisation --------------------------------------------------------------- */
+
+static kiln_value *filled(kiln_keras_call *k, int rank, const int64_t *dim, double v) {
+    kiln_value *const one = kiln_import_scalar(&k->cx->common, KILN_F32, v);
+    return kiln_compose_expand(&k->c, one, rank, dim);
+}
+
+/* gamma and beta where the config has them, then `more` roles; those that are missing
+ * become 1 and 0. */
+static kiln_status read_affine(kiln_keras_call *k, const char *const *more, int n_more,
+                               int rank, const int64_t *dim, kiln_value **v) {
+    enum { GAMMA, BETA, N_AFFINE, MAX_ROLES = 4 };
+    const char *roles[MAX_ROLES];
+    const bool has[N_AFFINE] = {kiln_keras_bool(k, "scale", true),
+                                kiln_keras_bool(k, "center", true)};
+    int n = 0;
+    kiln_value *read[MAX_ROLES] = {NULL};
+    if (has[GAMMA])
+        roles[n++] = "gamma";
+    if (has[BETA])
+        roles[n++] = "beta";
+    for (int i = 0; i < n_more; i++)
+        roles[n++] = more[i];
+    KILN_TRY(kiln_keras_weights(k, roles, n, read));
+    for (int i = 0; i < n; i++)
+        KILN_TRY(kiln_keras_check_shape(k, read[i], roles[i], rank, dim));
+    n = 0;
+    v[GAMMA] = has[GAMMA] ? read[n++] : filled(k, rank, dim, 1);
+    v[BETA] = has[BETA] ? read[n++] : filled(k, rank, dim, 0);
+    for (int i = 0; i < n_more; i++)
+        v[N_AFFINE + i] = read[n++];
+    return k->c.status;
+}
+
+/* axis: a number, or a list of one. */
+static kiln_status read_axis(kiln_keras_call *k, int *axis) {
+    int64_t v = -1;
+    const int rank = k->in[0]->type.rank;
+    KILN_TRY(kiln_keras_int(k, "axis", NULL, -1, &v));
+    if (v < -rank || v >= rank)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "its axis must be in [%d, %d), is %" PRId64, -rank, rank, v);
+    *axis = (int)(v < 0 ? v + rank : v);
+    return KILN_OK;
+}
+
+kiln_status kiln_keras_import_batch_normalization(kiln_keras_call *k) {
+    static const char *const moments[] = {"moving_mean|running_mean",
+                                          "moving_variance|running_std"};
+    int axis = 0;
+    kiln_value *v[4], *const x = k->in[0];
+    KILN_TRY(kiln_keras_min_rank(k, 2));
+    KILN_TRY(read_axis(k, &axis));
+    KILN_TRY(read_affine(k, moments, 2, 1, &x->type.dim[axis], v));
+    const double epsilon = kiln_keras_number(k, "epsilon", 1e-3);
+    if (axis == x->type.rank - 1)
+        return set(k, kiln_channels_last_batch_norm(&k->c, x, v, epsilon));
+    if (axis != 1)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "its axis must be the last or 1, is %d", axis);
+    const kiln_attr_arg arg = kiln_arg_float("epsilon", epsilon);
+    kiln_value *const in[] = {x, v[0], v[1], v[2], v[3]};
+    return set(k, kiln_compose_op(&k->c, &kiln_op_batch_norm, in, 5, &arg, 1));
+}
+
+/* Over the last axes: axis is a number, or a list of those up to the end. */
+kiln_status kiln_keras_import_layer_normalization(kiln_keras_call *k) {
+    const kiln_json *const axes = kiln_keras_get(k, "axis", NULL);
+    const int rank = k->in[0]->type.rank;
+    const size_t n = kiln_json_is_array(axes) ? kiln_json_size(axes) : 1;
+    int64_t list[KILN_MAX_RANK];
+    kiln_value *v[2];
+    if (n < 1 || n > (size_t)rank)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "it must have 1 to %d axes, has %zu", rank, n);
+    KILN_TRY(kiln_keras_ints(k, "axis", NULL, -1, (int)n, list));
+    const int first = rank - (int)n;
+    for (size_t i = 0; i < n; i++)
+        if ((list[i] < 0 ? list[i] + rank : list[i]) != first + (int64_t)i)
+            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                             "its axes must be the last ones in order");
+    if (kiln_keras_bool(k, "rms_scaling", false))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "rms_scaling is not read");
+    KILN_TRY(read_affine(k, NULL, 0, (int)n, k->in[0]->type.dim + first, v));
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("axis", first),
+        kiln_arg_float("epsilon", kiln_keras_number(k, "epsilon", 1e-3))};
+    kiln_value *const in[] = {k->in[0], v[0], v[1]};
+    return set(k, kiln_compose_op(&k->c, &kiln_op_layer_norm, in, 3, args, 2));
+}
+
+kiln_status kiln_keras_import_rescaling(kiln_keras_call *k) {
+    kiln_compose *const c = &k->c;
+    const kiln_json *const scale = kiln_keras_get(k, "scale", NULL);
+    const kiln_json *const offset = kiln_keras_get(k, "offset", NULL);
+    if (kiln_json_is_array(scale) || kiln_json_is_array(offset))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "lists of scales and offsets are not read");
+    kiln_value *x = kiln_compose_cast(c, k->in[0], KILN_F32);
+    x = kiln_compose_scalar(c, &kiln_op_mul, x, kiln_keras_number(k, "scale", 1));
+    return set(
+        k, kiln_compose_scalar(c, &kiln_op_add, x, kiln_keras_number(k, "offset", 0)));
+}

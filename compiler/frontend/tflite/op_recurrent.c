@@ -1,0 +1,212 @@
+/* Importers of LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, UNIDIRECTIONAL_SEQUENCE_RNN and SVDF. Their states are variables of the
+ * file, which the interpreter keeps from one run to the next; here each run begins with
+ * zeros, as its first does. Source: TensorFlow Lite, reference kernels. */
+#include "compiler/frontend/tflite/lstm.h"
+
+#include <string.h>
+
+enum { N_GATES = 4 };
+
+/* Gates as the file has them, input, forget, cell, output, in the order of lstm: input,
+ * output, forget, cell. */
+static const int gate_at[N_GATES] = {0, 3, 1, 2};
+
+/* Without an input gate it is 1 - the forget gate: 1 - s(z) = s(-z), so it has the
+ * forget gate's numbers with the other sign. */
+static kiln_status gate(kiln_tflite_cx *cx, kiln_compose *c, int first, int which,
+                        const char *name, kiln_value **out) {
+    const bool is_coupled = which == 0 && kiln_tflite_in(cx, KILN_LSTM_W) == NULL;
+    KILN_TRY(kiln_tflite_need(cx, first + (is_coupled ? 1 : which), name, out));
+    *out = kiln_tflite_real(cx, c, first + (is_coupled ? 1 : which));
+    if (is_coupled)
+        *out = kiln_compose_1(c, &kiln_op_neg, *out);
+    return c->status;
+}
+
+/* The gates' matrices one below the other: [1, 4 * H, K]; biases [1, 8 * H], of which
+ * the second half, those of r, are zeros. */
+static kiln_status join_gates(kiln_tflite_cx *cx, kiln_compose *c, int first, int rank,
+                              const char *name, kiln_value **out) {
+    kiln_value *part[2 * N_GATES];
+    for (int i = 0; i < N_GATES; i++) {
+        KILN_TRY(gate(cx, c, first, gate_at[i], name, &part[i]));
+        if (part[i]->type.rank != rank)
+            return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                    "'%s' must have rank %d, has %d", name, rank,
+                                    part[i]->type.rank);
+        part[N_GATES + i] = kiln_import_scalar(&cx->common, part[i]->type.dtype, 0);
+        if (rank == 1)
+            part[N_GATES + i] =
+                kiln_compose_expand(c, part[N_GATES + i], 1, part[i]->type.dim);
+    }
+    const kiln_attr_arg axis = kiln_arg_int("axis", 0);
+    kiln_value *const all = kiln_compose_op(
+        c, &kiln_op_concat, part, rank == 1 ? 2 * N_GATES : N_GATES, &axis, 1);
+    KILN_TRY(c->status);
+    const int64_t dim[] = {1, all->type.dim[0], rank == 1 ? 0 : all->type.dim[1]};
+    *out = kiln_compose_reshape(c, all, rank + 1, dim);
+    return c->status;
+}
+
+/* Peepholes in lstm's order: input, output, forget. */
+static kiln_status join_peepholes(kiln_tflite_cx *cx, kiln_compose *c,
+                                  kiln_value **out) {
+    kiln_value *part[3];
+    *out = NULL;
+    if (kiln_tflite_in(cx, KILN_LSTM_PEEPHOLE + 1) == NULL)
+        return KILN_OK;
+    KILN_TRY(kiln_tflite_need(cx, KILN_LSTM_PEEPHOLE + 1, "cell_to_forget_weights",
+                              &part[2]));
+    KILN_TRY(kiln_tflite_need(cx, KILN_LSTM_PEEPHOLE + 2, "cell_to_output_weights",
+                              &part[1]));
+    if (kiln_tflite_in(cx, KILN_LSTM_W) == NULL)
+        part[0] = kiln_compose_1(c, &kiln_op_neg, part[2]);
+    else
+        KILN_TRY(kiln_tflite_need(cx, KILN_LSTM_PEEPHOLE, "cell_to_input_weights",
+                                  &part[0]));
+    const kiln_attr_arg axis = kiln_arg_int("axis", 0);
+    kiln_value *const all = kiln_compose_op(c, &kiln_op_concat, part, 3, &axis, 1);
+    KILN_TRY(c->status);
+    const int64_t dim[] = {1, all->type.dim[0]};
+    *out = kiln_compose_reshape(c, all, 2, dim);
+    return c->status;
+}
+
+/* Does it need what the operator lstm has not? A cell grows by less than 1 a step, so a
+ * clip beyond the number of steps says nothing. */
+static bool needs_steps(kiln_tflite_cx *cx, int64_t n_steps) {
+    const double clip = cx->opt.cell_clip;
+    return kiln_tflite_in(cx, KILN_LSTM_PROJECTION) != NULL ||
+           kiln_tflite_in(cx, KILN_LSTM_NORM + 1) != NULL ||
+           cx->opt.activation != KILN_TFLITE_TANH ||
+           (clip > 0 && clip < (double)n_steps);
+}
+
+/* x [S, N, I] by the operator lstm. */
+static kiln_status whole(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
+                         kiln_value **y) {
+    kiln_value *in[8] = {x};
+    KILN_TRY(join_gates(cx, c, KILN_LSTM_W, 2, "input_to_gate_weights", &in[1]));
+    KILN_TRY(join_gates(cx, c, KILN_LSTM_R, 2, "recurrent_to_gate_weights", &in[2]));
+    KILN_TRY(join_gates(cx, c, KILN_LSTM_BIAS, 1, "gate_bias", &in[3]));
+    KILN_TRY(join_peepholes(cx, c, &in[7]));
+    const kiln_attr_arg direction = kiln_arg_word("direction", "forward");
+    kiln_value *const all = kiln_compose_op(c, &kiln_op_lstm, in, 8, &direction, 1);
+    KILN_TRY(c->status);
+    const int64_t *const d = all->type.dim; /* [S, 1, N, H] */
+    const int64_t flat[] = {d[0], d[2], d[3]};
+    *y = kiln_compose_reshape(c, all, 3, flat);
+    return c->status;
+}
+
+kiln_status kiln_tflite_import_sequence_lstm(kiln_tflite_cx *cx) {
+    static const int64_t swap[] = {1, 0, 2};
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *y;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    if (x->type.rank != 3)
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "the input must have rank 3, has %d", x->type.rank);
+    if (!cx->opt.time_major)
+        x = kiln_compose_transpose(&c, x, swap);
+    KILN_TRY(c.status);
+    KILN_TRY(needs_steps(cx, x->type.dim[0]) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
+                                             : whole(cx, &c, x, &y));
+    if (!cx->opt.time_major)
+        y = kiln_compose_transpose(&c, y, swap);
+    return kiln_tflite_end(cx, &c, y);
+}
+
+/* One step, without an axis of time. */
+kiln_status kiln_tflite_import_lstm(kiln_tflite_cx *cx) {
+    enum { FULL = 0 };
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *y;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    if (cx->opt.kernel_type != FULL || x->type.rank != 2)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "only the full kernel is read, of an input of rank 2");
+    const int64_t one_step[] = {1, x->type.dim[0], x->type.dim[1]};
+    x = kiln_compose_reshape(&c, x, 3, one_step);
+    KILN_TRY(c.status);
+    KILN_TRY(needs_steps(cx, 1) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
+                                : whole(cx, &c, x, &y));
+    return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, y, 2, y->type.dim + 1));
+}
+
+/* x, w [H, I], r [H, H], bias [H], and a state that begins with zeros. */
+kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
+    static const int64_t swap[] = {1, 0, 2};
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *in[4];
+    const char *word = cx->opt.activation == KILN_TFLITE_TANH   ? "tanh"
+                       : cx->opt.activation == KILN_TFLITE_RELU ? "relu"
+                                                                : NULL;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &in[0]));
+    for (int i = 1; i < 4; i++) {
+        KILN_TRY(kiln_tflite_need(cx, i, "weights", &in[i]));
+        in[i] = kiln_tflite_real(cx, &c, i);
+    }
+    KILN_TRY(c.status);
+    if (word == NULL)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "only the activations tanh and relu are read");
+    if (in[0]->type.rank != 3 || in[1]->type.rank != 2 || in[2]->type.rank != 2 ||
+        in[3]->type.rank != 1)
+        return kiln_tflite_fail(
+            cx, KILN_ERR_SHAPE,
+            "input, weights and bias must have ranks 3, 2, 2 and 1");
+    const int64_t w[] = {1, in[1]->type.dim[0], in[1]->type.dim[1]};
+    const int64_t r[] = {1, in[2]->type.dim[0], in[2]->type.dim[1]};
+    const int64_t h = in[3]->type.dim[0], bias[] = {1, 2 * h};
+    const int64_t behind[] = {0, h};
+    if (!cx->opt.time_major)
+        in[0] = kiln_compose_transpose(&c, in[0], swap);
+    in[1] = kiln_compose_reshape(&c, in[1], 3, w);
+    in[2] = kiln_compose_reshape(&c, in[2], 3, r);
+    in[3] = kiln_compose_pad(&c, in[3], behind, 0);
+    in[3] = kiln_compose_reshape(&c, in[3], 2, bias);
+    const kiln_attr_arg args[] = {kiln_arg_word("direction", "forward"),
+                                  kiln_arg_words("activations", &word, 1)};
+    kiln_value *y = kiln_compose_op(&c, &kiln_op_rnn, in, 4, args, 2);
+    KILN_TRY(c.status);
+    const int64_t flat[] = {y->type.dim[0], y->type.dim[2], y->type.dim[3]};
+    y = kiln_compose_reshape(&c, y, 3, flat);
+    if (!cx->opt.time_major)
+        y = kiln_compose_transpose(&c, y, swap);
+    return kiln_tflite_end(cx, &c, y);
+}
+
+/* Features of the input, each weighted by how long ago it was: the state holds those of
+ * earlier runs, zeros, so the last column of the weights in time is all that counts.
+ * `rank` features make one output. */
+kiln_status kiln_tflite_import_svdf(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *features, *time, *bias = kiln_tflite_in(cx, 3);
+    const kiln_attr_arg trans = kiln_arg_bool("trans_b", true);
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    KILN_TRY(kiln_tflite_need(cx, 1, "weights_feature", &features));
+    KILN_TRY(kiln_tflite_need(cx, 2, "weights_time", &time));
+    const int64_t rank = cx->opt.rank, last = time->type.dim[1] - 1;
+    if (x->type.rank != 2 || features->type.rank != 2 || time->type.rank != 2 ||
+        last < 0 || rank < 1 || time->type.dim[0] % rank != 0 ||
+        features->type.dim[0] != time->type.dim[0])
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "input, features and time must have rank 2, and 'rank' "
+                                "divide their filters");
+    features = kiln_tflite_real(cx, &c, 1);
+    time = kiln_tflite_real(cx, &c, 2);
+    KILN_TRY(c.status);
+    kiln_value *const in[] = {x, features};
+    kiln_value *y = kiln_compose_op(&c, &kiln_op_gemm, in, 2, &trans, 1);
+    const int64_t filters = time->type.dim[0];
+    time = kiln_compose_slice(&c, time, 1, last, 1, 1);
+    time = kiln_compose_reshape(&c, time, 1, &filters);
+    y = kiln_compose_2(&c, &kiln_op_mul, y, time);
+    const int64_t apart[] = {x->type.dim[0], filters / rank, rank}, axis = 2;
+    y = kiln_compose_reshape(&c, y, 3, apart);
+    y = kiln_compose_reduce(&c, &kiln_op_reduce_sum, y, &axis, 1, false);
+    if (bias != NULL)
+        y = kiln_compose_2(&c, &kiln_op_add, y, bias);
+    return kiln_tflite_end(cx, &c, kiln_tflite_activate(&c, y, cx->opt.activation));
+}

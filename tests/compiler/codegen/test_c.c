@@ -1,0 +1,290 @@
+/* Printed as C, compiled and run equals interpreted: 128 random loop programs, as they
+ * were lowered and after the loop passes, in one file for each compiler that is here.
+ * It must compile without a warning. KILN_KEEP=FILE keeps the text.
+ *
+ * Tolerance: as test_codegen.c has it; integers are exact. */
+#include "compiler/codegen/c/c.h"
+
+#include "base/file.h"
+#include "base/process.h"
+#include "compiler/schedule/schedule.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/random_schedule.h"
+#include "tests/support/te_call.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_PROGRAMS = 128, PRIMITIVES = 14, MAX_ARGS = 16 };
+
+typedef struct drawn {
+    const kiln_program *p;
+    void *arg[MAX_ARGS]; /* outputs as the interpreter has them */
+    size_t workspace;
+} drawn;
+
+static kiln_arena arena;
+static drawn all[N_PROGRAMS];
+static const char *folder, *source;
+
+/* ---- arguments ------------------------------------------------------------------- */
+
+static kiln_type type_of(const kiln_buffer *b) {
+    int64_t dim[KILN_MAX_AXES];
+    for (int i = 0; i < b->rank; i++)
+        dim[i] = kiln_buffer_dim(b, i);
+    return kiln_type_make(b->dtype, b->rank, dim);
+}
+
+static size_t bytes_of(const kiln_buffer *b) {
+    const kiln_type t = type_of(b);
+    return (size_t)kiln_type_bytes(&t);
+}
+
+static void fill_random(kiln_rng *rng, const kiln_type *t, void *data) {
+    kiln_wide w = kiln_wide_new(&arena, t);
+    for (int64_t i = 0; i < kiln_type_elems(t); i++) {
+        if (w.f != NULL)
+            w.f[i] = 2 * kiln_rng_unit(rng) - 1;
+        else
+            w.i[i] = kiln_rng_range(rng, t->dtype == KILN_BOOL ? 0 : -7,
+                                    t->dtype == KILN_BOOL ? 1 : 7);
+    }
+    kiln_narrow(&w, data);
+}
+
+static void compare(const kiln_buffer *b, const void *got, const void *want,
+                    const char *what) {
+    const kiln_type t = type_of(b);
+    kiln_wide x = kiln_wide_new(&arena, &t), y = kiln_wide_new(&arena, &t);
+    kiln_widen(&t, got, &x);
+    kiln_widen(&t, want, &y);
+    for (int64_t i = 0; i < kiln_type_elems(&t); i++) {
+        const double p = x.f != NULL ? x.f[i] : (double)x.i[i];
+        const double q = x.f != NULL ? y.f[i] : (double)y.i[i];
+        const bool ok = x.f == NULL ? x.i[i] == y.i[i]
+                                    : (isnan(p) && isnan(q)) || p == q ||
+                                          fabs(p - q) <= te_call_tolerance(t.dtype, q);
+        if (!ok)
+            fail_msg("%s: '%s' element %lld is %.9g, interpreted %.9g", what, b->name,
+                     (long long)i, p, q);
+    }
+}
+
+/* ---- drawing --------------------------------------------------------------------- */
+
+/* NULL: lowering refused the draw. */
+static const kiln_program *draw(kiln_rng *rng, int number) {
+    const te_example_def *def = &te_examples[(size_t)number % n_te_examples];
+    kiln_buf log;
+    kiln_err err = {0};
+    te_example x = {.n_args = 0};
+    random_schedule_stats stats = {0, 0};
+    kiln_program *p = NULL;
+    kiln_buf_init(&log, &arena);
+    def->make(&arena, &x);
+    kiln_schedule *s =
+        random_cpu_schedule(&arena, rng, x.arg + x.n_inputs, x.n_args - x.n_inputs,
+                            number < 32 ? 0 : PRIMITIVES, &log, &stats);
+    const kiln_status st =
+        kiln_lower(&arena, s, x.arg, x.n_args, x.n_inputs,
+                   kiln_format(&arena, "%s_%d", def->name, number), &p, &err);
+    if (st != KILN_OK)
+        return NULL;
+    kiln_assert_status_ok(kiln_loop_pass_vthread.run(p, NULL, &err), &err);
+    if (number % 4 != 1)
+        kiln_assert_status_ok(kiln_program_optimize(p, NULL, &err), &err);
+    return p;
+}
+
+static void draw_all(void) {
+    kiln_rng rng;
+    kiln_err err = {0};
+    int n = 0;
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int number = 0; n < N_PROGRAMS; number++) {
+        assert_true(number < 8 * N_PROGRAMS);
+        const kiln_program *p = draw(&rng, number);
+        if (p == NULL)
+            continue;
+        assert_true(p->n_args <= MAX_ARGS);
+        drawn *d = &all[n++];
+        d->p = p;
+        for (int i = 0; i < p->n_args; i++) {
+            const kiln_type t = type_of(p->arg[i]);
+            d->arg[i] = kiln_tensor_new(&arena, &t).data;
+            if (i < p->n_inputs)
+                fill_random(&rng, &t, d->arg[i]);
+        }
+        kiln_assert_status_ok(kiln_program_run(&arena, p, d->arg, NULL, &err), &err);
+    }
+}
+
+/* ---- the file -------------------------------------------------------------------- */
+
+/* Reads all arguments, calls all functions, writes all arguments. */
+static void put_main(kiln_buf *out) {
+    size_t bytes = 0, workspace = 64;
+    for (int k = 0; k < N_PROGRAMS; k++) {
+        for (int i = 0; i < all[k].p->n_args; i++)
+            bytes += (bytes_of(all[k].p->arg[i]) + 127) / 64 * 64;
+        workspace = all[k].workspace > workspace ? all[k].workspace : workspace;
+    }
+    kiln_buf_printf(
+        out,
+        "\n#include <stdio.h>\n"
+        "enum { BYTES = %zu };\n"
+        "static union { double d; unsigned char b[BYTES]; } memory;\n"
+        "static union { double d; unsigned char b[%zu]; } workspace;\n"
+        "int main(int argc, char **argv) {\n"
+        "    unsigned char *const m = memory.b, *const work = workspace.b;\n"
+        "    FILE *f = fopen(argv[argc - 1], \"rb\");\n"
+        "    if (f == NULL || fread(m, 1, BYTES, f) != BYTES)\n"
+        "        return 1;\n"
+        "    fclose(f);\n"
+        "    (void)work;\n",
+        bytes, workspace);
+    size_t at = 0;
+    for (int k = 0; k < N_PROGRAMS; k++) {
+        const drawn *d = &all[k];
+        kiln_buf_printf(out, "    %s(", kiln_c_word(&arena, d->p->name));
+        for (int i = 0; i < d->p->n_args; i++) {
+            kiln_buf_printf(out, "%s(void *)(m + %zu)", i > 0 ? ", " : "", at);
+            at += (bytes_of(d->p->arg[i]) + 127) / 64 * 64;
+        }
+        kiln_buf_puts(out, d->workspace > 0 ? ", work);\n" : ");\n");
+    }
+    kiln_buf_puts(out, "    f = fopen(argv[argc - 1], \"wb\");\n"
+                       "    if (f == NULL || fwrite(m, 1, BYTES, f) != BYTES)\n"
+                       "        return 1;\n"
+                       "    return fclose(f) != 0;\n"
+                       "}\n");
+}
+
+/* Outputs begin as NaN, behind each argument are 0xA5. */
+static void write_arguments(const char *path) {
+    kiln_buf out;
+    kiln_err err = {0};
+    kiln_buf_init(&out, &arena);
+    for (int k = 0; k < N_PROGRAMS; k++)
+        for (int i = 0; i < all[k].p->n_args; i++) {
+            const size_t bytes = bytes_of(all[k].p->arg[i]);
+            const size_t room = (bytes + 127) / 64 * 64;
+            unsigned char *to = kiln_arena_alloc(&arena, room);
+            memset(to, 0xA5, room);
+            if (i < all[k].p->n_inputs)
+                memcpy(to, all[k].arg[i], bytes);
+            else
+                memset(to, 0xFF, bytes);
+            kiln_buf_add(&out, to, room);
+        }
+    kiln_assert_status_ok(kiln_file_write(path, out.p, out.n, &err), &err);
+}
+
+static void read_results(const char *path, const char *compiler) {
+    kiln_str file;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_map(&arena, path, 0, &file, &err), &err);
+    size_t at = 0;
+    for (int k = 0; k < N_PROGRAMS; k++)
+        for (int i = 0; i < all[k].p->n_args; i++) {
+            const size_t bytes = bytes_of(all[k].p->arg[i]);
+            const size_t room = (bytes + 127) / 64 * 64;
+            assert_true(at + room <= file.n);
+            compare(all[k].p->arg[i], file.p + at, all[k].arg[i],
+                    kiln_format(&arena, "%s by %s", all[k].p->name, compiler));
+            for (size_t c = bytes; c < room; c++)
+                if ((unsigned char)file.p[at + c] != 0xA5)
+                    fail_msg("%s by %s wrote behind '%s'", all[k].p->name, compiler,
+                             all[k].p->arg[i]->name);
+            at += room;
+        }
+}
+
+static void prints_all(void **state) {
+    kiln_c_unit u;
+    kiln_buf text;
+    kiln_err err = {0};
+    (void)state;
+    kiln_arena_init(&arena);
+    kiln_assert_status_ok(kiln_dir_temp(&arena, &folder, &err), &err);
+    draw_all();
+    kiln_c_unit_init(&arena, &kiln_c_dialect_c99, &u);
+    for (int k = 0; k < N_PROGRAMS; k++) {
+        const kiln_c_function f = {.name = kiln_c_word(&arena, all[k].p->name)};
+        kiln_c_printed made;
+        kiln_assert_status_ok(kiln_c_print(&u, all[k].p, &f, &made, &err), &err);
+        all[k].workspace = made.workspace_bytes;
+    }
+    kiln_buf_init(&text, &arena);
+    kiln_buf_puts(&text, u.dialect->headers);
+    kiln_buf_add(&text, u.helpers.p, u.helpers.n);
+    kiln_buf_add(&text, u.functions.p, u.functions.n);
+    put_main(&text);
+    source = kiln_path_join(&arena, folder, "programs.c");
+    kiln_assert_status_ok(kiln_file_write(source, text.p, text.n, &err), &err);
+    if (getenv("KILN_KEEP") != NULL)
+        kiln_assert_status_ok(
+            kiln_file_write(getenv("KILN_KEEP"), text.p, text.n, &err), &err);
+}
+
+/* ---- compilers ------------------------------------------------------------------- */
+
+/* False: there is no such program. */
+static bool run(const char *const *argv, kiln_process_result *r) {
+    kiln_err err = {0};
+    const kiln_process_options o = {.argv = argv,
+                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
+    return kiln_process_run(&arena, &o, r, &err) == KILN_OK &&
+           r->end == KILN_PROCESS_EXITED && r->code != 127;
+}
+
+typedef struct toolchain {
+    const char *compiler;
+    const char *emulator; /* NULL: its code runs here */
+} toolchain;
+
+static const toolchain toolchains[] = {
+    {"gcc", NULL}, {"clang", NULL}, {"aarch64-linux-gnu-gcc", "qemu-aarch64"}};
+
+static bool is_here(const char *program) {
+    const char *const argv[] = {program, "--version", NULL};
+    kiln_process_result r;
+    return program == NULL || run(argv, &r);
+}
+
+static void printed_is_interpreted(void **state) {
+    const toolchain *t = *state;
+    kiln_process_result r = {0};
+    const char *program = kiln_path_join(&arena, folder, t->compiler);
+    const char *data = kiln_path_join(&arena, folder, "arguments");
+    if (!is_here(t->compiler) || !is_here(t->emulator)) {
+        print_message("skipped: no '%s' here\n", t->compiler);
+        skip();
+    }
+    const char *const compile[] = {t->compiler, "-std=c99",     "-O1",        "-Wall",
+                                   "-Wextra",   "-Wconversion", "-Wpedantic", "-Werror",
+                                   "-static",   source,         "-o",         program,
+                                   NULL};
+    assert_true(run(compile, &r));
+    if (r.code != 0)
+        fail_msg("%s refuses: %.*s", t->compiler, r.err.n < 4000 ? (int)r.err.n : 4000,
+                 r.err.p);
+    write_arguments(data);
+    const char *const here[] = {program, data, NULL};
+    const char *const there[] = {t->emulator, program, data, NULL};
+    assert_true(run(t->emulator != NULL ? there : here, &r));
+    assert_int_equal(r.code, 0);
+    read_results(data, t->compiler);
+}
+
+int main(void) {
+    kiln_test_add("prints_all", prints_all, NULL);
+    for (size_t i = 0; i < sizeof toolchains / sizeof toolchains[0]; i++)
+        kiln_test_add(toolchains[i].compiler, printed_is_interpreted,
+                      (void *)(uintptr_t)&toolchains[i]);
+    const int code = kiln_test_run("C");
+    kiln_arena_fini(&arena);
+    return code;
+}

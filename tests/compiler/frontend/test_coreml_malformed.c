@@ -1,0 +1,189 @@
+/* Core ML files that are not well formed, or not read: each is refused with a message
+ * that names file, layer and remedy. */
+#include <string.h>
+
+#include "compiler/frontend/frontend.h"
+#include "tests/support/coreml_model.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/pb_text.h"
+
+typedef struct row {
+    const char *name;
+    const char *layers; /* of a network with an input x of [1,2,2] */
+    kiln_status want;
+    const char *text[2];
+    bool is_exact;
+} row;
+
+#define L(kind) "1:{1:'a' 2:'x' 3:'y' " kind "}"
+
+static row rows[] = {
+    {"unknown_layers_all_at_once",
+     "1:{1:'a' 2:'x' 3:'p' 500:{}} 1:{1:'b' 2:'p' 3:'y' 1999:{}}"
+     "1:{1:'c' 2:'p' 3:'q' 500:{}}",
+     KILN_ERR_UNSUPPORTED,
+     .text = {"2 kinds of layer are not read: custom (first in layer 'a'; its code is "
+              "not in "
+              "the file), layer type 1999 (first in layer 'b'",
+              "importing 'test.mlmodel'"}},
+    {"a_layer_of_no_kind", L(""), KILN_ERR_UNSUPPORTED,
+     .text = {"no layer (first in layer"}},
+    {"values_that_are_not_there", "1:{1:'a' 2:'w' 3:'y' 130:{10:{}}}", KILN_ERR_PARSE,
+     .text = {"input 'w' is not defined", "importing layer 'a' (activation)"}},
+    {"outputs_that_are_not_there", "1:{1:'a' 2:'x' 3:'q' 130:{10:{}}}", KILN_ERR_PARSE,
+     .text = {"output 'y' is not defined by any layer"}},
+    {"missing_inputs", "1:{1:'a' 3:'y' 130:{10:{}}}", KILN_ERR_PARSE,
+     .text = {"it must have 1 to 1 inputs, has 0"}},
+    {"missing_weights", L("100:{1:1 2:1 20:[1,1] 50:{}}"), KILN_ERR_PARSE,
+     .text = {"'weights' must hold numbers of shape [1,1,1,1], and is missing"}},
+    {"short_weights", L("140:{1:4 2:2 20:w(1 2 3)}"), KILN_ERR_PARSE,
+     .text = {"'weights' must have 32 bytes for its 8 numbers, has 12"}},
+    {"weights_without_scales", L("140:{1:4 2:1 20:{30:'abcd' 40:{1:8}}}"),
+     KILN_ERR_PARSE,
+     .text =
+         {"'weights' is quantised to 8 bits without a table of 256 numbers or scales"}},
+    {"integer_products", L("140:{1:4 2:1 20:w(1 2 3 4) 22:1}"), KILN_ERR_UNSUPPORTED,
+     .text = {"int8DynamicQuantize"}},
+    {"huge_weights", L("140:{1:4 2:1000000000000 20:w(1)}"), KILN_ERR_LIMIT,
+     .text = {"a value may have at most 2^40 elements", "reading 'weights'"}},
+    {"wrong_channels", L("100:{1:1 2:3 20:[1,1] 50:{} 90:w(1 2 3)}"), KILN_ERR_SHAPE,
+     .text = {"kernelChannels must be 1 for an input of 1 channels, is 3"}},
+    {"strides_of_zero", L("100:{1:1 2:1 20:[1,1] 30:[0,1] 50:{} 90:w(1)}"),
+     KILN_ERR_PARSE, .text = {"'stride' must be 1 at least, is 0"}},
+    {"kernels_larger_than_the_input",
+     L("100:{1:1 2:1 20:[3,3] 50:{} "
+       "90:w(1 2 3 4 5 6 7 8 9)}"),
+     KILN_ERR_SHAPE, .text = {"importing layer 'a' (convolution)"}},
+    {"crops_of_everything", L("190:{1:{10:{1:2} 10:{}}}"), KILN_ERR_SHAPE,
+     .text = {"0 elements from 2 on must lie in an axis of 2"}},
+    {"reshapes_that_do_not_fit", L("300:{1:[1,1,3]}"), KILN_ERR_SHAPE,
+     .text = {"f32[1,1,2,2] cannot become [0,1,1,3]"}},
+    {"axes_outside", L("950:{1:3}"), KILN_ERR_SHAPE,
+     .text = {"axis 3 is outside [-3, 3)"}, .is_exact = true},
+    {"batch_moments", L("160:{1:1 5:1 15:w(1) 16:w(1)}"), KILN_ERR_UNSUPPORTED,
+     .text = {"computeMeanVar"}},
+    {"unknown_functions", L("220:{1:8}"), KILN_ERR_UNSUPPORTED,
+     .text = {"its function must be 0 to 7, is 8"}},
+    {"damaged_parameters", L("100:'\xff\xff'"), KILN_ERR_PARSE,
+     .text = {"protobuf: ConvolutionLayerParams"}},
+};
+
+static void check(void **state) {
+    const row *const r = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    const kiln_str bytes =
+        kiln_test_coreml(&a, r->is_exact, "1,2,2", NULL, r->layers, NULL);
+    kiln_assert_fails(kiln_test_import_coreml(&a, bytes, NULL, &g, &report, &err),
+                      r->want, &err, r->text[0]);
+    if (r->text[1] != NULL)
+        assert_non_null(strstr(err.text, r->text[1]));
+    assert_null(g);
+    kiln_arena_fini(&a);
+}
+
+/* ---- whole files ----------------------------------------------------------------- */
+
+typedef struct file_row {
+    const char *name, *model;
+    kiln_status want;
+    const char *text;
+} file_row;
+
+#define IN_OUT "2:{1:{1:'x' 3:{5:{1:[2]}}} 10:{1:'y' 3:{5:{}}}}"
+#define RELU "1:{1:'a' 2:'x' 3:'y' 130:{10:{}}}"
+
+static file_row files[] = {
+    {"ml_programs", "1:7 " IN_OUT " 502:{}", KILN_ERR_UNSUPPORTED,
+     "it must hold a neural network, is an ML program; convert the model as a neural "
+     "network"},
+    {"pipelines", "1:3 " IN_OUT " 202:{}", KILN_ERR_UNSUPPORTED,
+     "is a pipeline; import the networks in it alone"},
+    {"other_models", "1:3 " IN_OUT " 402:{}", KILN_ERR_UNSUPPORTED,
+     "is a model of another kind (field 402 of Model)"},
+    {"no_description", "1:3 500:{}", KILN_ERR_PARSE, "Model has no description"},
+    {"versions_to_come", "1:99 " IN_OUT " 500:{" RELU "}", KILN_ERR_UNSUPPORTED,
+     "specificationVersion must be 1 to 9, is 99"},
+    {"inputs_of_strings",
+     "1:3 2:{1:{1:'x' 3:{3:{}}} 10:{1:'y' 3:{5:{}}}} 500:{" RELU "}",
+     KILN_ERR_UNSUPPORTED, "it must be an image or an array, is a string"},
+    {"inputs_without_a_shape",
+     "1:3 2:{1:{1:'x' 3:{5:{}}} 10:{1:'y' 3:{5:{}}}} 500:{" RELU "}", KILN_ERR_SHAPE,
+     "its shape must be known, and the file gives none; bind it"},
+    {"negative_sizes",
+     "1:3 2:{1:{1:'x' 3:{5:{1:[-3]}}} 10:{1:'y' 3:{5:{}}}} 500:{" RELU "}",
+     KILN_ERR_SHAPE, "its axes must have 1 element at least"},
+    {"twin_inputs",
+     "1:3 2:{1:{1:'x' 3:{5:{1:[3]}}} 1:{1:'x' 3:{5:{1:[3]}}} 10:{1:'y' 3:{5:{}}}} "
+     "500:{" RELU "}",
+     KILN_ERR_PARSE, "it must have a name of its own"},
+    {"no_outputs", "1:3 2:{1:{1:'x' 3:{5:{1:[3]}}}} 500:{" RELU "}", KILN_ERR_PARSE,
+     "the model must have outputs"},
+};
+
+static void check_file(void **state) {
+    const file_row *const r = *state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_fails(
+        kiln_test_import_coreml(&a, kiln_test_pb(&a, r->model), NULL, &g, NULL, &err),
+        r->want, &err, r->text);
+    kiln_arena_fini(&a);
+}
+
+/* ---- damaged files --------------------------------------------------------------- */
+
+enum { N_MUTANTS = 300, MAX_CHANGES = 4 };
+
+static const char whole[] =
+    "1:{1:'c' 2:'x' 3:'p' 100:{1:2 2:1 20:[2,2] 50:{} 70:1 90:w(1 2 3 4 5 6 7 8) "
+    "91:w(1 2)}} 1:{1:'n' 2:'p' 3:'q' 160:{1:2 15:w(1 2) 16:w(0 1) 17:w(0 1) "
+    "18:w(1 2)}} 1:{1:'l' 2:'q' 3:'f' 301:{}} 1:{1:'i' 2:'f' 3:'s' 140:{1:2 2:2 "
+    "20:{30:'\x1b' 40:{1:2 101:{1:(1 10) 2:(0 -1)}}}}} 1:{1:'m' 2:'s' 3:'y' 175:{}}";
+
+static void damaged_files_end_in_a_named_error(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_rng rng;
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    int64_t n_refused = 0;
+    kiln_rng_init(&rng, kiln_test_seed());
+    const kiln_str good = kiln_test_coreml(&a, false, "1,2,2", NULL, whole, NULL);
+    kiln_assert_status_ok(kiln_test_import_coreml(&a, good, NULL, &g, NULL, &err),
+                          &err);
+    for (int i = 0; i < N_MUTANTS; i++) {
+        kiln_arena b = {0};
+        char *const bytes = kiln_arena_dup(&b, good.p, good.n);
+        const kiln_str bad = {
+            bytes,
+            i % 3 == 0 ? (size_t)kiln_rng_range(&rng, 0, (int64_t)good.n - 1) : good.n};
+        const int64_t n = i % 3 == 0 ? 0 : kiln_rng_range(&rng, 1, MAX_CHANGES);
+        for (int64_t k = 0; k < n; k++)
+            bytes[kiln_rng_range(&rng, 0, (int64_t)good.n - 1)] =
+                (char)kiln_rng_range(&rng, 0, 255);
+        kiln_err_clear(&err);
+        const kiln_status st = kiln_test_import_coreml(&b, bad, NULL, &g, NULL, &err);
+        if (st == KILN_OK) { /* a number of the weights, a name */
+            kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
+        } else {
+            n_refused++;
+            assert_int_equal(err.status, st);
+            assert_non_null(strstr(err.text, "importing 'test.mlmodel'"));
+        }
+        kiln_arena_fini(&b);
+    }
+    assert_true(n_refused > N_MUTANTS / 2);
+    kiln_arena_fini(&a);
+}
+
+int main(void) {
+    kiln_test_add_rows(check, rows);
+    kiln_test_add_rows(check_file, files);
+    kiln_test_add("damaged_files_end_in_a_named_error",
+                  damaged_files_end_in_a_named_error, NULL);
+    return kiln_test_run("coreml_malformed");
+}
