@@ -18,6 +18,13 @@ static kiln_status run_importer(kiln_tf_cx *cx, const kiln_tf_node *n) {
         return kiln_tf_fail(cx, KILN_ERR_LIMIT,
                             "a node may have at most %d attributes, has %zu",
                             KILN_TF_MAX_ATTRS, n->n_attr);
+    bool is_dead = false;
+    KILN_TRY(kiln_tf_find_dead(cx, n, &is_dead));
+    if (is_dead && !kiln_str_is(n->op, "Merge")) {
+        kiln_tf_set_slots(cx, n, NULL, 0);
+        cx->frame->out[n - cx->frame->node].is_dead = true;
+        return KILN_OK;
+    }
     const kiln_tf_function *const function = kiln_tf_find_function(cx, n);
     if (function != NULL)
         return kiln_tf_call(cx, n, function);

@@ -36,7 +36,7 @@ const kiln_import_format kiln_tf_format = {.node_name = node_name,
 /* ---- operands --------------------------------------------------------------------- */
 
 static bool is_empty(const kiln_tf_slot *s) {
-    return s->value == NULL && s->variable == NULL && s->items == NULL;
+    return s->value == NULL && s->variable == NULL && s->items == NULL && !s->is_dead;
 }
 
 kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
@@ -51,6 +51,10 @@ kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
     const kiln_tf_outs *const outs = &f->out[at - 1];
     KILN_ASSERT(outs->slot != NULL, "'%s' is read before it is made",
                 kiln_tf_show(cx, input));
+    if (outs->is_dead) {
+        *out = (kiln_tf_slot){.is_dead = true};
+        return KILN_OK;
+    }
     if (k >= outs->n || is_empty(&outs->slot[k]))
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
                             "input '%s' is output %d of a node that makes %d; is the "
@@ -138,8 +142,8 @@ static kiln_tf_outs *outs_of(kiln_tf_cx *cx, const kiln_tf_node *n) {
 void kiln_tf_set_slots(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_tf_slot *slot,
                        int count) {
     kiln_tf_outs *const outs = outs_of(cx, n);
-    *outs =
-        (kiln_tf_outs){kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), count};
+    *outs = (kiln_tf_outs){
+        .slot = kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), .n = count};
     for (int i = 0; i < count; i++)
         outs->slot[i] = slot[i];
 }
@@ -147,8 +151,8 @@ void kiln_tf_set_slots(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_tf_slot
 kiln_status kiln_tf_set_all(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *const *y,
                             int count) {
     kiln_tf_outs *const outs = outs_of(cx, n);
-    *outs =
-        (kiln_tf_outs){kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), count};
+    *outs = (kiln_tf_outs){
+        .slot = kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), .n = count};
     for (int i = 0; i < count; i++)
         outs->slot[i].value = y[i];
     return KILN_OK;

@@ -1,6 +1,7 @@
 /* Importers of If and While, whose branches and bodies are functions. A constant
  * condition picks its branch, another one chooses between the results of both; loops
- * are unrolled, so that the number of their steps must be constant. */
+ * are unrolled, so that the number of their steps must be constant. Of old, Switch and
+ * Merge: what hangs on the other branch is left out. */
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
 #include <inttypes.h>
@@ -138,5 +139,35 @@ kiln_status kiln_tf_import_while(kiln_tf_cx *cx, const kiln_tf_node *n) {
         state = next;
     }
     kiln_tf_set_slots(cx, n, state, n->n_in);
+    return KILN_OK;
+}
+
+/* ---- Switch and Merge ------------------------------------------------------------- */
+
+kiln_status kiln_tf_import_switch(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_value *cond;
+    kiln_tf_slot slot;
+    bool is_true = false;
+    KILN_TRY(kiln_tf_need(cx, n, 1, "pred", &cond));
+    KILN_TRY(kiln_tf_operand(cx, n, 0, &slot));
+    KILN_TRY(read_condition(cx, cond, &is_true));
+    const kiln_tf_slot dead = {.is_dead = true};
+    const kiln_tf_slot out[] = {is_true ? dead : slot, is_true ? slot : dead};
+    kiln_tf_set_slots(cx, n, out, 2);
+    return KILN_OK;
+}
+
+/* The first operand of a branch that is taken, and its number. */
+kiln_status kiln_tf_import_merge(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_tf_slot slot = {.is_dead = true};
+    int i = 0;
+    for (; i < n->n_in && slot.is_dead; i++)
+        KILN_TRY(kiln_tf_operand(cx, n, i, &slot));
+    if (slot.is_dead)
+        return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
+                            "no operand comes of a branch that is taken");
+    const kiln_tf_slot out[] = {
+        slot, {.value = kiln_import_scalar(&cx->common, KILN_I32, i - 1)}};
+    kiln_tf_set_slots(cx, n, out, 2);
     return KILN_OK;
 }

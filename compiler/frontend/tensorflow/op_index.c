@@ -1,4 +1,5 @@
-/* Importers of indexing: Gather, GatherNd, ScatterNd, OneHot. */
+/* Importers of indexing: Gather, GatherNd, ScatterNd, TensorScatter, OneHot,
+ * MatrixBandPart, Roll. */
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
 #include <inttypes.h>
@@ -108,4 +109,89 @@ kiln_status kiln_tf_import_one_hot(kiln_tf_cx *cx, const kiln_tf_node *n) {
     places = kiln_compose_reshape(&c, places, rank + 1, line);
     kiln_value *const is_there = kiln_compose_2(&c, &kiln_op_equal, x, places);
     return kiln_tf_end(&c, n, kiln_compose_where(&c, is_there, on, off));
+}
+
+/* A tensor with slices replaced, or added to. */
+static kiln_status tensor_scatter(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                  const char *how) {
+    static const char *const names[] = {"tensor", "indices", "updates"};
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *in[3];
+    for (int i = 0; i < 3; i++)
+        KILN_TRY(kiln_tf_need(cx, n, i, names[i], &in[i]));
+    if (kiln_str_is(kiln_tf_attr_s(cx, n, "bad_indices_policy", ""), "IGNORE"))
+        return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
+                            "indices beyond 'tensor' that are ignored are not read");
+    const kiln_attr_arg arg = kiln_arg_word("reduction", how);
+    return kiln_tf_end(&c, n, kiln_compose_op(&c, &kiln_op_scatter_nd, in, 3, &arg, 1));
+}
+
+kiln_status kiln_tf_import_tensor_scatter_update(kiln_tf_cx *cx,
+                                                 const kiln_tf_node *n) {
+    return tensor_scatter(cx, n, "none");
+}
+
+kiln_status kiln_tf_import_tensor_scatter_add(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    return tensor_scatter(cx, n, "add");
+}
+
+/* Positions of a matrix's rows as a column, or of its columns as a row. */
+static kiln_value *positions(kiln_compose *c, int64_t size, bool is_column) {
+    const int64_t dim[] = {is_column ? size : 1, is_column ? 1 : size};
+    return kiln_compose_reshape(c, kiln_compose_iota(c, size), 2, dim);
+}
+
+/* What is at most `lower` below and `upper` above the diagonal; a negative number is no
+ * limit. */
+kiln_status kiln_tf_import_band_part(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    int64_t lower, upper;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
+    KILN_TRY(kiln_tf_int(cx, n, 1, "num_lower", &lower));
+    KILN_TRY(kiln_tf_int(cx, n, 2, "num_upper", &upper));
+    const int rank = x->type.rank;
+    if (rank < 2)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE, "'input' must be a matrix or more");
+    kiln_value *const zero = kiln_import_scalar(&cx->common, x->type.dtype, 0);
+    kiln_value *const row = positions(&c, x->type.dim[rank - 2], true);
+    kiln_value *const column = positions(&c, x->type.dim[rank - 1], false);
+    kiln_value *const below = kiln_compose_2(&c, &kiln_op_sub, row, column);
+    if (lower >= 0)
+        x = kiln_compose_where(
+            &c, kiln_compose_scalar(&c, &kiln_op_greater, below, (double)lower), zero,
+            x);
+    if (upper >= 0)
+        x = kiln_compose_where(
+            &c, kiln_compose_scalar(&c, &kiln_op_less, below, -(double)upper), zero, x);
+    return kiln_tf_end(&c, n, x);
+}
+
+/* Each axis turned on: its last elements come first. */
+kiln_status kiln_tf_import_roll(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    const int64_t *shift, *axes;
+    size_t n_shift, n_axes;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
+    KILN_TRY(kiln_tf_ints(cx, n, 1, "shift", &shift, &n_shift));
+    KILN_TRY(kiln_tf_ints(cx, n, 2, "axis", &axes, &n_axes));
+    if (n_shift != n_axes)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "'shift' and 'axis' must have the same number of entries, "
+                            "have %zu and %zu",
+                            n_shift, n_axes);
+    for (size_t i = 0; i < n_axes && c.status == KILN_OK; i++) {
+        int axis;
+        KILN_TRY(kiln_axis_normalize(axes[i], x->type.rank, &axis, cx->common.err));
+        const int64_t size = x->type.dim[axis];
+        const int64_t by = size == 0 ? 0 : (shift[i] % size + size) % size;
+        if (by == 0)
+            continue;
+        kiln_value *const part[] = {kiln_compose_slice(&c, x, axis, size - by, 1, by),
+                                    kiln_compose_slice(&c, x, axis, 0, 1, size - by)};
+        const kiln_attr_arg arg = kiln_arg_int("axis", axis);
+        x = kiln_compose_op(&c, &kiln_op_concat, part, 2, &arg, 1);
+    }
+    return kiln_tf_end(&c, n, x);
 }

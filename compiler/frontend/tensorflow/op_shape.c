@@ -1,5 +1,5 @@
 /* Importers of shapes: Shape and its like, Reshape, ExpandDims, Squeeze, Fill, Range,
- * BroadcastTo. Shapes are static, so that what computes with them becomes constant. */
+ * LinSpace, BroadcastTo, InvertPermutation. Shapes are static, so that what computes with them becomes constant. */
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
 #include <inttypes.h>
@@ -208,4 +208,66 @@ kiln_status kiln_tf_import_range(kiln_tf_cx *cx, const kiln_tf_node *n) {
     y = kiln_compose_cast(&c, y, dtype);
     y = kiln_compose_scalar(&c, &kiln_op_mul, y, v[2][0]);
     return kiln_tf_end(&c, n, kiln_compose_scalar(&c, &kiln_op_add, y, v[0][0]));
+}
+
+/* num numbers from start to stop, both among them. */
+kiln_status kiln_tf_import_lin_space(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *first;
+    const double *start, *stop;
+    size_t n_start, n_stop;
+    int64_t num;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "start", &first));
+    KILN_TRY(kiln_tf_floats(cx, n, 0, "start", &start, &n_start));
+    KILN_TRY(kiln_tf_floats(cx, n, 1, "stop", &stop, &n_stop));
+    KILN_TRY(kiln_tf_int(cx, n, 2, "num", &num));
+    if (n_start != 1 || n_stop != 1 || num < 1 || num > KILN_MAX_ELEMS)
+        return kiln_tf_fail(
+            cx, KILN_ERR_SHAPE,
+            "'start' and 'stop' must be one number and 'num' 1 to 2^40, "
+            "is %" PRId64,
+            num);
+    KILN_TRY(kiln_import_spend(&cx->common, 8 * num));
+    double *const v = kiln_array(&cx->common.scratch, double, num);
+    const double step = num > 1 ? (*stop - *start) / (double)(num - 1) : 0;
+    for (int64_t i = 0; i < num; i++)
+        v[i] = i > 0 && i == num - 1 ? *stop : *start + step * (double)i;
+    return kiln_tf_end(&c, n, kiln_compose_floats(&c, first->type.dtype, 1, &num, v));
+}
+
+kiln_status kiln_tf_import_invert_permutation(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x;
+    const int64_t *v;
+    size_t count;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "x", &x));
+    KILN_TRY(kiln_tf_ints(cx, n, 0, "x", &v, &count));
+    int64_t *const inverse = kiln_array(&cx->common.scratch, int64_t, count);
+    bool *const is_taken = kiln_array(&cx->common.scratch, bool, count);
+    for (size_t i = 0; i < count; i++) {
+        if (v[i] < 0 || (uint64_t)v[i] >= count || is_taken[v[i]])
+            return kiln_tf_fail(cx, KILN_ERR_PARSE,
+                                "'x' must have each of 0 to %zu once", count - 1);
+        is_taken[v[i]] = true;
+        inverse[v[i]] = (int64_t)i;
+    }
+    const int64_t size = (int64_t)count;
+    kiln_value *const y = kiln_compose_ints(&c, 1, &size, inverse);
+    return kiln_tf_end(&c, n, kiln_compose_cast(&c, y, x->type.dtype));
+}
+
+/* The shape that two shapes broadcast to. */
+kiln_status kiln_tf_import_broadcast_args(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *first;
+    kiln_type a, b;
+    int rank;
+    int64_t dim[KILN_MAX_RANK];
+    KILN_TRY(kiln_tf_need(cx, n, 0, "s0", &first));
+    KILN_TRY(need_shape(cx, n, 0, "s0", KILN_F32, &a));
+    KILN_TRY(need_shape(cx, n, 1, "s1", KILN_F32, &b));
+    KILN_TRY(kiln_broadcast(&a, &b, &rank, dim, cx->common.err));
+    const int64_t size = rank;
+    kiln_value *const y = kiln_compose_ints(&c, 1, &size, dim);
+    return kiln_tf_end(&c, n, kiln_compose_cast(&c, y, first->type.dtype));
 }

@@ -126,12 +126,48 @@ kiln_status kiln_tf_find_outputs(kiln_tf_cx *cx, const kiln_tf_frame *f,
     return KILN_OK;
 }
 
+/* ---- branches --- */
+
+static const kiln_tf_node *producer_of(const kiln_tf_frame *f, kiln_str input) {
+    kiln_str rest = input, name = input;
+    kiln_str_cut(&rest, ':', &name);
+    const size_t at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
+    return at == 0 ? NULL : &f->node[at - 1];
+}
+
+/* Control flow of old: what runs on a branch only waits for an Identity of its Switch. */
+size_t kiln_tf_pivot(const kiln_tf_frame *f, const kiln_tf_node *n, size_t input) {
+    const kiln_str name = {n->input[input].p + 1, n->input[input].n - 1};
+    const size_t at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
+    const kiln_tf_node *from = at == 0 ? NULL : &f->node[at - 1];
+    if (from != NULL && kiln_str_is(from->op, "Identity") && from->n_in == 1)
+        from = producer_of(f, from->input[0]);
+    return from != NULL && kiln_str_is(from->op, "Switch") ? at : 0;
+}
+
+kiln_status kiln_tf_find_dead(kiln_tf_cx *cx, const kiln_tf_node *n, bool *is_dead) {
+    const kiln_tf_frame *const f = cx->frame;
+    kiln_tf_slot slot;
+    *is_dead = false;
+    for (int i = 0; i < n->n_in && !*is_dead; i++) {
+        KILN_TRY(kiln_tf_operand(cx, n, i, &slot));
+        *is_dead = slot.is_dead;
+    }
+    for (size_t i = (size_t)n->n_in; i < n->n_input && !*is_dead; i++) {
+        const size_t at = kiln_tf_pivot(f, n, i);
+        if (at == 0 || kiln_str_is(f->node[at - 1].op, "Switch"))
+            continue;
+        KILN_TRY(kiln_tf_slot_of(cx, f, n, f->node[at - 1].name, &slot));
+        *is_dead = slot.is_dead;
+    }
+    return KILN_OK;
+}
+
 /* ---- order ------------------------------------------------------------------------ */
 
 /* The walk's stack: a node and how many of its operands are done. */
 typedef struct step {
-    size_t node;
-    int next;
+    size_t node, next;
 } step;
 
 typedef struct walk {
@@ -170,15 +206,19 @@ static kiln_status visit(walk *w, size_t root) {
     while (w->stack.n > 0) {
         step *const s = &w->stack.v[w->stack.n - 1];
         const kiln_tf_node *const node = &w->f->node[s->node];
-        if (s->next == node->n_in) {
+        if (s->next == node->n_input) {
             w->state[s->node] = 2;
             w->order[w->n_done++] = s->node;
             w->stack.n--;
             continue;
         }
-        size_t at;
+        size_t at = 0;
         int k;
-        KILN_TRY(kiln_tf_resolve(w->cx, w->f, node, node->input[s->next++], &at, &k));
+        const size_t i = s->next++;
+        if (i < (size_t)node->n_in)
+            KILN_TRY(kiln_tf_resolve(w->cx, w->f, node, node->input[i], &at, &k));
+        else
+            at = kiln_tf_pivot(w->f, node, i);
         if (at == 0)
             continue;
         if (w->state[at - 1] == 1)

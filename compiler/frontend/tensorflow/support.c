@@ -72,10 +72,13 @@ static kiln_status walk_frame(walk *w, kiln_tf_frame *f, const size_t *root,
         const kiln_tf_node *const n = &f->node[stack.v[--stack.n]];
         w->visit(w->cx, n, w->user);
         KILN_TRY(walk_calls(w, n, depth));
-        for (int i = 0; i < n->n_in; i++) {
-            size_t at;
+        for (size_t i = 0; i < n->n_input; i++) {
+            size_t at = 0;
             int k;
-            KILN_TRY(kiln_tf_resolve(w->cx, f, n, n->input[i], &at, &k));
+            if (i < (size_t)n->n_in)
+                KILN_TRY(kiln_tf_resolve(w->cx, f, n, n->input[i], &at, &k));
+            else
+                at = kiln_tf_pivot(f, n, i);
             if (at == 0 || is_seen[at - 1])
                 continue;
             is_seen[at - 1] = true;

@@ -45,11 +45,13 @@ typedef struct kiln_tf_slot {
     kiln_value *value;
     kiln_tf_variable *variable;
     const kiln_tf_items *items;
+    bool is_dead; /* of the branch that is not taken */
 } kiln_tf_slot;
 
 typedef struct kiln_tf_outs {
     kiln_tf_slot *slot; /* NULL: the node is not imported yet */
     int n;
+    bool is_dead; /* all that there may be */
 } kiln_tf_outs;
 
 typedef struct kiln_tf_frame {
@@ -188,6 +190,11 @@ kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
 /* The nodes that `root` (indexes) depend on, each behind what it depends on. */
 kiln_status kiln_tf_order(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
                           size_t n_root, const size_t **order, size_t *n);
+/* The node (index + 1) on whose branch a control input of n, from n->n_in on, makes it
+ * depend; 0: it says when only. */
+size_t kiln_tf_pivot(const kiln_tf_frame *f, const kiln_tf_node *n, size_t input);
+/* Does n lie on a branch that is not taken? */
+kiln_status kiln_tf_find_dead(kiln_tf_cx *cx, const kiln_tf_node *n, bool *is_dead);
 /* Nodes of the graph that nothing consumes: its outputs. */
 kiln_status kiln_tf_find_outputs(kiln_tf_cx *cx, const kiln_tf_frame *f,
                                  const size_t **out, size_t *n);
