@@ -126,8 +126,8 @@ kiln_str kiln_test_keras_weights(kiln_arena *a, const kiln_test_weight *w) {
 /* ---- archives -------------------------------------------------------------------- */
 
 static void put_le(kiln_buf *b, uint64_t v, int bytes) {
-    for (int i = 0; i < bytes; i++) {
-        const char byte = (char)(v >> (8 * i) & 0xff);
+    for (int i = 0; i < bytes; i++, v >>= 8) {
+        const char byte = (char)(v & 0xff);
         kiln_buf_add(b, &byte, 1);
     }
 }
