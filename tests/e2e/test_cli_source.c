@@ -64,12 +64,6 @@ static kiln_test_cli_row rows[] = {
      2,
      NULL,
      "--provenance is of archives"},
-    {"binds_an_input_once",
-     {"build", MODEL, "--profile", "x86-avx2", "--format", "c", "--shape",
-      "data:1x3x32x32", "--shape", "data:2x3x32x32", "-o", "@never"},
-     2,
-     NULL,
-     "data"},
 };
 
 static void check_row(void **state) {

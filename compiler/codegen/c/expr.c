@@ -259,19 +259,14 @@ typedef struct side {
     kiln_c_text value;
 } side;
 
-/* Evaluated with statements of its own. e NULL: zero; a load: without its mask. */
+/* Evaluated with statements of its own. e NULL: zero. */
 static side aside(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
     side s = {.value = {.text = "0", .binds = KILN_C_PRIMARY}};
     kiln_buf *out = p->out;
     kiln_buf_init(&s.statements, p->arena);
     p->out = &s.statements;
     p->depth++;
-    if (e != NULL && e->kind == KILN_EXPR_LOAD && kiln_c_find_ready(p, e) == NULL &&
-        e->u.load.mask != NULL) {
-        kiln_expr bare = *e;
-        bare.u.load.mask = NULL;
-        s.value = kiln_c_expr(p, &bare, lane);
-    } else if (e != NULL)
+    if (e != NULL)
         s.value = kiln_c_expr(p, e, lane);
     p->depth--;
     p->out = out;
@@ -323,8 +318,12 @@ static kiln_c_text selected(kiln_c_printer *p, const kiln_expr *e, const char *l
 }
 
 static kiln_c_text load(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
-    if (e->u.load.mask != NULL)
-        return choose(p, e->dtype, kiln_c_expr(p, e->u.load.mask, lane), e, NULL, lane);
+    if (e->u.load.mask != NULL) {
+        kiln_expr bare = *e;
+        bare.u.load.mask = NULL;
+        return choose(p, e->dtype, kiln_c_expr(p, e->u.load.mask, lane), &bare, NULL,
+                      lane);
+    }
     const kiln_c_text x = kiln_c_element(p, e->u.load.buffer, e->arg, lane);
     return e->dtype == KILN_BOOL ? kiln_c_put(p, KILN_C_COMPARE, "%s != 0", x.text) : x;
 }

@@ -271,7 +271,7 @@ typedef struct filling {
 
 static void fill(const filling *f, const char *text, kiln_buf *out);
 
-/* "{add}{+}" behind a letter that is an operation: past it. */
+/* "{add}{+}" behind a letter that is an operation: where it ends. */
 static const char *put_op(const filling *f, const char *at, const char *pattern,
                           kiln_buf *out) {
     char name[8] = "", op[4] = "";
@@ -336,10 +336,10 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
             fill(f, struct_text, out);
             break;
         case 'O':
-            c = put_op(f, c + 1, float_op, out) - 1;
+            c = put_op(f, c + 1, float_op, out);
             break;
         case 'W':
-            c = put_op(f, c + 1, int_op, out) - 1;
+            c = put_op(f, c + 1, int_op, out);
             break;
         default:
             KILN_ASSERT(false, "a vector's text has no letter '%c'", *c);
