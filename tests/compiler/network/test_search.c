@@ -369,7 +369,7 @@ static const char pooled[] = "graph \"pooled\" { input %x : f32[1,32,14,14] "
 static kiln_status tell_pools(void *user, kiln_arena *a, const kiln_op_work *w,
                               const kiln_profile *p, kiln_answers *out, kiln_err *err) {
     for (int i = 0; w->workload.anchor->op == &kiln_op_max_pool && i < N_BLOCKS; i++) {
-        const int64_t knob[2] = {blocks[i], 1};
+        const int64_t knob[3] = {blocks[i], 1, 1}; /* c_block, tile */
         tell_way(a, w, p, &kiln_template_pool, knob, 100, out);
     }
     return tell(user, a, w, p, out, err);
