@@ -31,6 +31,10 @@ enum {
     KILN_SAY_SIGNED = KILN_DT_SIGNED | KILN_DT_FLOAT,
     KILN_SAY_SMALL_INT =
         KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) | KILN_DT(KILN_U16),
+    /* In a row: dtypes that ONNX does not take go there and back through wider ones,
+     * which hold the same numbers and wrap alike. */
+    KILN_SAY_BY_WIDER = 1 << 30,
+    KILN_SAY_MOVED = KILN_DT_ANY | KILN_SAY_BY_WIDER,
 };
 
 /* A graph that is being written: the model's or a region's. */

@@ -82,6 +82,56 @@ static kiln_status check_lost(kiln_say *s, const kiln_node *n) {
                            s->lost, kiln_dtype_name(dtype));
 }
 
+/* A dtype that has all numbers of this one; itself: there is none for these rows. */
+static kiln_dtype wider(kiln_dtype dtype) {
+    if (kiln_dtype_is_in(dtype, KILN_DT_LOW_INT))
+        return kiln_dtype_stored(dtype);
+    if (kiln_dtype_is_in(dtype, KILN_DT_LOW_FLOAT) || dtype == KILN_BF16)
+        return KILN_F32;
+    return kiln_dtype_is_in(dtype, KILN_SAY_SMALL_INT) ? KILN_I32 : dtype;
+}
+
+/* Values of `from` are called what they are as `to`, while the row's writer looks. */
+static kiln_status say_wider(kiln_say *s, const kiln_node *n, const kiln_say_row *row,
+                             kiln_dtype from, kiln_dtype to) {
+    const char **const name = s->scope->name;
+    const char **const was = kiln_array(s->arena, const char *, n->n_in + n->n_out);
+    const int n_all = n->n_in + n->n_out;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] != NULL && n->in[i]->type.dtype == from)
+            was[i] = name[n->in[i]->id];
+    for (int i = 0; i < n->n_in; i++) /* an input may be there twice */
+        if (was[i] != NULL && name[n->in[i]->id] == was[i])
+            name[n->in[i]->id] = kiln_say_cast(s, was[i], to, NULL);
+    for (int i = n->n_in; i < n_all; i++)
+        if (n->out[i - n->n_in]->type.dtype == from) {
+            was[i] = name[n->out[i - n->n_in]->id];
+            name[n->out[i - n->n_in]->id] = kiln_say_temp(s, "wider");
+        }
+    const kiln_status st = row->say(s, n);
+    for (int i = 0; i < n_all; i++) {
+        const kiln_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        if (was[i] == NULL)
+            continue;
+        if (i >= n->n_in && st == KILN_OK)
+            kiln_say_cast(s, name[v->id], from, was[i]);
+        name[v->id] = was[i];
+    }
+    return st;
+}
+
+static kiln_status say_row(kiln_say *s, const kiln_node *n, const kiln_say_row *row) {
+    const kiln_dtype dtype = n->in[0] != NULL ? n->in[0]->type.dtype : KILN_F32;
+    const kiln_dtype to = wider(dtype);
+    if ((row->dtypes & KILN_SAY_BY_WIDER) != 0 &&
+        !kiln_dtype_is_in(dtype, row->dtypes) && kiln_dtype_is_in(to, row->dtypes)) {
+        kiln_say_needs(s, row->opset);
+        return say_wider(s, n, row, dtype, to);
+    }
+    KILN_TRY(check_dtype(s, n, row));
+    return row->say(s, n);
+}
+
 static kiln_status say_node(kiln_say *s, const kiln_node *n) {
     const kiln_say_row *row = kiln_say_row_of(n->op);
     s->node = n;
@@ -89,8 +139,7 @@ static kiln_status say_node(kiln_say *s, const kiln_node *n) {
     if (row == NULL)
         return kiln_say_refuse(s, "it has no row in say_rows.def");
     KILN_TRY(check_types(s, n));
-    KILN_TRY(check_dtype(s, n, row));
-    KILN_TRY(row->say(s, n));
+    KILN_TRY(say_row(s, n, row));
     return check_lost(s, n);
 }
 

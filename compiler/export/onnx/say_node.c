@@ -224,6 +224,8 @@ const char *kiln_say_cast(kiln_say *s, const char *x, kiln_dtype to, const char 
     kiln_say_begin(s, "Cast", kiln_say_dtype_opset(to));
     kiln_say_take(s, x);
     kiln_say_int(s, "to", kiln_say_dtype(to));
+    if (kiln_dtype_is_in(to, KILN_DT_LOW_FLOAT))
+        kiln_say_int(s, "saturate", 0); /* infinities stay */
     kiln_say_give(s, out);
     kiln_say_end(s);
     return out;

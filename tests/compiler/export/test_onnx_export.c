@@ -70,6 +70,14 @@ static row rows[] = {
     {"has_bf16",
      "graph \"g\" { input %a : bf16[3] %b = sin(%a) : bf16[3] \"n\" output %b \"y\" }",
      .has = {"sin(%a) : bf16[3]"}},
+    {"moves_integers_of_2_bits_as_bytes",
+     "graph \"g\" { input %a : i2[2] %b = concat(%a, %a) {axis=0} : i2[4] \"n\" output "
+     "%b \"y\" }",
+     .has = {"cast(%a) {to=i8}", "concat(", "{to=i2} : i2[4]"}},
+    {"reverses_bf16_as_f32",
+     "graph \"g\" { input %a : bf16[3,2] input %l : i64[2] %b = reverse_sequence(%a, "
+     "%l) {batch_axis=1, time_axis=0} : bf16[3,2] \"n\" output %b \"y\" }",
+     .has = {"cast(%a) {to=f32}", "reverse_sequence(", "{to=bf16} : bf16[3,2]"}},
     {"slices_backwards_to_the_first_element",
      "graph \"g\" { input %a : f32[5,4] %b = slice(%a) {starts=[4,3], steps=[-2,-1], "
      "sizes=[3,4]} : f32[3,4] \"n\" output %b \"y\" }",
@@ -93,9 +101,11 @@ static row rows[] = {
          "operator 'elu': attribute 'alpha' has more digits than ONNX's attributes"},
     {"refuses_all_at_once",
      "graph \"g\" { input %a : f64[2] %b = celu(%a) {alpha=0x1p+0} : f64[2] \"n\" "
-     "%c = celu(%b) {alpha=0x1p+0} : f64[2] \"o\" input %d : i2[2] "
-     "%e = concat(%d) {axis=0} : i2[2] \"p\" output %c \"y\" output %e \"z\" }",
-     .refused = "first 'n'); operator 'concat': ONNX's Concat takes"},
+     "%c = celu(%b) {alpha=0x1p+0} : f64[2] \"o\" input %d : i64[1,1,2] "
+     "%e = max_pool(%d) {kernel=[2]} : i64[1,1,1] \"p\" output %c \"y\" output %e "
+     "\"z\" }",
+     .refused =
+         "(2 nodes, first 'n'); operator 'max_pool': ONNX takes maxima of floats"},
     {"refuses_layouts",
      "graph \"g\" { input %a : f32[1,2,3,4]{order=0231} %b = relu(%a) : "
      "f32[1,2,3,4]{order=0231} \"n\" output %b \"y\" }",

@@ -2,8 +2,9 @@
 
     python export_onnx.py --kiln build/gcc-release/kiln --work DIR [--random DIR] [--filter TEXT]
 
-Three kinds of models: the ONNX project's conformance tests (their own expected data), the trained models of
-../shared/models (golden outputs), and graphs drawn at random (what kiln's reference gave; tests/compiler/export/
+Four kinds of models: the ONNX project's conformance tests (their own expected data), the trained models of
+../shared/models (golden outputs), networks of the zoo (the file that the zoo writes, against the export of it after
+the graph passes), and graphs drawn at random (what kiln's reference gave; tests/compiler/export/
 test_random_export.c leaves them below --random). Each export is held to ONNX's own checker, with types and shapes, and
 run without optimisation. What ONNX Runtime has no kernel for is counted by operator and type. The exit code is 1 where
 anything differs, is refused by the checker or nothing was right, 77 where a wheel is missing.
@@ -100,7 +101,7 @@ def difference(got, want, rtol, atol):
     return f"{got.ravel()[:4]} instead of {want.ravel()[:4]}"
 
 
-def rows(results, name, want):
+def rows(results, name):
     """The rows of a bounded output that count."""
     value = results[name]
     count = results.get(name + ".count")
@@ -135,7 +136,7 @@ def conformance(args, folder):
         export(args, path, out, [w for s in shapes for w in ("--shape", s)], files)
     got = run(out, dict(zip(names, inputs)))
     for o, want in zip(model.graph.output, outputs):
-        wrong = difference(rows(got, o.name, want), want, RTOL, ATOL)
+        wrong = difference(rows(got, o.name), want, RTOL, ATOL)
         if wrong:
             raise AssertionError(f"output '{o.name}': {wrong}")
 
@@ -187,6 +188,29 @@ def drawn(_, folder):
             raise AssertionError(f"output '{name}': {wrong}")
 
 
+ZOO = ["dqn", "resnet18", "mobilenet_v3_large", "bert_mini", "lstm_lm_step", "whisper_tiny_encoder", "ssd_resnet50"]
+
+
+def zoo(args, name):
+    before, after = (os.path.join(args.work, f) for f in ("zoo.onnx", "zoo_passes.onnx"))
+    subprocess.run([args.kiln, "zoo", "make", name, "-o", before, "--quiet"], check=True, capture_output=True)
+    export(args, before, after, ["--passes"])
+    numbers = np.random.default_rng(1)
+    feeds = {}
+    for i in onnx.load(before, load_external_data=False).graph.input:
+        shape = [d.dim_value for d in i.type.tensor_type.shape.dim]
+        is_float = i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+        feeds[i.name] = (numbers.uniform(-1, 1, shape).astype(np.float32) if is_float else
+                         numbers.integers(0, 2, shape).astype(onnx.helper.tensor_dtype_to_np_dtype(
+                             i.type.tensor_type.elem_type)))
+    want, got = run(before, feeds), run(after, feeds)
+    for o, value in want.items():
+        rms = float(np.sqrt(np.mean(np.square(value.astype(float)))))
+        wrong = difference(rows(got, o), value, 1e-3, 1e-4 * rms + ATOL)
+        if wrong:
+            raise AssertionError(f"output '{o}': {wrong}")
+
+
 def check_all(args, what, check, folders):
     left, wrong, right = collections.Counter(), [], 0
     for folder in folders:
@@ -223,7 +247,8 @@ def main():
     os.makedirs(args.work, exist_ok=True)
     tests = sorted(os.path.dirname(m) for m in glob.glob(os.path.join(NODE_TESTS, "**", "model.onnx"), recursive=True))
     kinds = [("conformance", conformance, tests),
-             ("trained models", trained, sorted(glob.glob(os.path.join(MODELS, "golden", "*"))))]
+             ("trained models", trained, sorted(glob.glob(os.path.join(MODELS, "golden", "*")))),
+             ("networks of the zoo", zoo, ZOO)]
     if args.random:
         kinds.append(("random graphs", drawn, sorted(glob.glob(os.path.join(args.random, "*")))))
     results = [check_all(args, *kind) for kind in kinds]
