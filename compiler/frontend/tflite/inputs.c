@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_NAME = 200 };
-
 const char *kiln_tflite_port_name(kiln_arena *a, const kiln_tflite_subgraph *g,
                                   bool is_input, size_t i) {
     const kiln_tflite_tensor *const t =
@@ -153,10 +151,8 @@ void kiln_tflite_declare(kiln_arena *a, const kiln_tflite_subgraph *g, bool is_i
     const kiln_tflite_tensor *const t =
         &g->tensor[is_input ? g->input[i] : g->output[i]];
     char buf[32];
-    *out = (kiln_declared_input){
-        .name = kiln_str_printable(
-            a, kiln_str_from(kiln_tflite_port_name(a, g, is_input, i)), MAX_NAME),
-        .rank = (int)t->n_shape};
+    *out = (kiln_declared_input){.name = kiln_tflite_port_name(a, g, is_input, i),
+                                 .rank = (int)t->n_shape};
     out->has_type = kiln_tflite_dtype(t->type, &out->dtype, NULL) == KILN_OK;
     if (!out->has_type)
         out->what =
