@@ -1,7 +1,9 @@
-/* TensorFlow SavedModels: signatures, functions, variables beside the model. */
+/* TensorFlow SavedModels: signatures, functions, variables beside the model; and of real
+ * graphs, how many transposes are left. */
 #include <string.h>
 
 #include "compiler/frontend/frontend_internal.h"
+#include "compiler/pass/pass.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/tf_writer.h"
@@ -301,7 +303,45 @@ static void real_model_is_right(void **state) {
     kiln_assert_close(out.data, want, 10, 4, 1e-5);
 }
 
+/* Every convolution is imported between two transposes: what the passes leave stands
+ * where the input comes in and where channels last are looked at. */
+typedef struct ends_row {
+    const char *name, *file;
+    kiln_shape_binding shape;
+    int n_transposes;
+} ends_row;
+
+static ends_row ends_rows[] = {
+    {"transposes_of_emotion",
+     "emotion_pb/emotion.pb",
+     {"input_1", 4, {1, 64, 64, 1}},
+     0},
+    {"transposes_of_iris", "iris_pb/iris.pb", {"input_1", 4, {1, 64, 64, 3}}, 1},
+    {"transposes_of_samplenet",
+     "samplenet_pb/samplenet.pb",
+     {"data", 4, {1, 3, 32, 32}},
+     0},
+};
+
+static void transposes_cancel(void **state) {
+    const ends_row *const r = *state;
+    const char *const path =
+        kiln_test_shared(kiln_format(kiln_test_arena(), "models/files/%s", r->file));
+    const kiln_import_options o = {.shapes = &r->shape, .n_shapes = 1};
+    kiln_arena a = {0};
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_import(&a, path, &o, &g, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
+    int n = 0;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        n += g->nodes.v[i]->op == &kiln_op_transpose;
+    kiln_arena_fini(&a);
+    assert_int_equal(n, r->n_transposes);
+}
+
 int main(void) {
+    kiln_test_add_rows(transposes_cancel, ends_rows);
     kiln_test_add("runs_functions_with_variables", runs_functions_with_variables, NULL);
     kiln_test_add("picks_a_branch_by_a_constant", picks_a_branch_by_a_constant, NULL);
     kiln_test_add("chooses_between_branches", chooses_between_branches, NULL);
