@@ -1,5 +1,6 @@
 /* Fuzz target: graph text. Whatever parses must verify, print, and read back to the
- * same text; its copy and its cost must not trip either. */
+ * same text; its copy, its cost and its export must not trip either. */
+#include "compiler/export/export.h"
 #include "compiler/graph/graph.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,6 +24,8 @@ static void check_round_trip(kiln_arena *a, const kiln_graph *g) {
                 "a copy must print the same");
     kiln_cost cost;
     kiln_graph_cost(g, &cost);
+    kiln_exported x;
+    (void)kiln_exporter_onnx.write(a, g, NULL, &x, &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

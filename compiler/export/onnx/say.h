@@ -96,6 +96,9 @@ void kiln_say_value_info(kiln_say *s, kiln_buf *graph, uint32_t field, const cha
 kiln_str kiln_say_raw(kiln_say *s, const kiln_say_constant *c);
 void kiln_say_tensor_head(kiln_say *s, kiln_buf *b, const kiln_say_constant *c);
 
+/* May the exporter make a constant of this type itself? Shapes come from outside: it is
+ * refused above 2^24 elements. */
+kiln_status kiln_say_may_make(kiln_say *s, const kiln_type *t);
 /* One more constant of the model; the same address and type is the same constant. */
 const char *kiln_say_constant_of(kiln_say *s, const char *want, const kiln_type *t,
                                  const void *data);

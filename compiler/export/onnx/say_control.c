@@ -106,7 +106,7 @@ static void say_activations(kiln_say *s, const kiln_node *n) {
 /* After the pass hoist_recurrent x holds the products with the weights: ONNX multiplies
  * once more, by ones where a gate's part of x is, and zeros. */
 static kiln_status weights_of(kiln_say *s, const kiln_node *n, const char **out) {
-    enum { X, WEIGHTS, RECURRENT, MAX_ELEMS = 1 << 24 };
+    enum { X, WEIGHTS, RECURRENT };
     const kiln_type *x = &n->in[X]->type, *r = &n->in[RECURRENT]->type;
     const int64_t rows = r->dim[1], all = x->dim[2], dim[] = {r->dim[0], rows, all};
     const kiln_type t = kiln_type_make(x->dtype, 3, dim);
@@ -114,9 +114,14 @@ static kiln_status weights_of(kiln_say *s, const kiln_node *n, const char **out)
         *out = kiln_say_in(s, WEIGHTS);
         return KILN_OK;
     }
-    if (kiln_type_elems(&t) > MAX_ELEMS)
-        return kiln_say_refuse(s, "its weights were multiplied before it by a pass; "
-                                  "export without --passes");
+    const kiln_status st = kiln_type_check(&t, NULL) == KILN_OK
+                               ? kiln_say_may_make(s, &t)
+                               : KILN_ERR_LIMIT;
+    if (st != KILN_OK)
+        return kiln_say_refuse(s,
+                               "its weights were multiplied before it by a pass, and "
+                               "ones in their place are too many; export without "
+                               "--passes");
     kiln_wide w = kiln_wide_new(s->arena, &t);
     const kiln_tensor ones = kiln_tensor_new(s->arena, &t);
     for (int64_t i = 0; i < kiln_type_elems(&t); i++)

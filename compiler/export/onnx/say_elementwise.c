@@ -90,7 +90,8 @@ kiln_status kiln_say_op_clip(kiln_say *s, const kiln_node *n) {
     const bool is_int = !kiln_dtype_is_float(dtype);
     const double most = is_int ? (double)kiln_dtype_get(dtype)->max_i : HUGE_VAL;
     /* Beyond 2^53 doubles leave integers out. */
-    if (is_int && ((fabs(min) > 0x1p53 && min > (double)kiln_dtype_get(dtype)->min_i) ||
+    if (is_int && (isnan(min) || isnan(max) ||
+                   (fabs(min) > 0x1p53 && min > (double)kiln_dtype_get(dtype)->min_i) ||
                    (max < most && fabs(max) > 0x1p53) || min > most))
         return kiln_say_refuse(s, "bounds %g and %g of %s are not held exactly", min,
                                max, kiln_dtype_name(dtype));

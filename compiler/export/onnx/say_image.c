@@ -66,8 +66,8 @@ static const char *floats(kiln_say *s, const double *v, size_t n, const char *wh
  * has both: one must follow from the other in that way. */
 static bool sizes_follow(const kiln_type *x, const int64_t *size, const double *scale) {
     for (int i = 0; i < x->rank; i++)
-        if ((double)(float)scale[i] != scale[i] || !(scale[i] > 0) ||
-            (int64_t)floor((double)x->dim[i] * scale[i]) != size[i])
+        if (!isfinite(scale[i]) || (double)(float)scale[i] != scale[i] ||
+            !(scale[i] > 0) || (int64_t)floor((double)x->dim[i] * scale[i]) != size[i])
             return false;
     return true;
 }
@@ -240,6 +240,7 @@ kiln_status kiln_say_op_non_max_suppression(kiln_say *s, const kiln_node *n) {
     const double score = kiln_say_attr(s, "score_threshold")->f;
     if (kiln_say_in_type(s, 1)->dtype == KILN_F64)
         return kiln_say_refuse(s, "scores of f64 are not read by ONNX; cast to f32");
+    KILN_TRY(kiln_say_may_make(s, &n->out[0]->type));
     const char *const boxes = as_f32(s, 0), *const scores = as_f32(s, 1);
     const char *const limit = kiln_say_list(s, &most, 1);
     const char *const iou =

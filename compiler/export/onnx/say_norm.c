@@ -38,24 +38,28 @@ kiln_status kiln_say_op_group_norm(kiln_say *s, const kiln_node *n) {
 }
 
 /* ONNX needs factors: ones, where kiln has none. */
-static const char *scale_of(kiln_say *s, const kiln_node *n) {
+static kiln_status scale_of(kiln_say *s, const kiln_node *n, const char **out) {
     const kiln_type *x = &n->in[0]->type;
     const int64_t given = kiln_say_attr(s, "axis")->i;
     const int axis = (int)(given < 0 ? given + x->rank : given);
+    *out = kiln_say_in(s, 1);
     if (kiln_say_has_in(s, 1))
-        return kiln_say_in(s, 1);
+        return KILN_OK;
     const kiln_type t = kiln_type_make(x->dtype, x->rank - axis, x->dim + axis);
+    KILN_TRY(kiln_say_may_make(s, &t));
     kiln_wide w = kiln_wide_new(s->arena, &t);
     const kiln_tensor ones = kiln_tensor_new(s->arena, &t);
     for (int64_t i = 0; i < kiln_type_elems(&t); i++)
         w.f[i] = 1;
     kiln_narrow(&w, ones.data);
-    return kiln_say_constant_of(s, kiln_format(s->arena, "%s/ones", n->name), &t,
+    *out = kiln_say_constant_of(s, kiln_format(s->arena, "%s/ones", n->name), &t,
                                 ones.data);
+    return KILN_OK;
 }
 
 kiln_status kiln_say_op_layer_norm(kiln_say *s, const kiln_node *n) {
-    const char *const scale = scale_of(s, n);
+    const char *scale;
+    KILN_TRY(scale_of(s, n, &scale));
     kiln_say_begin(s, "LayerNormalization", KILN_SAY_BASE_OPSET);
     kiln_say_take(s, kiln_say_in(s, 0));
     kiln_say_take(s, scale);
@@ -72,7 +76,8 @@ kiln_status kiln_say_op_layer_norm(kiln_say *s, const kiln_node *n) {
 }
 
 kiln_status kiln_say_op_rms_norm(kiln_say *s, const kiln_node *n) {
-    const char *const scale = scale_of(s, n);
+    const char *scale;
+    KILN_TRY(scale_of(s, n, &scale));
     kiln_say_begin(s, "RMSNormalization", KILN_SAY_BASE_OPSET);
     kiln_say_take(s, kiln_say_in(s, 0));
     kiln_say_take(s, scale);

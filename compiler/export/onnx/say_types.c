@@ -83,6 +83,14 @@ void kiln_say_tensor_head(kiln_say *s, kiln_buf *b, const kiln_say_constant *c) 
     kiln_say_needs(s, kiln_say_dtype_opset(c->type.dtype));
 }
 
+kiln_status kiln_say_may_make(kiln_say *s, const kiln_type *t) {
+    enum { MAX_MADE = 1 << 24 };
+    if (kiln_type_elems(t) <= MAX_MADE)
+        return KILN_OK;
+    return kiln_say_refuse(s, "it takes a constant of %s, more than %d elements",
+                           kiln_type_text(s->arena, t), (int)MAX_MADE);
+}
+
 const char *kiln_say_constant_of(kiln_say *s, const char *want, const kiln_type *t,
                                  const void *data) {
     const char *const key =

@@ -213,12 +213,16 @@ kiln_status kiln_say_op_deform_patches(kiln_say *s, const kiln_node *n) {
     const kiln_type *x = &n->in[0]->type, *y = &n->out[0]->type;
     const kiln_attr *kernel = kiln_say_attr(s, "kernel");
     const int64_t channels = x->dim[1], taps = y->dim[2];
-    int64_t dim[KILN_MAX_RANK + 1] = {channels * taps, 1}, flat[KILN_MAX_RANK];
+    int64_t dim[KILN_MAX_RANK] = {0, 1}, flat[KILN_MAX_RANK];
+    if (taps > 0 && channels > KILN_MAX_ELEMS / taps)
+        return kiln_say_refuse(s,
+                               "weights for so many channels and taps are too large");
+    dim[0] = channels * taps;
     for (size_t i = 0; i < kernel->n; i++)
         dim[2 + i] = kernel->ints[i];
-    if (x->rank > KILN_MAX_RANK - 1 || channels * taps > KILN_MAX_ELEMS / (taps + 1))
-        return kiln_say_refuse(s, "weights of %d axes would be needed", x->rank);
     const kiln_type w = kiln_type_make(x->dtype, x->rank, dim);
+    KILN_TRY(kiln_type_check(&w, s->err));
+    KILN_TRY(kiln_say_may_make(s, &w));
     kiln_wide ones = kiln_wide_new(s->arena, &w);
     kiln_tensor data = kiln_tensor_new(s->arena, &w);
     const int64_t count = kiln_type_elems(&w);
