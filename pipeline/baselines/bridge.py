@@ -81,6 +81,9 @@ class OpenVino:
     def __init__(self, model, threads, inputs, outputs):
         import openvino as ov
 
+        # A SavedModel is its folder, with the variables.
+        if os.path.basename(model) == "saved_model.pb":
+            model = os.path.dirname(model) or "."
         core = ov.Core()
         read = core.read_model(model)
         own = [port.get_names() for port in read.inputs]
