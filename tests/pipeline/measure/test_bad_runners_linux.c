@@ -271,47 +271,54 @@ static answer_row answer_rows[] = {
     {"hangs_up", HANGS_UP, "the connection was closed by the other side"},
 };
 
+/* A fleet with one runner, of this machine, that follows a script. */
+typedef struct stage {
+    kiln_arena arena;
+    kiln_err err;
+    kiln_profile here;
+    fleet f;
+    const char *address;
+    pid_t runner;
+} stage;
+
+static kiln_status set_up(stage *x, script what) {
+    *x = (stage){.f = {.m = NULL}};
+    kiln_assert_status_ok(kiln_profile_detect(&x->arena, &x->here, &x->err), &x->err);
+    const scripted s = {what, machine_text(&x->arena, &x->here)};
+    x->address = kiln_test_address(&x->arena);
+    x->runner = kiln_test_listen_beside(x->address, serve_script, &s);
+    return open_fleet(&x->arena, &x->here, x->address, &x->f, &x->err);
+}
+
+static void tear_down(stage *x) {
+    kiln_measure_close(x->f.m);
+    kiln_test_end_beside(x->runner);
+    kiln_arena_fini(&x->arena);
+}
+
 /* It costs the candidate that it was given, and nothing else. */
 static void bears_answers(void **state) {
     const answer_row *row = *state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_profile here;
-    fleet f;
-    kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
-    const scripted s = {row->what, machine_text(&a, &here)};
-    const char *address = kiln_test_address(&a);
-    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
-    kiln_assert_status_ok(open_fleet(&a, &here, address, &f, &err), &err);
-    const kiln_measured got = measure_one(&f);
+    stage x;
+    kiln_assert_status_ok(set_up(&x, row->what), &x.err);
+    const kiln_measured got = measure_one(&x.f);
     assert_int_equal(got.error, KILN_TRIAL_LOST);
     if (strstr(got.text, row->text) == NULL)
         fail_msg("it says: %s", got.text);
-    assert_int_equal(kiln_measure_n_lethal(f.m), 0);
-    assert_int_equal(kiln_measure_count(f.m).retried, 1);
-    kiln_measure_close(f.m);
-    kiln_test_end_beside(runner);
-    kiln_arena_fini(&a);
+    assert_int_equal(kiln_measure_n_lethal(x.f.m), 0);
+    assert_int_equal(kiln_measure_count(x.f.m).retried, 1);
+    tear_down(&x);
 }
 
 /* Who answers twice has answered once; then he is not trusted any more. */
 static void bears_what_was_not_asked(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_profile here;
-    fleet f;
-    kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
-    const scripted s = {TALKS_UNASKED, machine_text(&a, &here)};
-    const char *address = kiln_test_address(&a);
-    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
-    kiln_assert_status_ok(open_fleet(&a, &here, address, &f, &err), &err);
-    assert_int_equal(measure_one(&f).error, KILN_TRIAL_GOOD);
-    while (kiln_measure_count(f.m).runners_started < 2)
+    stage x;
+    kiln_assert_status_ok(set_up(&x, TALKS_UNASKED), &x.err);
+    assert_int_equal(measure_one(&x.f).error, KILN_TRIAL_GOOD);
+    while (kiln_measure_count(x.f.m).runners_started < 2)
         (void)poll(NULL, 0, 1);
-    kiln_measure_close(f.m);
-    kiln_test_end_beside(runner);
-    kiln_arena_fini(&a);
+    tear_down(&x);
 }
 
 /* ---- what no machine does --------------------------------------------------------- */
@@ -326,33 +333,24 @@ static answer_row fast_rows[] = {
 /* It is not asked again, and nothing that it told is a result. */
 static void refuses_what_no_machine_does(void **state) {
     const answer_row *row = *state;
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_profile here;
-    fleet f = {.m = NULL};
+    stage x;
     uint64_t id;
-    kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
-    const scripted s = {row->what, machine_text(&a, &here)};
-    const char *address = kiln_test_address(&a);
-    const pid_t runner = kiln_test_listen_beside(address, serve_script, &s);
-    const char *text = err.text;
-    if (open_fleet(&a, &here, address, &f, &err) == KILN_OK) {
-        const kiln_measured got = measure_one(&f);
+    const char *text = x.err.text;
+    if (set_up(&x, row->what) == KILN_OK) {
+        const kiln_measured got = measure_one(&x.f);
         assert_int_equal(got.error, KILN_TRIAL_LOST);
         assert_int_equal(got.n_slices, 0);
-        text = kiln_str_dup(&a, got.text);
-        assert_int_equal(kiln_measure_count(f.m).runners_started, 1);
-        kiln_assert_fails(kiln_measure_submit(f.m, &f.c, &id, &err), KILN_ERR_IO, &err,
-                          row->text);
+        text = kiln_str_dup(&x.arena, got.text);
+        assert_int_equal(kiln_measure_count(x.f.m).runners_started, 1);
+        kiln_assert_fails(kiln_measure_submit(x.f.m, &x.f.c, &id, &x.err), KILN_ERR_IO,
+                          &x.err, row->text);
     }
-    assert_int_equal(f.m == NULL, row->what == HAS_A_PEAK_TO_SHOW);
-    if (strstr(text, row->text) == NULL ||
-        strstr(text, kiln_format(&a, "no runner is left: the runner at %s ended: ",
-                                 address)) == NULL)
+    assert_int_equal(x.f.m == NULL, row->what == HAS_A_PEAK_TO_SHOW);
+    const char *who =
+        kiln_format(&x.arena, "no runner is left: the runner at %s ended: ", x.address);
+    if (strstr(text, row->text) == NULL || strstr(text, who) == NULL)
         fail_msg("it says: %s", text);
-    kiln_measure_close(f.m);
-    kiln_test_end_beside(runner);
-    kiln_arena_fini(&a);
+    tear_down(&x);
 }
 
 /* Others measure what it was given. */
