@@ -78,8 +78,11 @@ static void put_function(kiln_c_printer *p, const kiln_c_function *f,
     kiln_buf_puts(out, "\n");
     if (f->comment != NULL)
         kiln_buf_printf(out, "/* %s */\n", kiln_c_comment(p->arena, f->comment));
-    kiln_buf_printf(out, "%svoid %s(%s) {\n", p->unit->dialect->qualifiers, f->name,
+    kiln_buf_printf(out, "%s%svoid %s(%s) {\n", p->unit->dialect->qualifiers,
+                    p->is_exact ? p->unit->dialect->exact : "", f->name,
                     params.n > 0 ? params.p : "void");
+    if (p->is_exact)
+        kiln_buf_printf(out, "    %s\n", p->unit->dialect->exactly);
     put_unused(p, f, out);
     kiln_buf_add(out, body->p, body->n);
     kiln_buf_puts(out, "}\n");

@@ -23,6 +23,8 @@ typedef struct kiln_c_dialect {
                                with a space */
     const char *table;      /* of constant arrays */
     const char *headers;    /* what a file begins with */
+    const char *exact, *exactly; /* in front of a function, and in it, that counts on
+                                    each operation's rounding */
 } kiln_c_dialect;
 
 #define KILN_C_DIALECT(word) extern const kiln_c_dialect kiln_c_dialect_##word;

@@ -259,19 +259,14 @@ typedef struct side {
     kiln_c_text value;
 } side;
 
-/* Evaluated with statements of its own. e NULL: zero; a load: without its mask. */
+/* Evaluated with statements of its own. e NULL: zero. */
 static side aside(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
     side s = {.value = {.text = "0", .binds = KILN_C_PRIMARY}};
     kiln_buf *out = p->out;
     kiln_buf_init(&s.statements, p->arena);
     p->out = &s.statements;
     p->depth++;
-    if (e != NULL && e->kind == KILN_EXPR_LOAD && kiln_c_find_ready(p, e) == NULL &&
-        e->u.load.mask != NULL) {
-        kiln_expr bare = *e;
-        bare.u.load.mask = NULL;
-        s.value = kiln_c_expr(p, &bare, lane);
-    } else if (e != NULL)
+    if (e != NULL)
         s.value = kiln_c_expr(p, e, lane);
     p->depth--;
     p->out = out;
@@ -323,8 +318,12 @@ static kiln_c_text selected(kiln_c_printer *p, const kiln_expr *e, const char *l
 }
 
 static kiln_c_text load(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
-    if (e->u.load.mask != NULL)
-        return choose(p, e->dtype, kiln_c_expr(p, e->u.load.mask, lane), e, NULL, lane);
+    if (e->u.load.mask != NULL) {
+        kiln_expr bare = *e;
+        bare.u.load.mask = NULL;
+        return choose(p, e->dtype, kiln_c_expr(p, e->u.load.mask, lane), &bare, NULL,
+                      lane);
+    }
     const kiln_c_text x = kiln_c_element(p, e->u.load.buffer, e->arg, lane);
     return e->dtype == KILN_BOOL ? kiln_c_put(p, KILN_C_COMPARE, "%s != 0", x.text) : x;
 }
@@ -445,11 +444,14 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
     case KILN_INTRIN_sqrt:
         return kiln_c_put(p, KILN_C_PRIMARY, "%s(%s)",
                           kiln_c_helper(p, "sqrt", e->dtype), x.text);
-    case KILN_INTRIN_add_rn: /* nothing is contracted that does not say so */
+    case KILN_INTRIN_add_rn:
+        p->is_exact = true;
         return infix(p, KILN_C_SUM, "+", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRIN_sub_rn:
+        p->is_exact = true;
         return infix(p, KILN_C_SUM, "-", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRIN_mul_rn:
+        p->is_exact = true;
         return infix(p, KILN_C_PRODUCT, "*", x, kiln_c_expr(p, e->arg[1], lane));
     }
     kiln_c_fail(p, KILN_ERR_UNSUPPORTED, "the C printer has no function '%s'",

@@ -58,6 +58,7 @@ typedef struct kiln_c_printer {
     KILN_VEC(kiln_c_ready) ready;
     KILN_VEC(const char *) name; /* that are taken, innermost last */
     size_t workspace, max_workspace, stack;
+    bool is_exact; /* counts on each operation's rounding */
     kiln_status status;
     kiln_err *err;
 } kiln_c_printer;
@@ -110,6 +111,12 @@ bool kiln_c_is_mixed(const kiln_stmt *s);
 /* Computes that, to arrays of this block. */
 void kiln_c_prepare(kiln_c_printer *p, const kiln_expr *e);
 void kiln_c_prepare_where(kiln_c_printer *p, const kiln_expr *e, const kiln_expr *mask);
+
+/* ---- vectors (vector.c) ---------------------------------------------------------- */
+
+/* A store of a vector as one statement, where it is of few kinds of operations on
+ * elements that follow each other; false: it is not, and nothing was printed. */
+bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s);
 
 /* ---- statements (stmt.c) --------------------------------------------------------- */
 void kiln_c_stmt(kiln_c_printer *p, const kiln_stmt *s, bool is_last);

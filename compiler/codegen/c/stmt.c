@@ -117,9 +117,11 @@ static void prepare_store(kiln_c_printer *p, const kiln_stmt *s) {
 static void put_store(kiln_c_printer *p, const kiln_stmt *s) {
     const int lanes = s->u.store.value->lanes;
     const bool is_apart = lanes > 1 && reads_what_it_stores(s);
-    const bool has_arrays = is_apart || kiln_c_is_mixed(s);
+    const bool has_arrays = kiln_c_is_mixed(s) || is_apart;
     const char *lane = NULL;
     kiln_c_block own = {0}, in = {0};
+    if (lanes > 1 && kiln_c_vector_store(p, s))
+        return;
     if (has_arrays) {
         kiln_c_line(p, "{");
         own = kiln_c_open(p);

@@ -218,6 +218,8 @@ static void prints_all(void **state) {
         all[k].workspace = made.workspace_bytes;
     }
     kiln_buf_init(&text, &arena);
+    kiln_buf_puts(&text, "#include <stdint.h>\n#include <stdio.h>\n"
+                         "#if defined(PLAIN)\n#undef __GNUC__\n#endif\n");
     kiln_buf_puts(&text, u.dialect->headers);
     kiln_buf_add(&text, u.helpers.p, u.helpers.n);
     kiln_buf_add(&text, u.functions.p, u.functions.n);
@@ -241,12 +243,17 @@ static bool run(const char *const *argv, kiln_process_result *r) {
 }
 
 typedef struct toolchain {
-    const char *compiler;
+    const char *name, *compiler;
     const char *emulator; /* NULL: its code runs here */
+    const char *flag, *level;
 } toolchain;
 
+/* Without its own word GCC is like any compiler of C99. */
 static const toolchain toolchains[] = {
-    {"gcc", NULL}, {"clang", NULL}, {"aarch64-linux-gnu-gcc", "qemu-aarch64"}};
+    {"gcc", "gcc", NULL, "-Werror", "-O1"},
+    {"clang", "clang", NULL, "-Werror", "-O1"},
+    {"plain", "gcc", NULL, "-DPLAIN", "-O0"},
+    {"aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64", "-Werror", "-O0"}};
 
 static bool is_here(const char *program) {
     const char *const argv[] = {program, "--version", NULL};
@@ -257,32 +264,32 @@ static bool is_here(const char *program) {
 static void printed_is_interpreted(void **state) {
     const toolchain *t = *state;
     kiln_process_result r = {0};
-    const char *program = kiln_path_join(&arena, folder, t->compiler);
+    const char *program = kiln_path_join(&arena, folder, t->name);
     const char *data = kiln_path_join(&arena, folder, "arguments");
     if (!is_here(t->compiler) || !is_here(t->emulator)) {
         print_message("skipped: no '%s' here\n", t->compiler);
         skip();
     }
-    const char *const compile[] = {t->compiler, "-std=c99",     "-O1",        "-Wall",
-                                   "-Wextra",   "-Wconversion", "-Wpedantic", "-Werror",
+    const char *const compile[] = {t->compiler, "-std=c99",     t->level,     "-Wall",
+                                   "-Wextra",   "-Wconversion", "-Wpedantic", t->flag,
                                    "-static",   source,         "-o",         program,
                                    NULL};
     assert_true(run(compile, &r));
     if (r.code != 0)
-        fail_msg("%s refuses: %.*s", t->compiler, r.err.n < 4000 ? (int)r.err.n : 4000,
+        fail_msg("%s refuses: %.*s", t->name, r.err.n < 4000 ? (int)r.err.n : 4000,
                  r.err.p);
     write_arguments(data);
     const char *const here[] = {program, data, NULL};
     const char *const there[] = {t->emulator, program, data, NULL};
     assert_true(run(t->emulator != NULL ? there : here, &r));
     assert_int_equal(r.code, 0);
-    read_results(data, t->compiler);
+    read_results(data, t->name);
 }
 
 int main(void) {
     kiln_test_add("prints_all", prints_all, NULL);
     for (size_t i = 0; i < sizeof toolchains / sizeof toolchains[0]; i++)
-        kiln_test_add(toolchains[i].compiler, printed_is_interpreted,
+        kiln_test_add(toolchains[i].name, printed_is_interpreted,
                       (void *)(uintptr_t)&toolchains[i]);
     const int code = kiln_test_run("C");
     kiln_arena_fini(&arena);
