@@ -32,8 +32,8 @@ const kiln_backend kiln_c_backend = {
     .scope = {[KILN_SCOPE_GLOBAL] = KILN_DOES,
               [KILN_SCOPE_LOCAL] = KILN_DOES,
               [KILN_SCOPE_REGISTER] = KILN_DOES,
-              [KILN_SCOPE_SHARED] = "C has no memory of a block of threads; use local "
-                                    "memory, or global memory where threads share it",
+              [KILN_SCOPE_SHARED] = ("C has no memory of a block of threads; use local "
+                                     "memory, or global memory where threads share it"),
               [KILN_SCOPE_DEVICE] =
                   "there is no device; use global memory, which C reads and writes",
               [KILN_N_SCOPES - 1] =

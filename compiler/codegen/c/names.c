@@ -25,6 +25,9 @@ static bool is_keyword(const char *text) {
     return false;
 }
 
+static const char *formatted(kiln_arena *a, const char *fmt, va_list args)
+    KILN_PRINTF(2, 0);
+
 static const char *formatted(kiln_arena *a, const char *fmt, va_list args) {
     va_list again;
     va_copy(again, args);

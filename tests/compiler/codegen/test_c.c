@@ -245,15 +245,15 @@ static bool run(const char *const *argv, kiln_process_result *r) {
 typedef struct toolchain {
     const char *name, *compiler;
     const char *emulator; /* NULL: its code runs here */
-    const char *flag;
+    const char *flag, *level;
 } toolchain;
 
 /* Without its own word GCC is like any compiler of C99. */
 static const toolchain toolchains[] = {
-    {"gcc", "gcc", NULL, "-Werror"},
-    {"clang", "clang", NULL, "-Werror"},
-    {"plain", "gcc", NULL, "-DPLAIN"},
-    {"aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64", "-Werror"}};
+    {"gcc", "gcc", NULL, "-Werror", "-O1"},
+    {"clang", "clang", NULL, "-Werror", "-O1"},
+    {"plain", "gcc", NULL, "-DPLAIN", "-O0"},
+    {"aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64", "-Werror", "-O0"}};
 
 static bool is_here(const char *program) {
     const char *const argv[] = {program, "--version", NULL};
@@ -270,7 +270,7 @@ static void printed_is_interpreted(void **state) {
         print_message("skipped: no '%s' here\n", t->compiler);
         skip();
     }
-    const char *const compile[] = {t->compiler, "-std=c99",     "-O1",        "-Wall",
+    const char *const compile[] = {t->compiler, "-std=c99",     t->level,     "-Wall",
                                    "-Wextra",   "-Wconversion", "-Wpedantic", t->flag,
                                    "-static",   source,         "-o",         program,
                                    NULL};
