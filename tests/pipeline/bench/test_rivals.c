@@ -46,6 +46,39 @@ static void leaves_out_who_reads_no_such_file(void **state) {
     assert_true(kiln_net_bench_is_compared(&b));
 }
 
+/* One list for files of all formats: each is given those that it reads. */
+static void gives_each_the_files_it_reads(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    const char *file = kiln_path_join(a, kiln_test_dir(), "labels.npy");
+    const kiln_subject s = subject_of(kiln_test_shared(
+        "models/files/micro_speech_int8_tflite/micro_speech_quantized.tflite"));
+    const kiln_baseline *const *list;
+    static const int threads[] = {1};
+    kiln_net_bench b;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_baselines_parse(a, "onnxruntime,litert",
+                                               KILN_BASELINE_MODELS, &list, &err),
+                          &err);
+    assert_null(s.want[0].at);
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, &s.want[0].value, &err), &err);
+    const kiln_net_bench_options o = {
+        .threads = threads,
+        .n_threads = 1,
+        .rounds = 1,
+        .baseline = list,
+        .baselines_dir = kiln_test_fake_baseline(
+            kiln_format(a, "case $line in *load*) give %s;; *) sample;; esac", file)),
+        .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
+    const kiln_rival *v = b.side.v[0].rival.v;
+    assert_int_equal(v[0].state, KILN_RIVAL_ABSENT);
+    assert_null(v[0].file);
+    assert_int_equal(v[1].state, KILN_RIVAL_MEASURED);
+    assert_string_equal(v[1].file, "micro_speech_quantized.tflite");
+    assert_true(kiln_net_bench_is_compared(&b));
+}
+
 /* ---- quantised outputs ----------------------------------------------------------- */
 
 /* y: x the other way round, in integers of 8 bits. */
@@ -110,6 +143,7 @@ static void check_steps(void **state) {
 int main(void) {
     kiln_test_add("leaves_out_who_reads_no_such_file",
                   leaves_out_who_reads_no_such_file, NULL);
+    kiln_test_add("gives_each_the_files_it_reads", gives_each_the_files_it_reads, NULL);
     kiln_test_add_rows(check_steps, step_rows);
     return kiln_test_run("rivals");
 }
