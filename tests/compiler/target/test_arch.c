@@ -155,7 +155,8 @@ static void check_register(void **state) {
 
 /* A choice between architectures outside of their rows would take the next one for one
  * of these. Allowed are: the folders; what is about the program's own machine, and has
- * an answer for one that is not listed. */
+ * an answer for one that is not listed; text that is printed for whichever compiler
+ * reads it, which has one as well. */
 static void nobody_else_names_architectures(void **state) {
     (void)state;
     static const char script[] =
@@ -165,7 +166,8 @@ static void nobody_else_names_architectures(void **state) {
         "tuning_db zoo --include='*.c' --include='*.h' --include='*.def' |"
         " grep -vE '^(compiler/target|runtime/arch)/'"
         " | grep -vE '^base/machine_linux.c:[0-9]+:#'"
-        " | grep -vE '^compiler/op/gemm_f64.c:[0-9]+:#'";
+        " | grep -vE '^compiler/op/gemm_f64.c:[0-9]+:#'"
+        " | grep -vE '^compiler/codegen/c/helpers.c:[0-9]+:.*\".*__aarch64__'";
     const char *const argv[] = {"sh", "-c", script, NULL};
     const kiln_process_options o = {.argv = argv};
     kiln_process_result r;
