@@ -62,14 +62,15 @@ static kiln_status hash_model(const char *path, char of_file[KILN_SHA256_HEX],
     kiln_arena scratch = {0};
     kiln_import_locations data = {.n = 0};
     kiln_buf text;
-    const kiln_status st = hash_file(path, of_file, err);
+    const char *const file = kiln_import_file(&scratch, path);
+    const kiln_status st = hash_file(file, of_file, err);
     memcpy(hex, of_file, KILN_SHA256_HEX);
     if (st == KILN_OK &&
-        kiln_import_list_data(&scratch, path, &data, NULL) == KILN_OK && data.n > 0) {
+        kiln_import_list_data(&scratch, file, &data, NULL) == KILN_OK && data.n > 0) {
         kiln_buf_init(&text, &scratch);
         kiln_buf_printf(&text, "%s\n", of_file);
         for (size_t i = 0; i < data.n; i++)
-            put_data(&text, kiln_path_dir(&scratch, path), data.v[i]);
+            put_data(&text, kiln_path_dir(&scratch, file), data.v[i]);
         kiln_sha256_of(text.p, text.n, hex);
     }
     kiln_arena_fini(&scratch);

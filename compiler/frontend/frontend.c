@@ -30,8 +30,7 @@ static const kiln_frontend *find_by_name(const char *path) {
     return NULL;
 }
 
-/* The file that a folder is a model by. */
-static const char *file_of(kiln_arena *a, const char *path) {
+const char *kiln_import_file(kiln_arena *a, const char *path) {
     const char *const saved = kiln_path_join(a, path, "saved_model.pb");
     return kiln_dir_exists(path) && kiln_file_exists(saved) ? saved : path;
 }
@@ -40,7 +39,7 @@ static const char *file_of(kiln_arena *a, const char *path) {
  * becomes the file in it. */
 static kiln_status open_model(kiln_arena *a, const char **at, kiln_str *bytes,
                               const kiln_frontend **f, kiln_err *err) {
-    const char *const path = *at = file_of(a, *at);
+    const char *const path = *at = kiln_import_file(a, *at);
     if (kiln_dir_exists(path))
         KILN_TRY(kiln_foreign_check_folder(a, path, err));
     KILN_TRY(kiln_file_map(a, path, 0, bytes, err));

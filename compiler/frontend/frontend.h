@@ -69,6 +69,9 @@ typedef struct kiln_import_report {
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err);
 
+/* The file that a folder is a model by (a SavedModel's, in `a`); any other path as it is. */
+const char *kiln_import_file(kiln_arena *a, const char *path);
+
 /* A graph input as the file declares it, before any binding. */
 typedef struct kiln_declared_input {
     const char *name;

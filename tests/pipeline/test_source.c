@@ -3,6 +3,7 @@
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/tf_writer.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -148,6 +149,26 @@ static void a_model_and_its_data_may_be_links_together(void **state) {
     kiln_assert_status_ok(read_it(at(names, "m.onnx"), &err), &err);
 }
 
+/* A SavedModel is named by its folder, too. */
+static void a_folder_is_the_model_in_it(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    const char *const dir = at(kiln_test_dir(), "saved");
+    const char *const file = at(dir, "saved_model.pb");
+    const kiln_str graph =
+        kiln_tf_graph_of(a, "given Placeholder dtype=t1 shape=S1,2\ny Relu given");
+    const kiln_str model = kiln_tf_saved_of(a, graph, "x=given:0", "y=y:0");
+    kiln_source s;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_dir_make(dir, &err), &err);
+    put(file, model.p, model.n);
+    assert_string_equal(hash_of(dir), hash_of(file));
+    kiln_assert_status_ok(kiln_source_import(a, dir, NULL, &s, &err), &err);
+    assert_string_equal(s.format, "tensorflow");
+    assert_string_equal(s.name, "saved");
+    assert_string_equal(s.sha256, hash_of(file));
+}
+
 int main(void) {
     kiln_test_add("a_file_alone_is_its_hash", a_file_alone_is_its_hash, NULL);
     kiln_test_add("data_beside_it_count", data_beside_it_count, NULL);
@@ -157,5 +178,6 @@ int main(void) {
     kiln_test_add("links_inside_are_followed", links_inside_are_followed, NULL);
     kiln_test_add("a_model_and_its_data_may_be_links_together",
                   a_model_and_its_data_may_be_links_together, NULL);
+    kiln_test_add("a_folder_is_the_model_in_it", a_folder_is_the_model_in_it, NULL);
     return kiln_test_run("sources of models");
 }
