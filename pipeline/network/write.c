@@ -120,7 +120,8 @@ static kiln_network_step step_of(const kiln_net *n, const kiln_net_step *s) {
     step.n_in = s->n_read;
     step.n_out = s->n_operands - s->n_read;
     step.in = types_of(n, s->operand, step.n_in);
-    step.out = types_of(n, s->operand + s->n_read, step.n_out);
+    if (step.n_out > 0) /* branches have no operands */
+        step.out = types_of(n, s->operand + s->n_read, step.n_out);
     return step;
 }
 
