@@ -170,7 +170,7 @@ static void pools_are_measured(void **state) {
     kiln_tune_options o = kiln_test_tune_options(db, 2);
     const kiln_tune_result r = kiln_test_tune(&works, &o);
     assert_int_equal(r.n_new, 2);
-    assert_int_equal(count_records(db, "pool"), 2);
+    assert_true(count_records(db, "pool") >= 2); /* a noisy best is measured again */
     kiln_db_close(db);
 }
 
