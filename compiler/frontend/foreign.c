@@ -1,6 +1,7 @@
 /* Models of other frameworks, known by their content, with the way to ONNX. Nothing of
  * them is read: the caller learns what the file is, not only what it is not. */
 #include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/inputs.h"
 
 #include <string.h>
 
@@ -13,20 +14,6 @@ static kiln_str head_of(kiln_str file) {
 static kiln_str tail_of(kiln_str file) {
     const size_t n = file.n < TAIL_BYTES ? file.n : TAIL_BYTES;
     return (kiln_str){file.p + file.n - n, n};
-}
-
-static bool holds(kiln_str text, const char *part) {
-    const size_t n = strlen(part);
-    while (text.n >= n) {
-        const char *const at = memchr(text.p, part[0], text.n - n + 1);
-        if (at == NULL)
-            return false;
-        if (memcmp(at, part, n) == 0)
-            return true;
-        text.n -= (size_t)(at + 1 - text.p);
-        text.p = at + 1;
-    }
-    return false;
 }
 
 static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
@@ -57,16 +44,19 @@ static bool is_safetensors(kiln_str f) {
 
 static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
 static bool is_exported_torch(kiln_str f) {
-    return is_zip(f) && (holds(tail_of(f), "archive_format") ||
-                         holds(tail_of(f), "serialized_exported_program"));
+    return is_zip(f) && (kiln_import_holds(tail_of(f), "archive_format") ||
+                         kiln_import_holds(tail_of(f), "serialized_exported_program"));
 }
-static bool is_torch(kiln_str f) { return is_zip(f) && holds(tail_of(f), "data.pkl"); }
+static bool is_torch(kiln_str f) {
+    return is_zip(f) && kiln_import_holds(tail_of(f), "data.pkl");
+}
 
 /* ---- text ------------------------------------------------------------------------ */
 
 static bool is_openvino(kiln_str f) {
     const kiln_str h = head_of(f);
-    return holds(h, "<net ") && holds(h, "<layers>") && holds(h, "<layer ");
+    return kiln_import_holds(h, "<net ") && kiln_import_holds(h, "<layers>") &&
+           kiln_import_holds(h, "<layer ");
 }
 
 /* ---- all ------------------------------------------------------------------------- */

@@ -266,10 +266,10 @@ static void printed_is_interpreted(void **state) {
     kiln_process_result r = {0};
     const char *program = kiln_path_join(&arena, folder, t->name);
     const char *data = kiln_path_join(&arena, folder, "arguments");
-    if (!is_here(t->compiler) || !is_here(t->emulator)) {
-        print_message("skipped: no '%s' here\n", t->compiler);
-        skip();
-    }
+    if (!is_here(t->compiler))
+        kiln_test_skip("there is no '%s'", t->compiler);
+    if (!is_here(t->emulator))
+        kiln_test_skip("there is no '%s'", t->emulator);
     const char *const compile[] = {t->compiler, "-std=c99",     t->level,     "-Wall",
                                    "-Wextra",   "-Wconversion", "-Wpedantic", t->flag,
                                    "-static",   source,         "-o",         program,
