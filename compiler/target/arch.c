@@ -22,6 +22,10 @@ const kiln_arch_def *kiln_arch_of(kiln_arch arch) {
 const kiln_memory kiln_cpu_memory[] = {
     {"global", 0, 0}, {"local", 1, 0}, {"register", 2, 0}, {NULL, 0, 0}};
 
+const kiln_memory kiln_gpu_memory[] = {{"global", 0, 0},   {"local", 1, 0},
+                                       {"register", 2, 0}, {"shared", 3, 0},
+                                       {"device", 4, 0},   {NULL, 0, 0}};
+
 const kiln_memory *kiln_memory_of(const kiln_memory *list, int scope) {
     for (const kiln_memory *m = list; m != NULL && m->name != NULL; m++)
         if (m->scope == scope)
@@ -42,7 +46,7 @@ const char *kiln_arch_name(kiln_arch arch) { return kiln_arch_of(arch)->name; }
 
 bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out) {
     for (int i = 0; i < KILN_N_ARCHS; i++)
-        if ((uint64_t)table[i]->elf_machine == elf_machine) {
+        if (elf_machine != 0 && (uint64_t)table[i]->elf_machine == elf_machine) {
             *out = (kiln_arch)i;
             return true;
         }
@@ -52,8 +56,9 @@ bool kiln_arch_of_machine(uint64_t elf_machine, kiln_arch *out) {
 const char *kiln_arch_titles(kiln_arena *a) {
     const char *all = "";
     for (int i = 0; i < KILN_N_ARCHS; i++)
-        all = kiln_format(a, "%s%s%s (%d)", all, i == 0 ? "" : ", ", table[i]->title,
-                          table[i]->elf_machine);
+        if (table[i]->elf_machine != 0)
+            all = kiln_format(a, "%s%s%s (%d)", all, i == 0 ? "" : ", ",
+                              table[i]->title, table[i]->elf_machine);
     return all;
 }
 

@@ -34,10 +34,38 @@ const kiln_profile *kiln_profile_at(int i) {
     return i >= 0 && i < n ? &shipped[i] : NULL;
 }
 
+/* Vectors are what one thread loads at a time; code of its loops counts on no more. */
+static const kiln_profile shipped_gpus[] = {
+#define KILN_GPU_PROFILE(NAME, ARCH, TRIPLE, CPU, FEATURES, F16, HOST, ...)            \
+    {.name = NAME,                                                                     \
+     .arch = ARCH,                                                                     \
+     .triple = TRIPLE,                                                                 \
+     .cpu = CPU,                                                                       \
+     .features = FEATURES,                                                             \
+     .cores = 1,                                                                       \
+     .vector_bytes = 16,                                                               \
+     .vector_registers = 32,                                                           \
+     .has_fma = true,                                                                  \
+     .has_f16 = F16,                                                                   \
+     .numerics = KILN_NUMERICS_FAST,                                                   \
+     .gpu = {__VA_ARGS__},                                                             \
+     .host = HOST},
+#include "compiler/target/gpu_profiles.def"
+#undef KILN_GPU_PROFILE
+};
+
+const kiln_profile *kiln_gpu_profile_at(int i) {
+    const int n = (int)(sizeof shipped_gpus / sizeof shipped_gpus[0]);
+    return i >= 0 && i < n ? &shipped_gpus[i] : NULL;
+}
+
 const kiln_profile *kiln_profile_shipped(const char *name) {
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
         if (strcmp(kiln_profile_at(i)->name, name) == 0)
             return kiln_profile_at(i);
+    for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
+        if (strcmp(kiln_gpu_profile_at(i)->name, name) == 0)
+            return kiln_gpu_profile_at(i);
     return NULL;
 }
 

@@ -42,6 +42,22 @@ typedef struct kiln_core {
     int branch_cycles; /* lost by a branch that was foreseen wrongly */
 } kiln_core;
 
+/* What a GPU has; all 0 where the profile is a CPU's. Threads are those of a grid:
+ * OpenCL's work items, CUDA's threads. */
+typedef struct kiln_gpu {
+    int warp;              /* threads that go in step: 32; 1: each goes by itself */
+    int block_threads;     /* most of a block: 1024 */
+    int64_t shared_bytes;  /* that a block may have */
+    int registers;         /* of 32 bits, that a thread may have without spilling */
+    int processors;        /* multiprocessors, compute units: blocks run on one each */
+    int processor_threads; /* that one holds at a time */
+    int processor_registers; /* of 32 bits, for all its threads */
+    int peak_gflops;         /* multiply-adds of 32-bit numbers, two each */
+    int memory_gbs;          /* 10^9 bytes a second from its memory */
+    int l2_kib;
+    bool has_tensor_cores; /* mma.sync of f16 */
+} kiln_gpu;
+
 typedef struct kiln_profile {
     const char *name; /* "x86-avx512" */
     kiln_arch arch;
@@ -56,6 +72,10 @@ typedef struct kiln_profile {
     bool has_fma, has_vnni, has_dotprod, has_bf16, has_f16;
     kiln_numerics numerics;
     kiln_core core;
+    kiln_gpu gpu;
+    /* What the part of a network is compiled for that a GPU does not do: a profile's
+     * name; NULL: a CPU's, which does all of it. */
+    const char *host;
     /* How its code is measured, which changes no code: on which device (its name; NULL:
      * the first that can), beside which baselines (ends in NULL; NULL: none named). */
     const char *measure;
@@ -69,6 +89,8 @@ kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err)
 kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
+/* The same of GPUs, which kiln_profile_find knows too. */
+const kiln_profile *kiln_gpu_profile_at(int i);
 /* What code is made for, and nothing else: what packages and tuning records hold. */
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
 /* The same without what rules guess by: what a machine says of itself
@@ -194,12 +216,12 @@ typedef struct kiln_arch_intrinsics {
 } kiln_arch_intrinsics;
 
 typedef struct kiln_arch_def {
-    const char *name;             /* in profiles: "x86_64" */
-    const char *title;            /* in messages: "x86-64" */
-    kiln_target_kind kind;        /* templates are for one */
-    const kiln_memory *memory;    /* code for buffers elsewhere is refused */
-    const char *generator;        /* who makes its code: compiler/codegen/codegen.h */
-    int elf_machine;              /* EM_X86_64: of objects, libraries and plans */
+    const char *name;          /* in profiles: "x86_64" */
+    const char *title;         /* in messages: "x86-64" */
+    kiln_target_kind kind;     /* templates are for one */
+    const kiln_memory *memory; /* code for buffers elsewhere is refused */
+    const char *generator;     /* who makes its code: compiler/codegen/codegen.h */
+    int elf_machine; /* EM_X86_64: of objects, libraries and plans; 0: a GPU's */
     const char *linker_emulation; /* -m of ld */
     bool always_has_fma;          /* and rounding: no profile needs to say so */
     kiln_arch_intrinsics intrinsics;

@@ -7,6 +7,8 @@
 /* What a CPU has: global memory, a thread's own, and vector registers, of which there
  * seem to be any number. */
 extern const kiln_memory kiln_cpu_memory[];
+/* A GPU's: what a block shares too. How much of it there is, a profile says. */
+extern const kiln_memory kiln_gpu_memory[];
 
 /* One that ships, by its name; NULL: none has it. */
 const kiln_profile *kiln_profile_shipped(const char *name);

@@ -31,6 +31,7 @@ static void initialise(void) {
     LLVMInitialize##LLVM##TargetMC();                                                  \
     LLVMInitialize##LLVM##AsmPrinter();                                                \
     LLVMInitialize##LLVM##Disassembler();
+#define KILN_GPU_ARCH(ID, row)
 #include "compiler/target/archs.def"
 #undef KILN_ARCH
 }

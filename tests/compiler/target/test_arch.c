@@ -14,6 +14,12 @@ static void rows_are_whole(void **state) {
         const kiln_arch_def *d = kiln_arch_of((kiln_arch)i);
         const kiln_runtime_arch *r = kiln_runtime_arch_of((uint64_t)d->elf_machine);
         kiln_arch found;
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(kiln_arch_name((kiln_arch)k), d->name);
+        /* A GPU's code is a text, which its driver loads. */
+        assert_int_equal(d->kind != KILN_TARGET_GPU, d->elf_machine != 0);
+        if (d->kind == KILN_TARGET_GPU)
+            continue;
         assert_true(d->name[0] != '\0' && d->linker_emulation[0] != '\0');
         assert_true(d->comment[0] != '\0' && d->code_step >= 1);
         assert_non_null(d->asm_flags);
@@ -27,8 +33,6 @@ static void rows_are_whole(void **state) {
         assert_string_equal(r->name, d->title);
         assert_non_null(r->relocate);
         assert_int_equal(r->pause != NULL, d->detect != NULL);
-        for (int k = 0; k < i; k++)
-            assert_string_not_equal(kiln_arch_name((kiln_arch)k), d->name);
     }
     assert_int_equal(n_here, 1);
     assert_non_null(kiln_runtime_arch_here());
@@ -48,10 +52,10 @@ static void memories_are_found(void **state) {
         const kiln_arch_def *d = kiln_arch_of((kiln_arch)i);
         static const kiln_scope of_a_cpu[] = {KILN_SCOPE_GLOBAL, KILN_SCOPE_LOCAL,
                                               KILN_SCOPE_REGISTER};
-        assert_int_equal(d->kind, KILN_TARGET_CPU);
+        const kiln_memory *shared = kiln_memory_of(d->memory, KILN_SCOPE_SHARED);
         for (size_t k = 0; k < sizeof of_a_cpu / sizeof of_a_cpu[0]; k++)
             assert_non_null(kiln_memory_of(d->memory, (int)of_a_cpu[k]));
-        assert_null(kiln_memory_of(d->memory, KILN_SCOPE_SHARED));
+        assert_int_equal(shared != NULL, d->kind == KILN_TARGET_GPU);
         assert_null(kiln_memory_of(d->memory, KILN_SCOPE_TARGET));
     }
 }
