@@ -40,6 +40,11 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
                          kiln_str_printable(args->arena, kiln_str_from(word), 64));
     p->numerics =
         strcmp(word, "strict") == 0 ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
+    if (p->device != NULL) {
+        kiln_profile *device = kiln_arena_dup(args->arena, p->device, sizeof *p);
+        device->numerics = p->numerics;
+        p->device = device;
+    }
     return KILN_OK;
 }
 

@@ -48,14 +48,14 @@ static bool same_devices(const kiln_package_facts *f, const kiln_package_facts *
 }
 
 /* A library for each device, by its number. */
-static bool has_libraries(kiln_arena *a, const kiln_plan *plan) {
+static bool has_libraries(const kiln_package_facts *f, const kiln_plan *plan) {
     const kiln_plan_header *h = plan->header;
     bool has =
         h->modules.n == h->devices.n && h->modules.n <= KILN_PACKAGE_MAX_MODULES + 1;
     for (size_t i = 0; has && i < h->modules.n; i++)
         has = plan->module[i].device == i &&
               strcmp(kiln_plan_string(plan, plan->module[i].file),
-                     kiln_package_module_name(a, i)) == 0;
+                     kiln_package_module_of(f, i)) == 0;
     return has;
 }
 
@@ -64,7 +64,7 @@ static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
     kiln_package_facts says = {.model = NULL};
     const kiln_plan_header *h = plan->header;
     kiln_facts_of_plan(a, plan, &says);
-    if (!has_libraries(a, plan))
+    if (!has_libraries(f, plan))
         return kiln_fail(err, KILN_ERR_PARSE,
                          KILN_ENTRY_PLAN " has other modules than " KILN_ENTRY_LIB
                                          " and one for each further device");

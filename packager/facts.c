@@ -1,5 +1,6 @@
 /* What follows from plan and names alone. */
 #include "packager/packager_internal.h"
+#include "runtime/gpu_module.h"
 
 #include <string.h>
 
@@ -27,15 +28,27 @@ const char *kiln_package_utf8(kiln_arena *a, const char *name) {
     return out.p;
 }
 
-const char *kiln_package_module_name(kiln_arena *a, size_t device) {
-    return device == 0 ? KILN_ENTRY_LIB : kiln_format(a, "lib%zu.so", device);
+const char *kiln_package_module_name(kiln_arena *a, size_t device, bool is_gpu) {
+    return device == 0 ? KILN_ENTRY_LIB
+                       : kiln_format(a, "lib%zu.%s", device, is_gpu ? "gpu" : "so");
 }
 
 size_t kiln_package_module_number(const char *name) {
-    const bool is_module = strlen(name) == 7 && strncmp(name, "lib", 3) == 0 &&
-                           name[3] >= '1' && name[3] <= '9' &&
-                           strcmp(name + 4, ".so") == 0;
+    const bool is_module =
+        strncmp(name, "lib", 3) == 0 && name[3] >= '1' && name[3] <= '9' &&
+        (strcmp(name + 4, ".so") == 0 || strcmp(name + 4, ".gpu") == 0);
     return is_module ? (size_t)(name[3] - '0') : 0;
+}
+
+bool kiln_package_is_gpu_module(kiln_str module) {
+    return kiln_str_starts(module, KILN_GPU_MAGIC);
+}
+
+const char *kiln_package_module_of(const kiln_package_facts *f, size_t device) {
+    for (size_t i = 0; i < f->n_entries && device > 0; i++)
+        if (kiln_package_module_number(f->entry[i].name) == device)
+            return f->entry[i].name;
+    return KILN_ENTRY_LIB;
 }
 
 static kiln_package_port *ports(kiln_arena *a, const kiln_plan *plan, size_t first,

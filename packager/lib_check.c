@@ -2,6 +2,7 @@
  * the plan's machine, with the plan's kernels and nothing else. */
 #include "packager/packager_internal.h"
 #include "runtime/elf.h"
+#include "runtime/gpu_module.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -55,11 +56,45 @@ static kiln_status check_links(const library *l, const kiln_elf *e, const char *
     return KILN_OK;
 }
 
+/* A GPU's module. Its entries' code is a text: only its driver can say whether it is
+ * right. */
+static kiln_status check_gpu(const library *l, kiln_str bytes, kiln_err *err) {
+    char text[KILN_GPU_ERROR] = "";
+    kiln_gpu_module m;
+    uint32_t n = 0;
+    if (kiln_gpu_module_check(bytes.p, bytes.n, &m, text) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s: %s", l->name, text);
+    for (uint32_t i = 0; i < l->plan->header->n_kernels; i++) {
+        const kiln_plan_kernel *k = &l->plan->kernel[i];
+        if (k->module != l->module)
+            continue;
+        const char *name = kiln_plan_string(l->plan, k->symbol);
+        const kiln_gpu_kernel *is = kiln_gpu_module_find(&m, name);
+        n++;
+        if (is == NULL || is->n_operands != k->n_operands ||
+            is->workspace_bytes > k->workspace_bytes)
+            return kiln_fail(err, KILN_ERR_PARSE,
+                             "%s: has no kernel '%s' of %" PRIu32
+                             " operands and at most %" PRIu64 " bytes of workspace",
+                             l->name,
+                             kiln_str_printable(l->arena, kiln_str_from(name), 64),
+                             k->n_operands, k->workspace_bytes);
+    }
+    if (n != m.header->n_kernels)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "%s has %" PRIu32 " kernels, " KILN_ENTRY_PLAN " %" PRIu32,
+                         l->name, m.header->n_kernels, n);
+    return KILN_OK;
+}
+
 kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan *plan,
                                    size_t module, kiln_err *err) {
     char text[KILN_LOAD_TEXT] = "";
-    const library l = {a, plan, module, kiln_package_module_name(a, module)};
+    const bool is_gpu = module > 0 && kiln_package_is_gpu_module(lib);
+    const library l = {a, plan, module, kiln_package_module_name(a, module, is_gpu)};
     kiln_elf e;
+    if (is_gpu)
+        return check_gpu(&l, lib, err);
     const int machine =
         lib.n >= 20 ? (unsigned char)lib.p[18] | (unsigned char)lib.p[19] << 8 : 0;
     if (kiln_str_starts(lib, "\177ELF") && machine != (int)plan->header->arch)

@@ -328,8 +328,7 @@ static void check_modules(reader *r, const kiln_package_facts *f) {
         const size_t number = kiln_package_module_number(f->entry[i].name);
         if (number > 0 && number != ++n)
             refuse(r, "", "entries",
-                   kiln_format(r->arena, "with %s before %s",
-                               kiln_package_module_name(r->arena, n),
+                   kiln_format(r->arena, "with device %zu's before %s", n,
                                f->entry[i].name));
     }
     if (n + 1 != f->n_devices)

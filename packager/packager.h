@@ -153,10 +153,15 @@ kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
                               const kiln_package_object *object, size_t n,
                               kiln_str *out, kiln_err *err);
 
-/* "lib1.so": what the device of that number runs; 0: "lib.so", the host's. */
-const char *kiln_package_module_name(kiln_arena *a, size_t device);
+/* "lib1.so": what the device of that number runs; 0: "lib.so", the host's. "lib1.gpu":
+ * a GPU's, whose bytes are a module of runtime/gpu_module.h. */
+const char *kiln_package_module_name(kiln_arena *a, size_t device, bool is_gpu);
 /* The number in such an entry's name; 0: it is no other device's module. */
 size_t kiln_package_module_number(const char *name);
+/* By its bytes: is it a GPU's? */
+bool kiln_package_is_gpu_module(kiln_str module);
+/* The entry that is the module of that device. */
+const char *kiln_package_module_of(const kiln_package_facts *f, size_t device);
 
 /* "Debian LLD 19.1.7"; fails as linking does where there is none. */
 kiln_status kiln_package_linker(kiln_arena *a, const char **version, kiln_err *err);

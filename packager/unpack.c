@@ -323,9 +323,9 @@ static kiln_status map_modules(kiln_arena *a, const char *folder,
     for (size_t i = 0; i < f->n_entries; i++)
         p->n_modules += kiln_package_module_number(f->entry[i].name) > 0;
     for (size_t i = 0; i < p->n_modules; i++)
-        KILN_TRY(
-            kiln_file_map(a, kiln_path_join(a, folder, kiln_package_module_name(a, i)),
-                          0, &module[i], err));
+        KILN_TRY(kiln_file_map(a,
+                               kiln_path_join(a, folder, kiln_package_module_of(f, i)),
+                               0, &module[i], err));
     return KILN_OK;
 }
 

@@ -60,8 +60,10 @@ static size_t list_contents(kiln_arena *a, const kiln_package *p, size_t param_b
         out[n++] = always[i];
         for (size_t k = 0;
              k < p->n_modules && strcmp(always[i].name, KILN_ENTRY_LIB) == 0; k++)
-            out[n++] = (content){kiln_package_module_name(a, k + 1),
-                                 {p->module[k], {NULL, 0}}};
+            out[n++] =
+                (content){kiln_package_module_name(
+                              a, k + 1, kiln_package_is_gpu_module(p->module[k])),
+                          {p->module[k], {NULL, 0}}};
     }
     return n;
 }

@@ -105,6 +105,8 @@ struct kiln_device_kind {
     const char *name;    /* as plans have it */
     uint32_t n_memories; /* kinds of memory */
     int is_host_visible; /* the host may read and write the device's memory */
+    int has_driver; /* the system's, which opens files and makes code of its own: no
+                       process that uses it can be confined */
 
     int (*open)(const kiln_allocator *allocator, kiln_device **out,
                 char error[KILN_ERROR_TEXT]);

@@ -5,7 +5,7 @@
 #include "compiler/network/pack.h"
 
 /* The kernel that makes slot `to` of slot `from`, as elements of `dtype`, chosen by
- * `how`. */
+ * `how`; NULL: by the rule of the host's templates. */
 static kiln_status make_conversion(kiln_net *n, const kiln_value *v, kiln_dtype dtype,
                                    int from, int to, const kiln_choose_options *how,
                                    const char *name, int *kernel, kiln_err *err) {
@@ -17,7 +17,8 @@ static kiln_status make_conversion(kiln_net *n, const kiln_value *v, kiln_dtype 
     t.layout = n->slot.v[from].layout;
     t.facts = n->slot.v[from].facts;
     KILN_TRY(kiln_pack_graph(&n->walk->scratch, &t, &n->slot.v[to].layout, &g, err));
-    KILN_TRY(kiln_net_choose(n, g, how, &w, err));
+    KILN_TRY(how != NULL ? kiln_net_choose(n, g, how, &w, err)
+                         : kiln_net_choose_for_host(n, g, &w, err));
     KILN_TRY(kiln_net_make_kernel(n, &w, name, &s, kernel, err));
     n->slot.v[to].facts = s.te.arg_type[s.te.n_inputs].facts;
     return KILN_OK;
@@ -96,7 +97,7 @@ static kiln_status pack_at_open(kiln_net *n, const kiln_value *v, int from,
     const bool is_half = v->type.dtype == KILN_F16 || v->type.dtype == KILN_BF16;
     const char *name = kiln_format(n->arena, "pack %s%s", n->walk->path, v->name);
     KILN_TRY(make_conversion(n, v, is_half ? KILN_U16 : v->type.dtype, from, *slot,
-                             &kiln_net_by_rule, name, &kernel, err));
+                             NULL, name, &kernel, err));
     const kiln_net_step step = {.kind = KILN_NET_CALL,
                                 .kernel = kernel,
                                 .operand = operand,

@@ -87,6 +87,8 @@ typedef struct kiln_network_kernel {
     const char *workload;
     const char *config; /* JSON object: the template's knobs */
     const char *tmpl;
+    const kiln_profile
+        *profile; /* that it is made for: the network's, or its device's */
     kiln_origin origin;
     int n_tried;               /* configurations measured for this very work */
     kiln_cost cost;            /* of one call */

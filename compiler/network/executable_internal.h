@@ -58,11 +58,16 @@ typedef struct kiln_net_making {
 extern const kiln_choose_options kiln_net_by_rule;
 /* What the caller of kiln_compile said, or by_rule. */
 const kiln_choose_options *kiln_net_choose_options(const kiln_net *n);
+/* What kernels of that template are made for: the network's profile, or its device's. */
+const kiln_profile *kiln_net_profile_of(const kiln_net *n, const kiln_template *t);
 /* How the part is done: asked of whoever knows, or as `choose` found it. In the walk's
  * scratch. */
 kiln_status kiln_net_choose(kiln_net *n, kiln_graph *part,
                             const kiln_choose_options *how, kiln_net_work *w,
                             kiln_err *err);
+/* The same by the rule of the host's templates. */
+kiln_status kiln_net_choose_for_host(kiln_net *n, kiln_graph *part, kiln_net_work *w,
+                                     kiln_err *err);
 kiln_status kiln_net_chosen(kiln_net *n, kiln_graph *part, const kiln_net_choice *c,
                             kiln_net_work *w, kiln_err *err);
 /* Schedules the work, in the walk's scratch, and finds its kernel or adds it. of: the

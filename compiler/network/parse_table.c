@@ -87,11 +87,12 @@ static kiln_status locate(kiln_net_reader *r, const kiln_net_step *s,
     const kiln_graph *part = kiln_group_graph(a, s->g, s->group, NULL);
     kiln_space_init(&space, a);
     KILN_TRY(kiln_workload_of(part, &w, r->lex.err));
-    if (!kiln_template_fits(c->tmpl, &w, r->n->profile))
+    if (!kiln_template_fits(c->tmpl, &w, kiln_net_profile_of(r->n, c->tmpl)))
         return kiln_fail(r->lex.err, KILN_ERR_PARSE,
                          "template '%s' does not take the work of step '%s'",
                          c->tmpl->name, s->name);
-    KILN_TRY(c->tmpl->space(&w, r->n->profile, &space, r->lex.err));
+    KILN_TRY(
+        c->tmpl->space(&w, kiln_net_profile_of(r->n, c->tmpl), &space, r->lex.err));
     return kiln_config_parse(json, c->tmpl, &space, &c->config, r->lex.err);
 }
 

@@ -15,6 +15,12 @@ int kiln_place_at_random(void *user, const kiln_net *n, int step) {
     return (int)kiln_rng_range(&rng, 0, s->n_devices - 1);
 }
 
+int kiln_place_by_kernel(void *user, const kiln_net *n, int step) {
+    const kiln_net_step *s = &n->step.v[step];
+    (void)user;
+    return s->kind == KILN_NET_CALL && n->kernel.v[s->kernel].profile != n->profile;
+}
+
 static bool is_work(const kiln_net_step *s) {
     return s->kind == KILN_NET_CALL || s->kind == KILN_NET_COPY ||
            s->kind == KILN_NET_TAKE || s->kind == KILN_NET_PUT;

@@ -9,7 +9,9 @@
  * writes over, what that has written or read in the host's memory, which is the only
  * one that two queues see, and nowhere else.
  *
- * Code of all devices is made for the profile: they share an architecture. */
+ * Code of all devices is made for the profile, whose architecture they share; but where
+ * the profile has a device of its own kind, steps are with whom their kernels were made
+ * for. */
 #ifndef KILN_COMPILER_NETWORK_PLACE_H
 #define KILN_COMPILER_NETWORK_PLACE_H
 
@@ -46,6 +48,10 @@ kiln_status kiln_net_on_devices(kiln_arena *a, const kiln_net *n,
  * KILN_ERR_ARG: a rule that is none, an operator that there is not. */
 kiln_status kiln_place_by_rules(kiln_arena *a, const char *const *rule, size_t n,
                                 kiln_placement *out, kiln_err *err);
+
+/* Of a profile with a device: calls are where their kernels are made for; what moves
+ * goes where who reads it is. */
+int kiln_place_by_kernel(void *user, const kiln_net *n, int step);
 
 /* Random devices by a seed: steps one by one, or several in a row.
  * user: a kiln_place_seed. */

@@ -11,12 +11,37 @@ const kiln_choose_options *kiln_net_choose_options(const kiln_net *n) {
     return n->o != NULL && n->o->choose != NULL ? n->o->choose : &kiln_net_by_rule;
 }
 
+const kiln_profile *kiln_net_profile_of(const kiln_net *n, const kiln_template *t) {
+    const kiln_profile *device = n->profile->device;
+    return device != NULL && kiln_arch_of(device->arch)->kind == t->target ? device
+                                                                           : n->profile;
+}
+
+/* The device does what it has a template for, unless another's is wanted. */
+static const kiln_profile *profile_for(const kiln_net *n, const kiln_workload *w,
+                                       const char *wanted) {
+    const kiln_profile *device = n->profile->device;
+    const kiln_template *t =
+        wanted != NULL ? kiln_template_find(kiln_str_from(wanted)) : NULL;
+    if (device == NULL || t != NULL)
+        return t != NULL ? kiln_net_profile_of(n, t) : n->profile;
+    return kiln_template_for(w, device) != NULL ? device : n->profile;
+}
+
+kiln_status kiln_net_choose_for_host(kiln_net *n, kiln_graph *part, kiln_net_work *w,
+                                     kiln_err *err) {
+    kiln_arena *a = &n->walk->scratch;
+    KILN_TRY(kiln_op_work_of(a, part->name, part, &w->op, err));
+    return kiln_choose(a, &w->op, n->profile, &kiln_net_by_rule, &w->choice, err);
+}
+
 kiln_status kiln_net_choose(kiln_net *n, kiln_graph *part,
                             const kiln_choose_options *how, kiln_net_work *w,
                             kiln_err *err) {
     kiln_arena *a = &n->walk->scratch;
     KILN_TRY(kiln_op_work_of(a, part->name, part, &w->op, err));
-    return kiln_choose(a, &w->op, n->profile, how, &w->choice, err);
+    const kiln_profile *p = profile_for(n, &w->op.workload, how->tmpl);
+    return kiln_choose(a, &w->op, p, how, &w->choice, err);
 }
 
 kiln_status kiln_net_chosen(kiln_net *n, kiln_graph *part, const kiln_net_choice *c,
@@ -28,14 +53,16 @@ kiln_status kiln_net_chosen(kiln_net *n, kiln_graph *part, const kiln_net_choice
                               .origin = c->origin,
                               .n_tried = c->n_tried};
     kiln_space_init(&w->choice.space, a);
-    return c->tmpl->space(&w->op.workload, n->profile, &w->choice.space, err);
+    return c->tmpl->space(&w->op.workload, kiln_net_profile_of(n, c->tmpl),
+                          &w->choice.space, err);
 }
 
 static kiln_status apply(kiln_net *n, const kiln_net_work *w, kiln_scheduled *s,
                          kiln_err *err) {
     const kiln_choice *c = &w->choice;
-    return kiln_template_apply(&n->walk->scratch, c->tmpl, &w->op.workload, n->profile,
-                               &c->space, &c->config, s, err);
+    return kiln_template_apply(&n->walk->scratch, c->tmpl, &w->op.workload,
+                               kiln_net_profile_of(n, c->tmpl), &c->space, &c->config,
+                               s, err);
 }
 
 /* Advice is about rows, or about layouts that others met: a combination may make no
@@ -51,7 +78,8 @@ static kiln_status schedule(kiln_net *n, kiln_net_work *w, kiln_scheduled *s,
     KILN_LOG(INFO, "network", "the %s configuration of '%.*s' is not taken: %s",
              kiln_origin_name(c->origin), KILN_STR_ARG(w->op.key), err->text);
     kiln_err_clear(err);
-    c->config = c->tmpl->guess(&w->op.workload, n->profile, &c->space);
+    c->config =
+        c->tmpl->guess(&w->op.workload, kiln_net_profile_of(n, c->tmpl), &c->space);
     c->origin = KILN_ORIGIN_GUESS;
     c->n_tried = 0;
     return apply(n, w, s, err);
@@ -88,6 +116,7 @@ static void add_kernel(kiln_net *n, const kiln_net_work *w, const kiln_scheduled
                              .workload = kiln_str_dupv(n->arena, w->op.key),
                              .config = config.p,
                              .tmpl = c->tmpl->name,
+                             .profile = kiln_net_profile_of(n, c->tmpl),
                              .origin = c->origin,
                              .n_tried = c->n_tried,
                              .amplification = kiln_choice_amplification(c),

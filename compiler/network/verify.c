@@ -112,7 +112,8 @@ static kiln_status verify_choice(verifier *v, const kiln_net_step *step) {
     if (step->choice == NULL || step->choice->tmpl == NULL)
         return fail(v, step->line, "step '%s' has no template", step->name);
     if (kiln_workload_of(part, &w, NULL) == KILN_OK &&
-        kiln_template_fits(step->choice->tmpl, &w, v->n->profile))
+        kiln_template_fits(step->choice->tmpl, &w,
+                           kiln_net_profile_of(v->n, step->choice->tmpl)))
         return KILN_OK;
     return fail(v, step->line, "step '%s' has template '%s', which does not take it",
                 step->name, step->choice->tmpl->name);

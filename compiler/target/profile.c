@@ -17,6 +17,10 @@ static void put_code(kiln_json_writer *w, const kiln_profile *p) {
     kiln_profile_put_machine(w, p);
     kiln_json_name(w, "core");
     kiln_core_put(w, &p->core);
+    if (p->device != NULL) {
+        kiln_json_name(w, "device");
+        kiln_profile_put(w, p->device);
+    }
 }
 
 void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p) {
@@ -140,6 +144,23 @@ static void read_core(reader *r, kiln_profile *p) {
         r->status = kiln_core_read(core, r->path, &p->core, r->err);
 }
 
+/* May be left out: a CPU alone. A device has none of its own. */
+static void read_device(reader *r, kiln_profile *p) {
+    const kiln_json *json = kiln_json_get(r->root, "device");
+    kiln_profile *device = kiln_new(r->arena, kiln_profile);
+    if (json == NULL || r->status != KILN_OK)
+        return;
+    need(r, kiln_json_get(json, "device") == NULL, "device",
+         "a profile without a device of its own");
+    if (r->status == KILN_OK)
+        r->status = kiln_profile_read(r->arena, json,
+                                      kiln_format(r->arena, "%s: device", r->path),
+                                      device, r->err);
+    need(r, r->status != KILN_OK || kiln_arch_of(device->arch)->kind == KILN_TARGET_GPU,
+         "device", "the profile of a GPU");
+    p->device = device;
+}
+
 static void read_all(reader *r, kiln_profile *p) {
     const char *const numerics[] = {kiln_numerics_name(KILN_NUMERICS_FAST),
                                     kiln_numerics_name(KILN_NUMERICS_STRICT)};
@@ -169,6 +190,7 @@ static void read_all(reader *r, kiln_profile *p) {
         (kiln_numerics)word_of(r, "numerics", numerics, 2, "'fast' or 'strict'");
     read_core(r, p);
     read_measuring(r, p);
+    read_device(r, p);
 }
 
 /* Of a file that somebody wrote: a member with a slip of the pen would count for
@@ -179,7 +201,7 @@ static kiln_status check_members(kiln_arena *a, const kiln_json *root, const cha
         "name",    "arch",      "triple",      "cpu",       "features",
         "cores",   "l1d_bytes", "l2_bytes",    "l3_bytes",  "vector_bytes",
         "has_fma", "has_vnni",  "has_dotprod", "has_bf16",  "vector_registers",
-        "has_f16", "numerics",  "measure",     "baselines", "core"};
+        "has_f16", "numerics",  "measure",     "baselines", "core", "device"};
     for (const kiln_json *m = kiln_json_first(root); m != NULL; m = kiln_json_next(m)) {
         const char *key = kiln_json_key(m);
         bool found = key == NULL; /* no object: the rest says so */
@@ -224,6 +246,25 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
     KILN_TRY(kiln_json_read(a, name_or_path, &root, err));
     KILN_TRY(check_members(a, root, name_or_path, err));
     return kiln_profile_read(a, root, name_or_path, out, err);
+}
+
+kiln_status kiln_profile_beside(kiln_arena *a, const kiln_profile *host,
+                                const kiln_profile *device, kiln_profile *out,
+                                kiln_err *err) {
+    if (kiln_arch_of(host->arch)->kind != KILN_TARGET_CPU ||
+        kiln_arch_of(device->arch)->kind != KILN_TARGET_GPU)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a GPU's profile wants a CPU's as its host: '%s' is a %s's, "
+                         "'%s' a %s's",
+                         device->name,
+                         kiln_target_kind_name(kiln_arch_of(device->arch)->kind),
+                         host->name,
+                         kiln_target_kind_name(kiln_arch_of(host->arch)->kind));
+    *out = *host;
+    out->name = device->name;
+    out->numerics = device->numerics;
+    out->device = kiln_arena_dup(a, device, sizeof *device);
+    return KILN_OK;
 }
 
 kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *where,

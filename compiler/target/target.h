@@ -76,6 +76,10 @@ typedef struct kiln_profile {
     /* What the part of a network is compiled for that a GPU does not do: a profile's
      * name; NULL: a CPU's, which does all of it. */
     const char *host;
+    /* The GPU beside this CPU that does what it can of a network: a profile of its own;
+     * NULL: there is none
+     * (kiln_profile_beside). */
+    const struct kiln_profile *device;
     /* How its code is measured, which changes no code: on which device (its name; NULL:
      * the first that can), beside which baselines (ends in NULL; NULL: none named). */
     const char *measure;
@@ -91,6 +95,11 @@ kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
 /* The same of GPUs, which kiln_profile_find knows too. */
 const kiln_profile *kiln_gpu_profile_at(int i);
+/* What networks are compiled for where there is a GPU: the host's profile, with the GPU's
+ * as its device, under the latter's name. KILN_ERR_ARG: they are no such pair. */
+kiln_status kiln_profile_beside(kiln_arena *a, const kiln_profile *host,
+                                const kiln_profile *device, kiln_profile *out,
+                                kiln_err *err);
 /* What code is made for, and nothing else: what packages and tuning records hold. */
 void kiln_profile_json(kiln_buf *out, const kiln_profile *p);
 /* The same without what rules guess by: what a machine says of itself
@@ -220,6 +229,7 @@ typedef struct kiln_arch_def {
     const char *title;         /* in messages: "x86-64" */
     kiln_target_kind kind;     /* templates are for one */
     const kiln_memory *memory; /* code for buffers elsewhere is refused */
+    const char *device;        /* the plans' kind that runs it; NULL: the host itself */
     const char *generator;     /* who makes its code: compiler/codegen/codegen.h */
     int elf_machine; /* EM_X86_64: of objects, libraries and plans; 0: a GPU's */
     const char *linker_emulation; /* -m of ld */

@@ -72,6 +72,7 @@ typedef struct kiln_device_package {
     size_t n_steps;
     const kiln_device_step *open; /* steps that pack parameters when it is opened */
     size_t n_open;
+    bool has_driver; /* a device of it has (runtime/device.h): runs are not confined */
 } kiln_device_package;
 
 /* For any machine's package. KILN_ERR_PARSE says what is wrong with the plan. */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "pipeline/devices/devices.h"
+#include "runtime/device.h"
 #include "runtime/plan.h"
 
 enum { MAX_PLAN_BYTES = 64 << 20 };
@@ -57,6 +58,12 @@ static const kiln_device_step *read_steps(kiln_arena *a, const kiln_plan *plan,
     return step;
 }
 
+static bool has_driver(const kiln_plan *plan, const kiln_plan_device *d) {
+    const kiln_device_kind *kind =
+        kiln_device_kind_named(kiln_plan_string(plan, d->kind), NULL, 0);
+    return kind != NULL && kind->has_driver;
+}
+
 static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
                              kiln_device_package *out, kiln_err *err) {
     const kiln_plan_header *h = plan->header;
@@ -74,6 +81,8 @@ static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
                              .n_steps = h->n_steps,
                              .open = read_steps(a, plan, plan->open, (size_t)h->open.n),
                              .n_open = (size_t)h->open.n};
+    for (size_t i = 0; i < h->devices.n; i++)
+        p.has_driver = p.has_driver || has_driver(plan, &plan->device[i]);
     KILN_TRY(read_ports(a, plan, 0, h->n_inputs, &p.input, err));
     KILN_TRY(read_ports(a, plan, h->n_inputs, h->n_outputs, &p.output, err));
     *out = p;

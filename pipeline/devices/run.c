@@ -105,6 +105,8 @@ static kiln_status make_command(const run *r, bool wants_outputs, const char ***
     argv[n++] = kiln_format(a, "%d", r->job.n_warm_up);
     argv[n++] = "--json";
     argv[n++] = kiln_format(a, "%s/report.json", r->dir);
+    if (p->has_driver)
+        argv[n++] = "--free";
     if (r->job.wants_profile)
         argv[n++] = "--profile";
     if (r->job.injected_ppm > 0) {

@@ -196,7 +196,15 @@ kiln_status kiln_machine_native(kiln_arena *a, kiln_profile *out, kiln_err *err)
 
 kiln_status kiln_machine_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err) {
-    return strcmp(name_or_path, "native") == 0
-               ? kiln_machine_native(a, out, err)
-               : kiln_profile_find(a, name_or_path, out, err);
+    kiln_profile named, host;
+    if (strcmp(name_or_path, "native") == 0)
+        return kiln_machine_native(a, out, err);
+    KILN_TRY(kiln_profile_find(a, name_or_path, &named, err));
+    if (kiln_arch_of(named.arch)->kind == KILN_TARGET_CPU) {
+        *out = named;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln_machine_find(a, named.host != NULL ? named.host : "native", &host,
+                               err));
+    return kiln_profile_beside(a, &host, &named, out, err);
 }

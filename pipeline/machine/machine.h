@@ -53,7 +53,8 @@ kiln_status kiln_machine_read_document(kiln_arena *a, const kiln_json *json,
 
 /* This machine, with what is kept of it. */
 kiln_status kiln_machine_native(kiln_arena *a, kiln_profile *out, kiln_err *err);
-/* kiln_profile_find, where `native` is the above. */
+/* kiln_profile_find, where `native` is the above. A GPU's profile comes beside that of
+ * its host (kiln_profile_beside). */
 kiln_status kiln_machine_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 

@@ -41,9 +41,12 @@ typedef struct kiln_network_param {
 
 /* Code of one device: a file of the package. */
 typedef struct kiln_network_module {
-    const char *device; /* its kind: "host" */
-    const char *file;   /* "lib.so" */
-    bool *is_called;    /* by kernel: does the device call it? */
+    const char *device;          /* its kind: "host" */
+    const kiln_profile *profile; /* that its code is made for */
+    const char *file;            /* "lib.so" */
+    bool *is_called;             /* by kernel: does the device call it? */
+    kiln_str code; /* a GPU's: the whole file (runtime/gpu_module.h). A CPU's is linked by
+                      who packs it */
 } kiln_network_module;
 
 typedef struct kiln_network {

@@ -1,4 +1,5 @@
 /* plan.bin and the parameters. */
+#include "compiler/codegen/gpu_module.h"
 #include "pipeline/network/network_internal.h"
 #include "base/fault.h"
 
@@ -280,13 +281,34 @@ static void mark_called(const kiln_net_step *step, size_t n, int device,
             is_called[step[i].kernel] = true;
 }
 
+/* A GPU's kernels in one module. */
+static kiln_status join_code(const kiln_net *n, kiln_network_module *m,
+                             kiln_err *err) {
+    kiln_str *object = kiln_array(n->arena, kiln_str, n->kernel.n + 1);
+    size_t n_objects = 0;
+    for (size_t i = 0; i < n->kernel.n; i++)
+        if (m->is_called[i])
+            object[n_objects++] = n->kernel.v[i].object.bytes;
+    return kiln_gpu_module_link(n->arena, object, n_objects, &m->code, err);
+}
+
+static kiln_status join_modules(const kiln_net *n, kiln_network *out, kiln_err *err) {
+    for (size_t d = 1; d < out->module.n && n->profile->device != NULL; d++)
+        KILN_TRY(join_code(n, &out->module.v[d], err));
+    return KILN_OK;
+}
+
 /* What nobody calls is the host's. */
 static void list_modules(const kiln_net *n, kiln_network *out) {
     for (size_t d = 0; d < n->device.n; d++) {
         bool *is_called = kiln_array(n->arena, bool, n->kernel.n + 1);
+        const bool is_gpu = d > 0 && n->profile->device != NULL;
         const kiln_network_module m = {
             .device = n->device.v[d].kind,
-            .file = d == 0 ? "lib.so" : kiln_format(n->arena, "lib%zu.so", d),
+            .profile = is_gpu ? n->profile->device : n->profile,
+            .file = d == 0
+                        ? "lib.so"
+                        : kiln_format(n->arena, "lib%zu.%s", d, is_gpu ? "gpu" : "so"),
             .is_called = is_called};
         mark_called(n->step.v, n->step.n, (int)d, is_called);
         mark_called(n->open.v, n->open.n, (int)d, is_called);
@@ -323,6 +345,7 @@ kiln_status kiln_network_write(kiln_arena *a, kiln_packer *packer, kiln_network 
         kiln_buf_init(buf[i], a);
     KILN_TRY(write_params(n, packer, out, err));
     list_modules(n, out);
+    KILN_TRY(join_modules(n, out, err));
     const uint32_t n_kernels = number_kernels(out, &w);
     write_tensors(n, &tensors);
     write_ports(n, &w, &ports);

@@ -31,6 +31,19 @@ static void keep_layouts(kiln_arena *a, const kiln_net *n, kiln_package_facts *f
     f->n_searched = n->searched.n;
 }
 
+/* A GPU's object is a text, which is what it is. */
+static kiln_status code_of(kiln_arena *a, const kiln_network_kernel *k,
+                           kiln_package_kernel *out, kiln_err *err) {
+    if (kiln_arch_of(k->profile->arch)->kind == KILN_TARGET_CPU)
+        return kiln_package_code_of(a, k->profile->arch, k->object.bytes,
+                                    &out->code_sha256, &out->code_bytes, err);
+    char *sha256 = kiln_arena_alloc(a, KILN_SHA256_HEX);
+    kiln_sha256_of(k->object.bytes.p, k->object.bytes.n, sha256);
+    out->code_sha256 = sha256;
+    out->code_bytes = (int64_t)k->object.bytes.n;
+    return KILN_OK;
+}
+
 kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
                                     kiln_package_facts *f, kiln_err *err) {
     kiln_package_kernel *out = kiln_array(a, kiln_package_kernel, n->kernel.n);
@@ -46,8 +59,7 @@ kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
                                   .flops = k->cost.flops,
                                   .bytes = k->cost.bytes};
         out[i].step = steps_of(a, n, (int)i, &out[i].n_steps);
-        KILN_TRY(kiln_package_code_of(a, n->profile->arch, k->object.bytes,
-                                      &out[i].code_sha256, &out[i].code_bytes, err));
+        KILN_TRY(code_of(a, k, &out[i], err));
     }
     f->kernel = out;
     f->n_kernels = n->kernel.n;
@@ -123,13 +135,18 @@ static kiln_str params_head(kiln_arena *a, const kiln_network *n) {
 
 static kiln_status link_kernels(kiln_arena *a, const kiln_network *n, size_t module,
                                 kiln_str *out, kiln_err *err) {
+    const kiln_network_module *m = &n->module.v[module];
     kiln_package_object *object = kiln_array(a, kiln_package_object, n->kernel.n);
     size_t n_objects = 0;
     for (size_t i = 0; i < n->kernel.n; i++)
         if (n->module.v[module].is_called[i])
             object[n_objects++] = (kiln_package_object){n->kernel.v[i].symbol,
                                                         n->kernel.v[i].object.bytes};
-    return kiln_package_link(a, n->profile->arch, object, n_objects, out, err);
+    if (m->code.n > 0) {
+        *out = m->code;
+        return KILN_OK;
+    }
+    return kiln_package_link(a, m->profile->arch, object, n_objects, out, err);
 }
 
 static kiln_status link_modules(kiln_arena *a, const kiln_network *n, kiln_package *p,

@@ -360,7 +360,7 @@ static kiln_status list_module(kiln_arena *a, const kiln_shipped *s, size_t devi
                                kiln_err *err) {
     char text[KILN_LOAD_TEXT] = "";
     const char *path =
-        kiln_path_join(a, s->package.folder, kiln_package_module_name(a, device));
+        kiln_path_join(a, s->package.folder, kiln_package_module_of(&s->facts, device));
     kiln_str lib, code;
     kiln_elf e;
     KILN_TRY(kiln_file_map(a, path, 0, &lib, err));

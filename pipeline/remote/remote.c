@@ -159,19 +159,44 @@ kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
     return KILN_OK;
 }
 
+/* Of devices whose code is no function of a process: their drivers take it. */
+static kiln_status put_modules(kiln_remote *r, const kiln_network *network,
+                               kiln_wire_network *n, kiln_err *err) {
+    n->module = kiln_array(r->arena, kiln_wire_function, network->module.n);
+    for (size_t i = 0; i < network->module.n; i++) {
+        const kiln_network_module *m = &network->module.v[i];
+        if (m->code.n == 0)
+            continue;
+        if (kiln_apart_far(r->apart) != NULL)
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                             "device '%s' has a driver, which no runner elsewhere may "
+                             "use: nothing of it can be confined",
+                             m->device);
+        kiln_wire_function *f = &n->module[n->n_modules++];
+        f->symbol = kiln_str_from(m->file);
+        n->has_driver = 1;
+        KILN_TRY(kiln_apart_put(r->apart, m->code.p, m->code.n, &f->object, err));
+    }
+    return KILN_OK;
+}
+
 static kiln_status put_network(kiln_remote *r, const kiln_network *network,
                                kiln_wire_network *n, kiln_err *err) {
     if (network->kernel.n > KILN_WIRE_MAX_KERNELS)
         return kiln_fail(err, KILN_ERR_LIMIT, "at most %d kernels, not %zu",
                          KILN_WIRE_MAX_KERNELS, network->kernel.n);
-    n->n_kernels = (uint32_t)network->kernel.n;
     n->kernel = kiln_array(r->arena, kiln_wire_function, network->kernel.n);
     for (size_t i = 0; i < network->kernel.n; i++) {
         const kiln_network_kernel *k = &network->kernel.v[i];
-        n->kernel[i].symbol = kiln_str_from(k->symbol);
+        kiln_wire_function *f = &n->kernel[n->n_kernels];
+        if (kiln_arch_of(k->profile->arch)->kind != KILN_TARGET_CPU)
+            continue;
+        n->n_kernels++;
+        f->symbol = kiln_str_from(k->symbol);
         KILN_TRY(kiln_apart_put(r->apart, k->object.bytes.p, k->object.bytes.n,
-                                &n->kernel[i].object, err));
+                                &f->object, err));
     }
+    KILN_TRY(put_modules(r, network, n, err));
     KILN_TRY(kiln_apart_put(r->apart, network->plan.p, network->plan.n, &n->plan, err));
     return kiln_apart_put(r->apart, network->params, network->param_bytes, &n->params,
                           err);

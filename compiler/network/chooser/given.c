@@ -88,10 +88,12 @@ static kiln_status read_call(kiln_net *n, const kiln_net_step *step,
     kiln_layout *layout = kiln_array(a, kiln_layout, n_all);
     KILN_TRY(kiln_op_work_of(a, part->name, part, &w, err));
     out->tmpl = kiln_template_find(kiln_str_from(x->tmpl));
-    if (out->tmpl == NULL || !kiln_template_fits(out->tmpl, &w.workload, n->profile))
+    if (out->tmpl == NULL ||
+        !kiln_template_fits(out->tmpl, &w.workload, kiln_net_profile_of(n, out->tmpl)))
         return refuse(x, "its template does not take it", err);
     kiln_space_init(&space, a);
-    KILN_TRY(out->tmpl->space(&w.workload, n->profile, &space, err));
+    KILN_TRY(
+        out->tmpl->space(&w.workload, kiln_net_profile_of(n, out->tmpl), &space, err));
     KILN_TRY(
         kiln_json_parse(a, kiln_str_from(x->config), "configuration", &config, err));
     KILN_TRY(kiln_config_parse(config, out->tmpl, &space, &out->config, err));

@@ -46,8 +46,8 @@ static kiln_status is_worth_it(kiln_net *n, const kiln_net_rehearsal *greedy, bo
     kiln_arena scratch = {0};
     kiln_status st = KILN_OK;
     *out = false;
-    if (kiln_net_choose_options(n)->oracle == NULL)
-        return KILN_OK;
+    if (kiln_net_choose_options(n)->oracle == NULL || n->profile->device != NULL)
+        return KILN_OK; /* a device's templates have no layouts to choose between */
     for (size_t i = 0; i < n->step.n && st == KILN_OK && !*out;
          i = kiln_net_step_behind(n->step.v, i)) {
         if (is_tuned(&n->step.v[i], greedy->choice[i]))

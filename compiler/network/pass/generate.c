@@ -29,17 +29,21 @@ static kiln_status check_program(const kiln_program *p, const kiln_network_kerne
 static kiln_status compile(kiln_net *n, int index, kiln_arena *scratch, kiln_err *err) {
     kiln_network_kernel *k = &n->kernel.v[index];
     const kiln_scheduled *s = &k->making->scheduled;
-    const int cores = n->profile->cores > 1 ? n->profile->cores : 2;
+    const kiln_profile *profile = k->profile;
+    const int cores = profile->cores > 1 ? profile->cores : 2;
+    const bool is_on_host = profile == n->profile;
     kiln_program *program = NULL;
     KILN_TRY(kiln_scheduled_program(scratch, s, k->symbol, &program, err));
     KILN_TRY(check_program(program, k, err));
-    k->spread = kiln_program_spread(scratch, program, cores, n->profile->vector_bytes);
+    if (is_on_host)
+        k->spread = kiln_program_spread(scratch, program, cores, profile->vector_bytes);
     k->least_flops =
         fmin(kiln_program_least_flops(scratch, program), (double)k->cost.flops);
     if (n->o != NULL && n->o->watch != NULL)
         n->o->watch(n->o->watcher, index, s, program);
-    KILN_TRY(kiln_codegen(scratch, program, n->profile, NULL, &k->object, NULL, err));
-    KILN_TRY(kiln_object_check(k->object.bytes, err));
+    KILN_TRY(kiln_codegen(scratch, program, profile, NULL, &k->object, NULL, err));
+    if (is_on_host)
+        KILN_TRY(kiln_object_check(k->object.bytes, err));
     k->object.bytes =
         (kiln_str){kiln_arena_dup(n->arena, k->object.bytes.p, k->object.bytes.n),
                    k->object.bytes.n};

@@ -53,7 +53,8 @@ static kiln_status decide(kiln_net *n, const kiln_net_group_part *part,
     KILN_TRY(kiln_net_choose(n, part->graph, kiln_net_choose_options(n), w, err));
     kiln_net_give_layouts(n, part, c->tmpl->takes);
     if (c->origin == KILN_ORIGIN_GUESS)
-        c->config = c->tmpl->guess(&w->op.workload, n->profile, &c->space);
+        c->config =
+            c->tmpl->guess(&w->op.workload, kiln_net_profile_of(n, c->tmpl), &c->space);
     return KILN_OK;
 }
 

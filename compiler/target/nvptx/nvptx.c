@@ -7,6 +7,7 @@ const kiln_arch_def kiln_arch_nvptx = {
     .title = "CUDA",
     .kind = KILN_TARGET_GPU,
     .memory = kiln_gpu_memory,
+    .device = "cuda",
     .generator = "nvptx",
     .always_has_fma = true,
     .comment = "//",

@@ -7,6 +7,7 @@ const kiln_arch_def kiln_arch_opencl = {
     .title = "OpenCL",
     .kind = KILN_TARGET_GPU,
     .memory = kiln_gpu_memory,
+    .device = "opencl",
     .generator = "opencl",
     .always_has_fma = true,
     .comment = "//",

@@ -54,10 +54,18 @@ static kiln_status open_parts(server *s, kiln_err *err) {
                               .kernel = find,
                               .user = s};
     char text[KILN_ERROR_TEXT] = "";
+    kiln_model_module *module = kiln_array(&s->arena, kiln_model_module, n->n_modules);
+    for (uint32_t i = 0; i < n->n_modules; i++) {
+        module[i].file = kiln_str_dupv(&s->arena, n->module[i].symbol);
+        module[i].n = n->module[i].object.bytes;
+        KILN_TRY(
+            kiln_guest_bytes(s->g, n->module[i].object, &module[i].bytes, err));
+    }
     KILN_TRY(load_kernels(s, err));
     KILN_TRY(kiln_guest_bytes(s->g, n->plan, &parts.plan, err));
     KILN_TRY(kiln_guest_bytes(s->g, n->params, &parts.params, err));
-    s->model = kiln_model_from_parts(&parts, NULL, text);
+    const kiln_model_options o = {.module = module, .n_modules = n->n_modules};
+    s->model = kiln_model_from_parts(&parts, &o, text);
     return s->model != NULL ? KILN_OK : kiln_fail(err, KILN_ERR_LIB, "%s", text);
 }
 
@@ -68,10 +76,12 @@ static kiln_status open_folder(server *s, kiln_err *err) {
     return s->model != NULL ? KILN_OK : kiln_fail(err, KILN_ERR_LIB, "%s", text);
 }
 
-/* Confined twice: what packs parameters runs while the network is opened. */
+/* Confined twice: what packs parameters runs while the network is opened. A driver opens
+ * files and makes code: who has one is not confined. */
 static kiln_status open_network(server *s, kiln_err *err) {
     const kiln_wire_network *n = &s->network;
-    KILN_TRY(kiln_guest_limit(s->g, n->data_limit_bytes, n->folder.n > 0, err));
+    if (n->has_driver == 0)
+        KILN_TRY(kiln_guest_limit(s->g, n->data_limit_bytes, n->folder.n > 0, err));
     s->r->meter.of = n->meter;
     const int64_t begin = kiln_now_ns();
     KILN_TRY(n->folder.n > 0 ? open_folder(s, err) : open_parts(s, err));
@@ -81,7 +91,7 @@ static kiln_status open_network(server *s, kiln_err *err) {
     if ((uint32_t)kiln_model_n_inputs(s->model) != n->n_inputs)
         return kiln_fail(err, KILN_ERR_ARG, "it has %d inputs, %" PRIu32 " are given",
                          kiln_model_n_inputs(s->model), n->n_inputs);
-    return kiln_guest_close_in(s->g, err);
+    return n->has_driver == 0 ? kiln_guest_close_in(s->g, err) : KILN_OK;
 }
 
 /* ---- sessions -------------------------------------------------------------------- */

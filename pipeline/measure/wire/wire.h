@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 6,
+    KILN_WIRE_VERSION = 7,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -25,8 +25,9 @@ enum {
     KILN_WIRE_TAPS = 3,
     KILN_WIRE_MAX_LEVELS = 4, /* of memory */
     KILN_WIRE_MAX_KERNELS = 1 << 16,
+    KILN_WIRE_MAX_MODULES = 8,
     KILN_WIRE_MAX_INPUTS = 4096,
-    KILN_WIRE_MAX_PARTS = KILN_WIRE_MAX_KERNELS + KILN_WIRE_MAX_INPUTS + 2,
+    KILN_WIRE_MAX_PARTS = KILN_WIRE_MAX_KERNELS + KILN_WIRE_MAX_MODULES + KILN_WIRE_MAX_INPUTS + 2,
     KILN_WIRE_MAX_GUESTS = 8, /* networks that a runner has open at once */
     KILN_WIRE_MAX_CONSTANTS = 1 << 20,
     KILN_WIRE_MAX_STEPS_TOLD = 1 << 20,
@@ -420,7 +421,10 @@ typedef struct kiln_wire_network {
     kiln_wire_blob *part;
     kiln_wire_place plan, params;
     uint32_t n_kernels, n_inputs;
-    kiln_wire_function *kernel;
+    kiln_wire_function *kernel; /* the host's */
+    uint32_t n_modules;
+    kiln_wire_function *module; /* other devices' code: by the plan's file */
+    uint32_t has_driver;        /* one of them has (runtime/device.h): not confined */
     kiln_wire_place *input;    /* row-major, of every session */
     kiln_wire_meter meter;     /* no objects: no slice of the peak will be asked for */
     uint64_t data_limit_bytes; /* that its process may take; 0: all the machine's */
