@@ -56,7 +56,7 @@ static const kiln_template *draw_template(kiln_rng *rng, const kiln_workload *w,
     const kiln_template *fits[32];
     int n = 0;
     for (int i = 0; kiln_template_at(i) != NULL && n < 32; i++)
-        if (kiln_template_at(i)->fits(w, p))
+        if (kiln_template_fits(kiln_template_at(i), w, p))
             fits[n++] = kiln_template_at(i);
     return n > 0 ? fits[kiln_rng_range(rng, 0, n - 1)] : NULL;
 }
