@@ -201,7 +201,8 @@ static kiln_status check_members(kiln_arena *a, const kiln_json *root, const cha
         "name",    "arch",      "triple",      "cpu",       "features",
         "cores",   "l1d_bytes", "l2_bytes",    "l3_bytes",  "vector_bytes",
         "has_fma", "has_vnni",  "has_dotprod", "has_bf16",  "vector_registers",
-        "has_f16", "numerics",  "measure",     "baselines", "core", "device"};
+        "has_f16", "numerics",  "measure",     "baselines", "core",
+        "device"};
     for (const kiln_json *m = kiln_json_first(root); m != NULL; m = kiln_json_next(m)) {
         const char *key = kiln_json_key(m);
         bool found = key == NULL; /* no object: the rest says so */
@@ -253,13 +254,12 @@ kiln_status kiln_profile_beside(kiln_arena *a, const kiln_profile *host,
                                 kiln_err *err) {
     if (kiln_arch_of(host->arch)->kind != KILN_TARGET_CPU ||
         kiln_arch_of(device->arch)->kind != KILN_TARGET_GPU)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "a GPU's profile wants a CPU's as its host: '%s' is a %s's, "
-                         "'%s' a %s's",
-                         device->name,
-                         kiln_target_kind_name(kiln_arch_of(device->arch)->kind),
-                         host->name,
-                         kiln_target_kind_name(kiln_arch_of(host->arch)->kind));
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "a GPU's profile wants a CPU's as its host: '%s' is a %s's, "
+            "'%s' a %s's",
+            device->name, kiln_target_kind_name(kiln_arch_of(device->arch)->kind),
+            host->name, kiln_target_kind_name(kiln_arch_of(host->arch)->kind));
     *out = *host;
     out->name = device->name;
     out->numerics = device->numerics;

@@ -13,4 +13,7 @@ kiln_status kiln_device_read_report(kiln_arena *a, const char *path,
                                     const kiln_device_job *job, kiln_device_result *out,
                                     kiln_err *err);
 
+/* Of the runtime's kinds: does that one have a driver (runtime/device.h)? */
+bool kiln_devices_has_driver(const char *kind);
+
 #endif

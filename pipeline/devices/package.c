@@ -1,8 +1,7 @@
 /* What an unpacked package's plan says, for packages of any machine. */
 #include <inttypes.h>
 
-#include "pipeline/devices/devices.h"
-#include "runtime/device.h"
+#include "pipeline/devices/devices_internal.h"
 #include "runtime/plan.h"
 
 enum { MAX_PLAN_BYTES = 64 << 20 };
@@ -58,12 +57,6 @@ static const kiln_device_step *read_steps(kiln_arena *a, const kiln_plan *plan,
     return step;
 }
 
-static bool has_driver(const kiln_plan *plan, const kiln_plan_device *d) {
-    const kiln_device_kind *kind =
-        kiln_device_kind_named(kiln_plan_string(plan, d->kind), NULL, 0);
-    return kind != NULL && kind->has_driver;
-}
-
 static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
                              kiln_device_package *out, kiln_err *err) {
     const kiln_plan_header *h = plan->header;
@@ -82,7 +75,9 @@ static kiln_status read_plan(kiln_arena *a, const kiln_plan *plan,
                              .open = read_steps(a, plan, plan->open, (size_t)h->open.n),
                              .n_open = (size_t)h->open.n};
     for (size_t i = 0; i < h->devices.n; i++)
-        p.has_driver = p.has_driver || has_driver(plan, &plan->device[i]);
+        p.has_driver =
+            p.has_driver ||
+            kiln_devices_has_driver(kiln_plan_string(plan, plan->device[i].kind));
     KILN_TRY(read_ports(a, plan, 0, h->n_inputs, &p.input, err));
     KILN_TRY(read_ports(a, plan, h->n_inputs, h->n_outputs, &p.output, err));
     *out = p;

@@ -204,7 +204,7 @@ kiln_status kiln_machine_find(kiln_arena *a, const char *name_or_path,
         *out = named;
         return KILN_OK;
     }
-    KILN_TRY(kiln_machine_find(a, named.host != NULL ? named.host : "native", &host,
-                               err));
+    KILN_TRY(
+        kiln_machine_find(a, named.host != NULL ? named.host : "native", &host, err));
     return kiln_profile_beside(a, &host, &named, out, err);
 }

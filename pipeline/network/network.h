@@ -45,7 +45,8 @@ typedef struct kiln_network_module {
     const kiln_profile *profile; /* that its code is made for */
     const char *file;            /* "lib.so" */
     bool *is_called;             /* by kernel: does the device call it? */
-    kiln_str code; /* a GPU's: the whole file (runtime/gpu_module.h). A CPU's is linked by
+    kiln_str
+        code; /* a GPU's: the whole file (runtime/gpu_module.h). A CPU's is linked by
                       who packs it */
 } kiln_network_module;
 

@@ -282,8 +282,7 @@ static void mark_called(const kiln_net_step *step, size_t n, int device,
 }
 
 /* A GPU's kernels in one module. */
-static kiln_status join_code(const kiln_net *n, kiln_network_module *m,
-                             kiln_err *err) {
+static kiln_status join_code(const kiln_net *n, kiln_network_module *m, kiln_err *err) {
     kiln_str *object = kiln_array(n->arena, kiln_str, n->kernel.n + 1);
     size_t n_objects = 0;
     for (size_t i = 0; i < n->kernel.n; i++)

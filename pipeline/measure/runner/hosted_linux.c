@@ -88,9 +88,10 @@ static kiln_status check(const kiln_wire_network *n, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_PARSE,
                          "a network from elsewhere is in no folder here");
     if (n->has_driver != 0)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "a network from elsewhere gets no device with a driver: nothing "
-                         "of it could be confined");
+        return kiln_fail(
+            err, KILN_ERR_UNSUPPORTED,
+            "a network from elsewhere gets no device with a driver: nothing "
+            "of it could be confined");
     for (uint32_t i = 0; i < n->n_parts; i++) {
         if (n->part[i].bytes == 0)
             return kiln_fail(err, KILN_ERR_PARSE, "a network's part has no bytes");

@@ -58,8 +58,7 @@ static kiln_status open_parts(server *s, kiln_err *err) {
     for (uint32_t i = 0; i < n->n_modules; i++) {
         module[i].file = kiln_str_dupv(&s->arena, n->module[i].symbol);
         module[i].n = n->module[i].object.bytes;
-        KILN_TRY(
-            kiln_guest_bytes(s->g, n->module[i].object, &module[i].bytes, err));
+        KILN_TRY(kiln_guest_bytes(s->g, n->module[i].object, &module[i].bytes, err));
     }
     KILN_TRY(load_kernels(s, err));
     KILN_TRY(kiln_guest_bytes(s->g, n->plan, &parts.plan, err));

@@ -27,7 +27,8 @@ enum {
     KILN_WIRE_MAX_KERNELS = 1 << 16,
     KILN_WIRE_MAX_MODULES = 8,
     KILN_WIRE_MAX_INPUTS = 4096,
-    KILN_WIRE_MAX_PARTS = KILN_WIRE_MAX_KERNELS + KILN_WIRE_MAX_MODULES + KILN_WIRE_MAX_INPUTS + 2,
+    KILN_WIRE_MAX_PARTS =
+        KILN_WIRE_MAX_KERNELS + KILN_WIRE_MAX_MODULES + KILN_WIRE_MAX_INPUTS + 2,
     KILN_WIRE_MAX_GUESTS = 8, /* networks that a runner has open at once */
     KILN_WIRE_MAX_CONSTANTS = 1 << 20,
     KILN_WIRE_MAX_STEPS_TOLD = 1 << 20,
@@ -425,9 +426,9 @@ typedef struct kiln_wire_network {
     uint32_t n_modules;
     kiln_wire_function *module; /* other devices' code: by the plan's file */
     uint32_t has_driver;        /* one of them has (runtime/device.h): not confined */
-    kiln_wire_place *input;    /* row-major, of every session */
-    kiln_wire_meter meter;     /* no objects: no slice of the peak will be asked for */
-    uint64_t data_limit_bytes; /* that its process may take; 0: all the machine's */
+    kiln_wire_place *input;     /* row-major, of every session */
+    kiln_wire_meter meter;      /* no objects: no slice of the peak will be asked for */
+    uint64_t data_limit_bytes;  /* that its process may take; 0: all the machine's */
 } kiln_wire_network;
 
 typedef enum kiln_wire_question {

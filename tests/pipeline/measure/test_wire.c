@@ -47,7 +47,9 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
     static kiln_wire_function kernel[1];
     static kiln_wire_place input[2] = {{0, 64}, {64, 12}};
     static uint64_t step_ns[2] = {1000, UINT64_MAX};
+    static kiln_wire_function module[1];
     kernel[0] = (kiln_wire_function){s("kiln_k0"), {128, 4096}};
+    module[0] = (kiln_wire_function){s("lib1.gpu"), {4224, 640}};
     static kiln_wire_blob part[2];
     part[0] = a_blob(700, 8);
     part[1] = a_blob(KILN_WIRE_MAX_BLOB_BYTES, 9);
@@ -59,6 +61,9 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
                                        .params = {640, 1 << 20},
                                        .n_kernels = 1,
                                        .kernel = kernel,
+                                       .n_modules = 1,
+                                       .module = module,
+                                       .has_driver = 1,
                                        .n_inputs = 2,
                                        .input = input,
                                        .meter = *meter,
@@ -288,7 +293,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 6: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 7: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };
