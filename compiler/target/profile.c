@@ -260,10 +260,11 @@ kiln_status kiln_profile_beside(kiln_arena *a, const kiln_profile *host,
             "'%s' a %s's",
             device->name, kiln_target_kind_name(kiln_arch_of(device->arch)->kind),
             host->name, kiln_target_kind_name(kiln_arch_of(host->arch)->kind));
+    const kiln_profile *copy = kiln_arena_dup(a, device, sizeof *device);
     *out = *host;
-    out->name = device->name;
-    out->numerics = device->numerics;
-    out->device = kiln_arena_dup(a, device, sizeof *device);
+    out->name = copy->name;
+    out->numerics = copy->numerics;
+    out->device = copy;
     return KILN_OK;
 }
 

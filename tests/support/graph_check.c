@@ -268,6 +268,11 @@ static kiln_status compile(check *c, kiln_network *n, kiln_err *err) {
         .user = layouts};
     const kiln_pass_options passes = {.verify = true};
     KILN_TRY(kiln_profile_find(&c->arena, c->way->profile, p, err));
+    if (kiln_arch_of(p->arch)->kind == KILN_TARGET_GPU) {
+        kiln_profile host;
+        KILN_TRY(kiln_profile_detect(&c->arena, &host, err));
+        KILN_TRY(kiln_profile_beside(&c->arena, &host, p, p, err));
+    }
     p->numerics = c->way->is_strict ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
     if (c->way->is_optimized || needs_passes(copy))
         KILN_TRY(kiln_graph_optimize(copy, &passes, err));

@@ -9,7 +9,7 @@
 
 /* How it is compiled. */
 typedef struct graph_way {
-    const char *profile; /* a shipped one's name */
+    const char *profile; /* a shipped one's name; a GPU's comes beside this machine */
     bool is_strict, is_fused, is_optimized;
     bool random_configs; /* any configuration of any template that fits */
     bool random_layouts; /* of values that no template lays out */
