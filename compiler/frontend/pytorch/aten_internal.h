@@ -79,6 +79,8 @@ kiln_status kiln_aten_give_list(kiln_aten_args *k, kiln_value *const *y, size_t 
 
 /* ---- types: aten_types.c ---------------------------------------------------------- */
 
+/* The dtype of two tensors of equal claim together. */
+kiln_dtype kiln_aten_wider(kiln_dtype x, kiln_dtype y);
 /* The dtype of an operation between two arguments, as PyTorch promotes: by kind (bool,
  * integer, float), where tensors go before scalars and scalars before numbers. */
 kiln_dtype kiln_aten_promote(kiln_aten_args *k, const char *x, const char *y);

@@ -45,7 +45,7 @@ static int kind_of(kiln_dtype d) {
 }
 
 /* Of two dtypes with equal claims. */
-static kiln_dtype wider(kiln_dtype x, kiln_dtype y) {
+kiln_dtype kiln_aten_wider(kiln_dtype x, kiln_dtype y) {
     if (x == y)
         return x;
     if (kind_of(x) != kind_of(y))
@@ -79,7 +79,7 @@ static claim claim_of(const kiln_aten_value *v) {
 kiln_dtype kiln_aten_promote(kiln_aten_args *k, const char *x, const char *y) {
     claim a = claim_of(kiln_aten_get(k, x)), b = claim_of(kiln_aten_get(k, y));
     if (a.weight == b.weight)
-        return wider(a.dtype, b.dtype);
+        return kiln_aten_wider(a.dtype, b.dtype);
     if (a.weight < b.weight) {
         const claim t = a;
         a = b;
