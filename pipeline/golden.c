@@ -366,6 +366,13 @@ typedef struct imported {
     const kiln_runner *runner;
 } imported;
 
+static bool has_shape(const kiln_import_options *o, const char *name) {
+    for (size_t i = 0; i < o->n_shapes; i++)
+        if (strcmp(o->shapes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static kiln_status import_case(kiln_arena *a, const char *model,
                                const kiln_import_options *o,
                                const kiln_value_binding *in, size_t n_in,
@@ -375,12 +382,14 @@ static kiln_status import_case(kiln_arena *a, const char *model,
         kiln_array(a, kiln_shape_binding, with.n_shapes + n_in);
     for (size_t i = 0; i < with.n_shapes; i++)
         shapes[i] = with.shapes[i];
+    with.shapes = shapes;
     for (size_t i = 0; i < n_in; i++) {
+        if (has_shape(&with, in[i].name))
+            continue;
         kiln_shape_binding *s = &shapes[with.n_shapes++];
         *s = (kiln_shape_binding){.name = in[i].name, .rank = in[i].value.type.rank};
         memcpy(s->dim, in[i].value.type.dim, sizeof s->dim);
     }
-    with.shapes = shapes;
     if (with.n_hints == 0) {
         with.hints = in;
         with.n_hints = n_in;

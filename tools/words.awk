@@ -1,4 +1,5 @@
-# Reads words.txt, then C files; finds calls of banned functions outside comments and strings.
+# Reads words.txt, then C files; finds calls of banned functions outside comments and strings, and switches
+# over an enum that was cast to a number: the compiler no longer names the case that a new enumerator forgot.
 
 function is_allowed(word,    n, where, i) {
     n = split(allowed[word], where, " ")
@@ -20,7 +21,7 @@ FILENAME ~ /words\.txt$/ {
 FNR == 1 { in_comment = 0; n_files++ }
 
 # Cheap test first: nearly every line ends here.
-!in_comment && $0 !~ /\/\*/ && $0 !~ any { next }
+!in_comment && $0 !~ /\/\*/ && $0 !~ any && $0 !~ /switch \(\(/ { next }
 {
     text = code_of($0)
     while (match(text, /[A-Za-z_][A-Za-z_0-9]*[ \t]*\(/)) {
@@ -31,6 +32,10 @@ FNR == 1 { in_comment = 0; n_files++ }
         # a member of that name is somebody else's: x.free(y), x->free(y)
         if ((word in remedy) && before !~ /(\.|->)$/ && !is_allowed(word)) {
             printf "%s:%d: %s is not written here; instead: %s (tools/words.txt)\n", FILENAME, FNR, word, remedy[word]
+            n_bad++
+        }
+        if (word == "switch" && text ~ /^\((int|long|unsigned|size_t)\)/) {
+            printf "%s:%d: a switch over a cast is not written here; instead: name every enumerator, without the cast (tools/words.awk)\n", FILENAME, FNR
             n_bad++
         }
     }

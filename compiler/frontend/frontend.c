@@ -1,5 +1,6 @@
 /* Finds a model file's format and hands it to the frontend of that format. */
 #include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/inputs.h"
 
 static const kiln_frontend *const rows[] = {
 #define KILN_FRONTEND(name) &kiln_frontend_##name,
@@ -74,6 +75,8 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
     const kiln_frontend *f = o != NULL ? o->format : NULL;
     if (report != NULL)
         *report = (kiln_import_report){.format = "", .producer = ""};
+    if (o != NULL)
+        KILN_TRY(kiln_import_check_options(o, err));
     KILN_TRY(open_model(a, &path, &bytes, &f, err));
     return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
 }

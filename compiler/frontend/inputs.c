@@ -9,10 +9,20 @@
  * dozens. */
 enum { MAX_LISTED = 500 };
 
+/* What a dimension with a name is, and which input said so. */
+typedef struct bound_dim {
+    int64_t size;
+    const char *input;
+} bound_dim;
+
 typedef struct binding {
     kiln_import_cx *cx;
     const kiln_import_options *options;
-    bool is_default;
+    const kiln_input_rules *rules;
+    const kiln_declared_input *in;
+    size_t n;
+    kiln_map symbols;       /* name -> bound_dim */
+    kiln_map guesses;       /* name -> plausible size */
     kiln_buf names, remedy; /* of inputs that stay open */
     size_t n_open;
 } binding;
@@ -25,7 +35,11 @@ static const kiln_tensor *find_value(const kiln_value_binding *v, size_t n,
     return NULL;
 }
 
-/* "[1,?,?,3]", in scratch. */
+static const char *show(kiln_import_cx *cx, const char *name) {
+    return kiln_import_show(cx, kiln_str_from(name));
+}
+
+/* "[1,?,batch,3]", in scratch. */
 static const char *declared_text(kiln_import_cx *cx, const kiln_declared_input *in) {
     kiln_buf b;
     if (in->rank < 0)
@@ -34,98 +48,185 @@ static const char *declared_text(kiln_import_cx *cx, const kiln_declared_input *
     kiln_buf_puts(&b, "[");
     for (int i = 0; i < in->rank; i++) {
         kiln_buf_puts(&b, i == 0 ? "" : ",");
-        if (in->dim[i] >= 0)
+        if (in->symbol[i] != NULL)
+            kiln_buf_puts(&b, show(cx, in->symbol[i]));
+        else if (in->dim[i] >= 0)
             kiln_buf_printf(&b, "%" PRId64, in->dim[i]);
         else
-            kiln_buf_puts(&b, in->symbol[i] != NULL ? in->symbol[i] : "?");
+            kiln_buf_puts(&b, "?");
     }
     kiln_buf_puts(&b, "]");
     return kiln_buf_str(&b).p;
 }
 
+/* ---- names ----------------------------------------------------------------------- */
+
 /* Names that the caller binds must be inputs. */
-static kiln_status check_name(binding *b, const kiln_declared_input *in, size_t n,
-                              const char *name, const char *flag) {
+static kiln_status check_name(binding *b, const char *name, const char *flag) {
     kiln_buf known;
     kiln_buf_init(&known, &b->cx->scratch);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(in[i].name, name) == 0)
+    for (size_t i = 0; i < b->n; i++) {
+        if (strcmp(b->in[i].name, name) == 0)
             return KILN_OK;
-        kiln_buf_printf(&known, " '%s'",
-                        kiln_import_show(b->cx, kiln_str_from(in[i].name)));
+        kiln_buf_printf(&known, " '%s'", show(b->cx, b->in[i].name));
     }
     return kiln_fail(b->cx->err, KILN_ERR_ARG,
                      "%s names '%s', which is no graph input; the inputs are:%s", flag,
-                     kiln_import_show(b->cx, kiln_str_from(name)),
+                     show(b->cx, name),
                      known.n == 0 ? " none" : kiln_buf_str(&known).p);
 }
 
-static kiln_status check_names(binding *b, const kiln_declared_input *in, size_t n) {
+kiln_status kiln_import_check_options(const kiln_import_options *o, kiln_err *err) {
+    const char *twice = NULL, *flag = "--shape";
+    for (size_t i = 0; i < o->n_shapes && twice == NULL; i++)
+        for (size_t k = 0; k < i && twice == NULL; k++)
+            if (strcmp(o->shapes[i].name, o->shapes[k].name) == 0)
+                twice = o->shapes[i].name;
+    for (size_t i = 0; i < o->n_values && twice == NULL; i++)
+        for (size_t k = 0; k < i && twice == NULL; k++)
+            if (strcmp(o->values[i].name, o->values[k].name) == 0) {
+                twice = o->values[i].name;
+                flag = "--bind";
+            }
+    return twice == NULL ? KILN_OK
+                         : kiln_fail(err, KILN_ERR_ARG,
+                                     "%s is given twice for input '%s'; give it once",
+                                     flag, twice);
+}
+
+static kiln_status check_names(binding *b) {
     const kiln_import_options *const o = b->options;
+    kiln_map seen = {0};
+    for (size_t i = 0; i < b->n; i++) {
+        const kiln_str name = kiln_str_from(b->in[i].name);
+        if (name.n == 0)
+            return kiln_fail(b->cx->err, KILN_ERR_PARSE,
+                             "graph input #%zu must have a name", i);
+        if (!kiln_map_set(&b->cx->scratch, &seen, name, NULL))
+            return kiln_fail(
+                b->cx->err, KILN_ERR_PARSE,
+                "graph input '%s' is given twice; give one of them another "
+                "name",
+                show(b->cx, b->in[i].name));
+    }
     for (size_t i = 0; i < o->n_shapes; i++)
-        KILN_TRY(check_name(b, in, n, o->shapes[i].name, "--shape"));
+        KILN_TRY(check_name(b, o->shapes[i].name, "--shape"));
     for (size_t i = 0; i < o->n_values; i++)
-        KILN_TRY(check_name(b, in, n, o->values[i].name, "--bind"));
+        KILN_TRY(check_name(b, o->values[i].name, "--bind"));
     return KILN_OK;
 }
 
-static kiln_status check_given(binding *b, const kiln_declared_input *in, int rank,
-                               const int64_t *dim) {
-    bool ok = in->rank < 0 || in->rank == rank;
-    for (int i = 0; ok && !b->is_default && i < in->rank; i++)
-        ok = in->dim[i] < 0 || in->dim[i] == dim[i];
+/* ---- shapes ---------------------------------------------------------------------- */
+
+/* The shape that the caller gives, by shape, value or hint; NULL: none. */
+static const int64_t *given_shape(const binding *b, const kiln_declared_input *in,
+                                  int *rank) {
+    const kiln_import_options *const o = b->options;
+    for (size_t i = 0; i < o->n_shapes; i++)
+        if (strcmp(o->shapes[i].name, in->name) == 0) {
+            *rank = o->shapes[i].rank;
+            return o->shapes[i].dim;
+        }
+    const kiln_tensor *t = find_value(o->values, o->n_values, in->name);
+    if (t == NULL)
+        t = find_value(o->hints, o->n_hints, in->name);
+    if (t == NULL)
+        return NULL;
+    *rank = t->type.rank;
+    return t->type.dim;
+}
+
+static kiln_status check_given(binding *b, size_t i, int rank, const int64_t *dim) {
+    const kiln_declared_input *const in = &b->in[i];
+    const bool same_rank = in->rank < 0 || in->rank == rank;
+    bool ok = same_rank;
+    if (b->rules->may_have != NULL)
+        ok = b->rules->may_have(b->rules->user, i, rank, dim);
+    for (int k = 0; ok && b->rules->may_have == NULL && k < in->rank; k++)
+        ok = in->dim[k] < 0 || in->dim[k] == dim[k];
     if (ok)
         return KILN_OK;
     return kiln_fail(
         b->cx->err, KILN_ERR_SHAPE, "its shape is declared as %s, but %s is given; %s",
         declared_text(b->cx, in), kiln_shape_text(&b->cx->scratch, rank, dim),
-        b->is_default ? "ranks must be equal" : "only dynamic dimensions can be bound");
+        !same_rank                 ? "ranks must be equal"
+        : b->rules->remedy != NULL ? b->rules->remedy
+                                   : "only dynamic dimensions can be bound");
 }
 
-/* False: a dimension is not known. */
-static kiln_status resolve(binding *b, const kiln_declared_input *in, kiln_type *type,
-                           bool *is_known) {
-    const kiln_import_options *const o = b->options;
-    int rank = in->rank;
-    const int64_t *dim = in->dim;
-    const kiln_tensor *given = find_value(o->values, o->n_values, in->name);
-    if (given == NULL)
-        given = find_value(o->hints, o->n_hints, in->name);
-    if (given != NULL) {
-        rank = given->type.rank;
-        dim = given->type.dim;
-    }
-    for (size_t i = 0; i < o->n_shapes; i++)
-        if (strcmp(o->shapes[i].name, in->name) == 0) {
-            rank = o->shapes[i].rank;
-            dim = o->shapes[i].dim;
-        }
-    if (dim != in->dim)
-        KILN_TRY(check_given(b, in, rank, dim));
-    *is_known = rank >= 0;
-    for (int i = 0; *is_known && i < rank; i++)
-        *is_known = dim[i] >= 0;
-    if (*is_known) {
-        *type = kiln_type_make(in->dtype, rank, dim);
-        KILN_TRY(kiln_type_check(type, b->cx->err));
+/* What the caller gives is remembered by the names that dimensions have. */
+static kiln_status bind_given(binding *b, size_t i) {
+    const kiln_declared_input *const in = &b->in[i];
+    int rank = 0;
+    const int64_t *const dim = given_shape(b, in, &rank);
+    if (dim == NULL)
+        return KILN_OK;
+    KILN_TRY(check_given(b, i, rank, dim));
+    for (int k = 0; k < in->rank; k++) {
+        if (in->dim[k] >= 0 || in->symbol[k] == NULL)
+            continue;
+        const kiln_str symbol = kiln_str_from(in->symbol[k]);
+        bound_dim *known = kiln_map_get(&b->symbols, symbol);
+        if (known != NULL && known->size != dim[k])
+            return kiln_fail(b->cx->err, KILN_ERR_SHAPE,
+                             "dimension '%s' is %" PRId64 " here, but %" PRId64
+                             " for input '%s'",
+                             show(b->cx, in->symbol[k]), dim[k], known->size,
+                             show(b->cx, known->input));
+        known = kiln_new(&b->cx->scratch, bound_dim);
+        *known = (bound_dim){dim[k], in->name};
+        kiln_map_set(&b->cx->scratch, &b->symbols, symbol, known);
     }
     return KILN_OK;
 }
 
+/* False: a dimension is not known. */
+static bool resolve(const binding *b, const kiln_declared_input *in, int *rank,
+                    int64_t *dim) {
+    const int64_t *const given = given_shape(b, in, rank);
+    if (given == NULL)
+        *rank = in->rank;
+    bool is_known = *rank >= 0;
+    for (int i = 0; is_known && i < *rank; i++) {
+        dim[i] = given != NULL ? given[i] : in->dim[i];
+        if (dim[i] < 0 && given == NULL && in->symbol[i] != NULL) {
+            const bound_dim *const d =
+                kiln_map_get(&b->symbols, kiln_str_from(in->symbol[i]));
+            dim[i] = d != NULL ? d->size : -1;
+        }
+        is_known = dim[i] >= 0;
+    }
+    return is_known;
+}
+
+/* A plausible size where the file says none: the same for the same name. */
+static int64_t guess_dim(binding *b, const kiln_declared_input *in, int axis) {
+    const uintptr_t guess = axis == 0 ? 1 : in->rank == 4 ? 224 : 16;
+    if (in->dim[axis] >= 0)
+        return in->dim[axis];
+    if (in->symbol[axis] == NULL)
+        return (int64_t)guess;
+    const kiln_str symbol = kiln_str_from(in->symbol[axis]);
+    const uintptr_t known = (uintptr_t)kiln_map_get(&b->guesses, symbol);
+    if (known != 0)
+        return (int64_t)known;
+    kiln_map_set(&b->cx->scratch, &b->guesses, symbol, (void *)guess);
+    return (int64_t)guess;
+}
+
 /* "--shape x:1x3x224x224" */
 static void add_open(binding *b, const kiln_declared_input *in) {
-    const char *const name = kiln_import_show(b->cx, kiln_str_from(in->name));
+    const char *const name = show(b->cx, in->name);
     kiln_buf_printf(&b->names, "%s '%s' %s", b->n_open == 0 ? "" : ",", name,
                     declared_text(b->cx, in));
-    kiln_buf_printf(&b->remedy, " --shape %s:%s", name,
-                    in->rank < 0 ? "1x3x224x224" : "");
-    for (int i = 0; i < in->rank; i++) {
-        const int64_t guess = i == 0 ? 1 : in->rank == 4 ? 224 : 16;
+    kiln_buf_printf(&b->remedy, " --shape %s:%s", name, in->rank < 0 ? "1" : "");
+    for (int i = 0; i < in->rank; i++)
         kiln_buf_printf(&b->remedy, "%s%" PRId64, i == 0 ? "" : "x",
-                        in->dim[i] >= 0 ? in->dim[i] : guess);
-    }
+                        guess_dim(b, in, i));
     b->n_open++;
 }
+
+/* ---- values ---------------------------------------------------------------------- */
 
 static kiln_status make_input(binding *b, const kiln_declared_input *in,
                               const kiln_type *type, kiln_value **out) {
@@ -157,44 +258,63 @@ static kiln_status make_input(binding *b, const kiln_declared_input *in,
     return KILN_OK;
 }
 
-static kiln_status bind_one(binding *b, const kiln_declared_input *in,
-                            kiln_value **out) {
-    kiln_type type;
-    bool is_known = false;
+static kiln_status bind_one(binding *b, size_t i, kiln_value **out) {
+    const kiln_declared_input *const in = &b->in[i];
+    int rank = 0;
+    int64_t dim[KILN_MAX_RANK] = {0};
     if (!in->has_type)
         return kiln_fail(b->cx->err, KILN_ERR_UNSUPPORTED,
                          "it must be a tensor, is %s; kiln has values of no other kind",
                          in->what != NULL ? in->what : "of no type");
-    KILN_TRY(resolve(b, in, &type, &is_known));
-    if (is_known)
-        return make_input(b, in, &type, out);
-    add_open(b, in);
-    return KILN_OK;
+    if (!resolve(b, in, &rank, dim)) {
+        add_open(b, in);
+        return KILN_OK;
+    }
+    const kiln_type type = kiln_type_make(in->dtype, rank, dim);
+    KILN_TRY(kiln_type_check(&type, b->cx->err));
+    return make_input(b, in, &type, out);
+}
+
+static bool has_rank(const void *user, size_t i, int rank, const int64_t *dim) {
+    const kiln_declared_input *const in = user;
+    (void)dim;
+    return in[i].rank < 0 || in[i].rank == rank;
 }
 
 kiln_status kiln_import_bind_inputs(kiln_import_cx *cx, const kiln_import_options *o,
                                     const kiln_declared_input *in, size_t n,
                                     bool is_default, kiln_import_report *report,
                                     kiln_value **out) {
+    const kiln_input_rules rules = {.may_have = is_default ? has_rank : NULL,
+                                    .user = in};
+    return kiln_import_bind_by(cx, o, in, n, &rules, report, out);
+}
+
+kiln_status kiln_import_bind_by(kiln_import_cx *cx, const kiln_import_options *o,
+                                const kiln_declared_input *in, size_t n,
+                                const kiln_input_rules *rules,
+                                kiln_import_report *report, kiln_value **out) {
     static const kiln_import_options none = {0};
-    binding b = {.cx = cx, .options = o != NULL ? o : &none, .is_default = is_default};
+    binding b = {
+        .cx = cx, .options = o != NULL ? o : &none, .rules = rules, .in = in, .n = n};
     kiln_buf_init(&b.names, &cx->scratch);
     kiln_buf_init(&b.remedy, &cx->scratch);
-    KILN_TRY(check_names(&b, in, n));
-    for (size_t i = 0; i < n; i++) {
-        const kiln_status st = bind_one(&b, &in[i], &out[i]);
-        if (st != KILN_OK) {
-            kiln_note(cx->err, "binding graph input '%s'",
-                      kiln_import_show(cx, kiln_str_from(in[i].name)));
-            return st;
+    KILN_TRY(check_names(&b));
+    for (int pass = 0; pass < 2; pass++) /* all names of dimensions, then their uses */
+        for (size_t i = 0; i < n; i++) {
+            const kiln_status st =
+                pass == 0 ? bind_given(&b, i) : bind_one(&b, i, &out[i]);
+            if (st != KILN_OK) {
+                kiln_note(cx->err, "binding graph input '%s'", show(cx, in[i].name));
+                return st;
+            }
         }
-    }
     report->n_unbound = b.n_open;
     if (b.n_open == 0)
         return KILN_OK;
     return kiln_fail(cx->err, KILN_ERR_SHAPE,
-                     "shapes must be known, but %zu graph input%s open:%s; bind them, "
-                     "for example%s ('kiln inspect' tries which sizes fit)",
+                     "shapes must be known, but %zu graph input%s dynamic:%s; bind "
+                     "them, for example%s ('kiln inspect' tries which sizes fit)",
                      b.n_open, b.n_open == 1 ? " is" : "s are",
                      kiln_buf_str(&b.names).p, kiln_buf_str(&b.remedy).p);
 }

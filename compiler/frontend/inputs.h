@@ -1,20 +1,37 @@
-/* A model's inputs as its file declares them, and what the caller says of them: for
- * formats whose dimensions have no names. And the operators that kiln does not read,
+/* A model's inputs as its file declares them, and what the caller says of them. And the operators that kiln does not read,
  * listed all at once. */
 #ifndef KILN_COMPILER_FRONTEND_INPUTS_H
 #define KILN_COMPILER_FRONTEND_INPUTS_H
 
 #include "compiler/frontend/import_cx.h"
 
+/* What shapes a format lets its inputs have. */
+typedef struct kiln_input_rules {
+    /* May input i have that shape? NULL: it keeps the declared rank and its static
+     * dimensions. Its dimensions are then what holds where the caller gives none. */
+    bool (*may_have)(const void *user, size_t i, int rank, const int64_t *dim);
+    const void *user;
+    const char *remedy; /* for messages, what may differ; NULL: dynamic dimensions */
+} kiln_input_rules;
+
 /* Makes an input of cx->graph of each of in[n], or a constant where the caller fixes its
- * value; out[n] are their values, in the same order. A shape that the caller gives must
- * have the declared rank and agree with the static dimensions, unless `is_default`: then
- * the file's shape is what holds where the caller gives none. Dimensions that stay open
- * are named all at once, with what to bind (report->n_unbound). `o` may be NULL. */
+ * value; out[n] are their values, in the same order (NULL where it fails for open
+ * ones). A dynamic dimension with a name (in[i].symbol) that is bound once is bound
+ * everywhere. Dimensions that stay open are named all at once, with what to bind
+ * (report->n_unbound). Names must be there and differ. `o` may be NULL. */
+kiln_status kiln_import_bind_by(kiln_import_cx *cx, const kiln_import_options *o,
+                                const kiln_declared_input *in, size_t n,
+                                const kiln_input_rules *rules,
+                                kiln_import_report *report, kiln_value **out);
+/* The same by the declared shapes; `is_default`: ranks are kept alone, and the file's
+ * shape is what holds where the caller gives none. */
 kiln_status kiln_import_bind_inputs(kiln_import_cx *cx, const kiln_import_options *o,
                                     const kiln_declared_input *in, size_t n,
                                     bool is_default, kiln_import_report *report,
                                     kiln_value **out);
+/* KILN_ERR_ARG where one input is given two shapes, or two values: which of them is
+ * meant? Of any format; kiln_import asks it. */
+kiln_status kiln_import_check_options(const kiln_import_options *o, kiln_err *err);
 
 /* One more node of an operator that is not read. `op` and `node` are printable. */
 void kiln_import_add_unread(kiln_import_cx *cx, kiln_import_report *report,

@@ -43,8 +43,7 @@ static int64_t low_signed(int64_t v, int bits) {
     LOW_FLOAT(X, KILN_F8E8M0, KILN_LOW_E8M0)                                           \
     LOW_FLOAT(X, KILN_F4E2M1, KILN_LOW_E2M1)
 
-#define FOR_EACH_DTYPE(X)                                                              \
-    FOR_EACH_FLOAT(X)                                                                  \
+#define FOR_EACH_INT(X)                                                                \
     X(KILN_I8, int8_t, i, int64_t, e, (int8_t)v)                                       \
     X(KILN_U8, uint8_t, i, int64_t, e, (uint8_t)v)                                     \
     X(KILN_I16, int16_t, i, int64_t, e, (int16_t)v)                                    \
@@ -58,6 +57,10 @@ static int64_t low_signed(int64_t v, int bits) {
     X(KILN_U4, uint8_t, i, int64_t, low_bits(e, 4), (uint8_t)low_bits(v, 4))           \
     X(KILN_I2, int8_t, i, int64_t, low_signed(e, 2), (int8_t)low_signed(v, 2))         \
     X(KILN_U2, uint8_t, i, int64_t, low_bits(e, 2), (uint8_t)low_bits(v, 2))
+
+#define FOR_EACH_DTYPE(X)                                                              \
+    FOR_EACH_FLOAT(X)                                                                  \
+    FOR_EACH_INT(X)
 
 void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
     KILN_ASSERT(kiln_layout_is_plain(&t->layout), "only row-major bytes are widened");
@@ -129,7 +132,7 @@ int64_t kiln_wrap_i64(kiln_dtype dtype, int64_t v) {
 
 double kiln_round_f64(kiln_dtype dtype, double v) {
     KILN_ASSERT(kiln_dtype_is_float(dtype), "%s is no float", kiln_dtype_name(dtype));
-    switch ((int)dtype) {
+    switch (dtype) {
 #define ROUND(dtype, T, field, W, to_wide, to_native)                                  \
     case dtype: {                                                                      \
         const T e = to_native;                                                         \
@@ -137,9 +140,13 @@ double kiln_round_f64(kiln_dtype dtype, double v) {
     }
         FOR_EACH_FLOAT(ROUND)
 #undef ROUND
-    default:
-        return v;
+#define REFUSED(dtype, ...) case dtype:
+        FOR_EACH_INT(REFUSED)
+#undef REFUSED
+    case KILN_N_DTYPES:
+        break;
     }
+    return v;
 }
 
 /* Integers of more than 53 bits on their way to a narrower float: the last bit kept

@@ -143,6 +143,45 @@ typedef enum kiln_intrin {
     KILN_N_INTRINS
 } kiln_intrin;
 
+/* Groups of them, as of kinds of expressions. */
+#define KILN_INTRINS_EXACT /* +, - and *, each rounded by itself */                    \
+    KILN_INTRIN_add_rn:                                                                \
+    case KILN_INTRIN_sub_rn:                                                           \
+    case KILN_INTRIN_mul_rn
+#define KILN_INTRINS_ROUNDING /* to whole numbers */                                   \
+    KILN_INTRIN_ceil:                                                                  \
+    case KILN_INTRIN_floor:                                                            \
+    case KILN_INTRIN_round:                                                            \
+    case KILN_INTRIN_trunc
+#define KILN_INTRINS_CURVED /* of one number: what the pass `expand` writes out */     \
+    KILN_INTRIN_acos:                                                                  \
+    case KILN_INTRIN_acosh:                                                            \
+    case KILN_INTRIN_asin:                                                             \
+    case KILN_INTRIN_asinh:                                                            \
+    case KILN_INTRIN_atan:                                                             \
+    case KILN_INTRIN_atanh:                                                            \
+    case KILN_INTRIN_cos:                                                              \
+    case KILN_INTRIN_cosh:                                                             \
+    case KILN_INTRIN_erf:                                                              \
+    case KILN_INTRIN_exp:                                                              \
+    case KILN_INTRIN_expm1:                                                            \
+    case KILN_INTRIN_gelu:                                                             \
+    case KILN_INTRIN_log:                                                              \
+    case KILN_INTRIN_log1p:                                                            \
+    case KILN_INTRIN_rsqrt:                                                            \
+    case KILN_INTRIN_sigmoid:                                                          \
+    case KILN_INTRIN_sin:                                                              \
+    case KILN_INTRIN_sinh:                                                             \
+    case KILN_INTRIN_tan:                                                              \
+    case KILN_INTRIN_tanh
+#define KILN_INTRINS_PAIRED /* of two */                                               \
+    KILN_INTRIN_fmod:                                                                  \
+    case KILN_INTRIN_pow
+#define KILN_INTRINS_SPECIAL /* no function of numbers, and how many rows there are */ \
+    KILN_INTRIN_dot4:                                                                  \
+    case KILN_INTRIN_prefetch:                                                         \
+    case KILN_N_INTRINS
+
 typedef struct kiln_intrin_info {
     const char *name;
     int n_args;

@@ -23,7 +23,7 @@ bool kiln_intrin_find(kiln_str name, kiln_intrin *out) {
 
 static double eval_several(kiln_intrin i, const double *arg) {
     const double x = arg[0], y = arg[1];
-    switch ((int)i) {
+    switch (i) {
     case KILN_INTRIN_add_rn:
         return x + y;
     case KILN_INTRIN_copysign:
@@ -34,11 +34,20 @@ static double eval_several(kiln_intrin i, const double *arg) {
         return fmod(x, y);
     case KILN_INTRIN_mul_rn:
         return x * y;
+    case KILN_INTRIN_pow:
+        return pow(x, y);
     case KILN_INTRIN_sub_rn:
         return x - y;
-    default: /* the one that is left */
-        return pow(x, y);
+    case KILN_INTRINS_CURVED:
+    case KILN_INTRINS_ROUNDING:
+    case KILN_INTRINS_SPECIAL:
+    case KILN_INTRIN_abs:
+    case KILN_INTRIN_isnan:
+    case KILN_INTRIN_sqrt:
+        break;
     }
+    KILN_ASSERT(false, "'%s' is of one number", info[i].name);
+    return 0;
 }
 
 double kiln_intrin_eval(kiln_intrin i, const double *arg) {
@@ -132,14 +141,11 @@ static int64_t int_pow(kiln_dtype dtype, int64_t x, int64_t y) {
 bool kiln_intrin_eval_int(kiln_intrin i, kiln_dtype dtype, const int64_t *arg,
                           int64_t *out) {
     const int64_t x = arg[0];
-    switch ((int)i) {
+    switch (i) {
     case KILN_INTRIN_abs:
         *out = dtype != KILN_U64 && x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
         break;
-    case KILN_INTRIN_ceil:
-    case KILN_INTRIN_floor:
-    case KILN_INTRIN_round:
-    case KILN_INTRIN_trunc:
+    case KILN_INTRINS_ROUNDING:
         *out = x;
         break;
     case KILN_INTRIN_isnan:
@@ -148,7 +154,13 @@ bool kiln_intrin_eval_int(kiln_intrin i, kiln_dtype dtype, const int64_t *arg,
     case KILN_INTRIN_pow:
         *out = int_pow(dtype, x, arg[1]);
         break;
-    default: /* of floats alone */
+    case KILN_INTRINS_CURVED: /* of floats alone */
+    case KILN_INTRINS_EXACT:
+    case KILN_INTRINS_SPECIAL:
+    case KILN_INTRIN_copysign:
+    case KILN_INTRIN_fma:
+    case KILN_INTRIN_fmod:
+    case KILN_INTRIN_sqrt:
         return false;
     }
     *out = kiln_wrap_i64(dtype, *out);

@@ -3,6 +3,7 @@
 
 typedef struct machine {
     kiln_arch arch;
+    int vector_bytes;              /* of its registers */
     const char *emulator, *runner; /* programs */
     const char *cpu, *packages;
 } machine;
@@ -13,6 +14,11 @@ static bool can_run(const machine *m, kiln_arena *a, const kiln_profile *p,
     kiln_err err = {.status = KILN_OK};
     if (p->arch != m->arch) {
         *missing = kiln_format(a, "the profile is not for %s", kiln_arch_name(m->arch));
+        return false;
+    }
+    if (p->vector_bytes > m->vector_bytes) {
+        *missing = kiln_format(a, "its vectors have %d bytes, the profile's %d",
+                               m->vector_bytes, p->vector_bytes);
         return false;
     }
     if (!kiln_device_in_path(a, m->emulator)) {
@@ -39,22 +45,23 @@ static kiln_status command(const machine *m, kiln_arena *a, const char **argv,
     return KILN_OK;
 }
 
-#define KILN_QEMU(ARCH, word, cpu, packages)                                           \
-    static const machine machine_##word = {KILN_ARCH_##ARCH, "qemu-" #word,            \
-                                           "kiln-run-" #word, cpu, packages};          \
-    static bool can_run_##word(kiln_arena *a, const kiln_profile *p,                   \
-                               const char **missing) {                                 \
-        return can_run(&machine_##word, a, p, missing);                                \
+#define KILN_QEMU(row, name_, ARCH, word, vector_bytes, cpu, packages)                 \
+    static const machine machine_##row = {                                             \
+        KILN_ARCH_##ARCH,  vector_bytes, "qemu-" #word,                                \
+        "kiln-run-" #word, cpu,          packages};                                    \
+    static bool can_run_##row(kiln_arena *a, const kiln_profile *p,                    \
+                              const char **missing) {                                  \
+        return can_run(&machine_##row, a, p, missing);                                 \
     }                                                                                  \
-    static kiln_status command_##word(kiln_arena *a, const char **argv, size_t *n,     \
-                                      kiln_err *err) {                                 \
-        return command(&machine_##word, a, argv, n, err);                              \
+    static kiln_status command_##row(kiln_arena *a, const char **argv, size_t *n,      \
+                                     kiln_err *err) {                                  \
+        return command(&machine_##row, a, argv, n, err);                               \
     }                                                                                  \
-    const kiln_device kiln_device_qemu_##word = {                                      \
-        .name = "qemu-" #word,                                                         \
+    const kiln_device kiln_device_##row = {                                            \
+        .name = (name_),                                                               \
         .doc = #word " emulated by qemu-user: right, but slow",                        \
-        .can_run = can_run_##word,                                                     \
-        .command = command_##word,                                                     \
+        .can_run = can_run_##row,                                                      \
+        .command = command_##row,                                                      \
         .own_bytes = (uint64_t)1 << 30, /* translated code, threads' stacks */         \
         .is_emulated = true};
 #include "pipeline/devices/qemu.def"

@@ -19,6 +19,7 @@ extern char **environ;
 /* A machine that is emulated, and its process. */
 typedef struct emulator {
     kiln_arch arch;
+    int vector_bytes;
     const char *program, *cpu, *runner, *packages;
     pid_t pid; /* 0: not started */
     FILE *to, *from;
@@ -26,8 +27,9 @@ typedef struct emulator {
 } emulator;
 
 static emulator emulators[] = {
-#define KILN_QEMU(ARCH, word, cpu, packages)                                           \
+#define KILN_QEMU(row, name, ARCH, word, vector_bytes, cpu, packages)                  \
     {KILN_ARCH_##ARCH,                                                                 \
+     vector_bytes,                                                                     \
      "qemu-" #word,                                                                    \
      cpu,                                                                              \
      "build/" #word "/kernel_runner",                                                  \
@@ -61,7 +63,8 @@ struct code_kernel {
 /* NULL: this machine runs the profile's code itself, or nothing does. */
 static emulator *emulator_for(const kiln_profile *p) {
     for (int i = 0; i < N_EMULATORS; i++)
-        if (emulators[i].arch == p->arch && p->arch != here.arch)
+        if (emulators[i].arch == p->arch && p->arch != here.arch &&
+            p->vector_bytes <= emulators[i].vector_bytes)
             return &emulators[i];
     return NULL;
 }

@@ -161,7 +161,7 @@ static kiln_c_text float_binary(kiln_c_printer *p, const kiln_expr *e,
         return out;
     x = kiln_c_expr(p, e->arg[0], lane);
     y = kiln_c_expr(p, e->arg[1], lane);
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_ADD:
         return infix(p, KILN_C_SUM, "+", x, y);
     case KILN_EXPR_SUB:
@@ -170,9 +170,16 @@ static kiln_c_text float_binary(kiln_c_printer *p, const kiln_expr *e,
         return infix(p, KILN_C_PRODUCT, "*", x, y);
     case KILN_EXPR_DIV:
         return infix(p, KILN_C_PRODUCT, "/", x, y);
-    case KILN_EXPR_MIN:
-    case KILN_EXPR_MAX:
+    case KILN_EXPRS_EXTREME:
         return float_extreme(p, e, x, y);
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPRS_COMPOSED:
+    case KILN_EXPRS_LANES:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPR_FLOORDIV:
+    case KILN_EXPR_FLOORMOD:
+    case KILN_EXPR_VAR:
+        break;
     }
     kiln_c_fail(p, KILN_ERR_ARG, "operator '%s' is not for floats",
                 kiln_expr_kind_name(e->kind));
@@ -440,7 +447,7 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
     if (e->u.intrin == KILN_INTRIN_dot4)
         return dot4(p, e, lane);
     const kiln_c_text x = kiln_c_expr(p, e->arg[0], lane);
-    switch ((int)e->u.intrin) {
+    switch (e->u.intrin) {
     case KILN_INTRIN_sqrt:
         return kiln_c_put(p, KILN_C_PRIMARY, "%s(%s)",
                           kiln_c_helper(p, "sqrt", e->dtype), x.text);
@@ -453,6 +460,15 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
     case KILN_INTRIN_mul_rn:
         p->is_exact = true;
         return infix(p, KILN_C_PRODUCT, "*", x, kiln_c_expr(p, e->arg[1], lane));
+    case KILN_INTRINS_CURVED:
+    case KILN_INTRINS_PAIRED:
+    case KILN_INTRINS_ROUNDING:
+    case KILN_INTRINS_SPECIAL:
+    case KILN_INTRIN_abs:
+    case KILN_INTRIN_copysign:
+    case KILN_INTRIN_fma:
+    case KILN_INTRIN_isnan:
+        break;
     }
     kiln_c_fail(p, KILN_ERR_UNSUPPORTED, "the C printer has no function '%s'",
                 kiln_intrin_get(e->u.intrin)->name);

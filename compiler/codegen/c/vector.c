@@ -35,7 +35,7 @@ static bool is_linear(const kiln_expr *e, int64_t *step) {
     *step = 0;
     if (is_uniform(e))
         return true;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_RAMP:
         return kiln_x_is_int(e->arg[1], step);
     case KILN_EXPR_ADD:
@@ -49,6 +49,15 @@ static bool is_linear(const kiln_expr *e, int64_t *step) {
             return false;
         *step = x * c;
         return true;
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPRS_COMPOSED:
+    case KILN_EXPRS_DIVIDING:
+    case KILN_EXPRS_EXTREME:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPR_BROADCAST:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPR_VAR:
+        break;
     }
     return false;
 }
@@ -105,7 +114,7 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
                       const kiln_expr *count) {
     if (!has_vectors(e->dtype, e->lanes) || kiln_c_find_ready(p, e) != NULL)
         return false;
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_BROADCAST: /* of one lane that a count may leave out */
         return is_computed(e->dtype) && (count == NULL || is_bare(e));
     case KILN_EXPR_LOAD:
@@ -118,8 +127,7 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
     case KILN_EXPR_SUB:
     case KILN_EXPR_MUL:
     case KILN_EXPR_DIV:
-    case KILN_EXPR_MIN:
-    case KILN_EXPR_MAX:
+    case KILN_EXPRS_EXTREME:
         return is_computed(e->dtype) &&
                (e->kind != KILN_EXPR_DIV || e->dtype != KILN_I32) &&
                is_vector(p, e->arg[0], count) && is_vector(p, e->arg[1], count);
@@ -129,6 +137,19 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
         return is_computed(e->dtype) && is_vector(p, e->arg[0], count) &&
                (is_small_int(e->arg[0]->dtype) ||
                 (e->arg[0]->dtype == KILN_I32 && e->dtype != KILN_I32));
+    case KILN_EXPRS_CONSTANT: /* what calls do is printed lane by lane */
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_SCOPED:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_BITCAST:
+    case KILN_EXPR_CALL:
+    case KILN_EXPR_FLOORDIV:
+    case KILN_EXPR_FLOORMOD:
+    case KILN_EXPR_NOT:
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPR_VAR:
+        break;
     }
     return false;
 }
@@ -442,7 +463,7 @@ static const char *loaded(kiln_c_printer *p, const kiln_expr *e, const char *v,
 
 static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *count) {
     const char *v = type_of(p, e->dtype, e->lanes);
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case KILN_EXPR_BROADCAST:
         return kiln_format(p->arena, "splat_%s(%s)", v,
                            kiln_c_expr(p, e->arg[0], NULL).text);
@@ -452,9 +473,22 @@ static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *cou
         return converted(p, e, count);
     case KILN_EXPR_SELECT:
         return chosen(p, e, v, count);
-    default:
+    case KILN_EXPRS_ARITHMETIC:
         return combined(p, e, v, count);
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_SCOPED:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_BITCAST:
+    case KILN_EXPR_CALL:
+    case KILN_EXPR_NOT:
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPR_VAR:
+        break;
     }
+    KILN_ASSERT(false, "'%s' is no vector of C", kiln_expr_kind_name(e->kind));
+    return "";
 }
 
 bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s) {

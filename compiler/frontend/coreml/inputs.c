@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "compiler/frontend/inputs.h"
+
 enum { GRAYSCALE = 10, RGB = 20, BGR = 30, GRAYSCALE_F16 = 40 }; /* ColorSpace */
 
 /* ---- declared -------------------------------------------------------------------- */
@@ -90,28 +92,6 @@ kiln_status kiln_coreml_list_inputs(kiln_arena *a, kiln_str bytes, const char *p
 
 /* ---- given ----------------------------------------------------------------------- */
 
-static const kiln_tensor *find_value(const kiln_value_binding *v, size_t n,
-                                     kiln_str name) {
-    for (size_t i = 0; i < n; i++)
-        if (kiln_str_is(name, v[i].name))
-            return &v[i].value;
-    return NULL;
-}
-
-static kiln_status check_name(kiln_coreml_cx *cx, const char *name, const char *flag) {
-    const kiln_coreml_description *const d = cx->model.description;
-    kiln_buf b;
-    kiln_buf_init(&b, &cx->common.scratch);
-    for (size_t i = 0; i < d->n_input; i++) {
-        if (kiln_str_is(d->input[i].name, name))
-            return KILN_OK;
-        kiln_buf_printf(&b, " '%s'", kiln_import_show(&cx->common, d->input[i].name));
-    }
-    return kiln_fail(cx->common.err, KILN_ERR_ARG,
-                     "%s names '%s', which is no input of the model; the inputs are:%s",
-                     flag, name, b.n == 0 ? " none" : kiln_buf_str(&b).p);
-}
-
 static bool in_range(const kiln_coreml_range *r, int64_t v) {
     return v >= r->lower && (r->upper < 0 || v <= r->upper);
 }
@@ -140,11 +120,16 @@ static bool is_shape(const kiln_coreml_array *a, int rank, const int64_t *dim) {
 }
 
 /* May an input have that shape? */
-static bool is_allowed(const kiln_coreml_model *m, const kiln_coreml_feature *f,
-                       int declared_rank, const int64_t *declared, int rank,
-                       const int64_t *dim) {
-    const bool has_batch = f->image != NULL || !m->is_exact;
-    const int first = has_batch ? 1 : 0;
+static bool may_have(const void *user, size_t i, int rank, const int64_t *dim) {
+    const kiln_coreml_model *const m = user;
+    const kiln_coreml_feature *const f = &m->description->input[i];
+    const int first = f->image != NULL || !m->is_exact ? 1 : 0; /* the batch */
+    int64_t declared[KILN_MAX_RANK] = {0};
+    int declared_rank = 0;
+    declared_shape(m, f, &declared_rank, declared);
+    for (int k = 0; k < rank; k++)
+        if (dim[k] < 1)
+            return false;
     if (rank <= first ||
         (declared_rank != rank && (f->array == NULL || f->array->n_dim != 0)))
         return false;
@@ -154,43 +139,6 @@ static bool is_allowed(const kiln_coreml_model *m, const kiln_coreml_feature *f,
         return is_shape(f->array, rank - first, dim + first);
     return memcmp(dim + first, declared + first,
                   (size_t)(rank - first) * sizeof *dim) == 0;
-}
-
-static kiln_status refuse_shape(kiln_coreml_cx *cx, int declared_rank,
-                                const int64_t *declared, int rank, const int64_t *dim) {
-    return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
-                     "its shape is declared as %s, but %s is given; only the batch in "
-                     "front and what the file leaves open may differ",
-                     kiln_shape_text(&cx->common.scratch, declared_rank, declared),
-                     kiln_shape_text(&cx->common.scratch, rank, dim));
-}
-
-/* The shape an input gets: what the caller says, else what the file declares. */
-static kiln_status shape_for(kiln_coreml_cx *cx, const kiln_coreml_feature *f,
-                             int *rank, int64_t *dim) {
-    const kiln_import_options *const o = cx->options;
-    int64_t declared[KILN_MAX_RANK] = {0};
-    int declared_rank = 0;
-    if (!declared_shape(&cx->model, f, &declared_rank, declared))
-        return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "it must be an image or an array, is %s", kind_of(f));
-    *rank = declared_rank;
-    memcpy(dim, declared, sizeof declared);
-    for (size_t i = 0; i < o->n_shapes; i++)
-        if (kiln_str_is(f->name, o->shapes[i].name)) {
-            *rank = o->shapes[i].rank;
-            memcpy(dim, o->shapes[i].dim, sizeof o->shapes[i].dim);
-            if (is_allowed(&cx->model, f, declared_rank, declared, *rank, dim))
-                return KILN_OK;
-            return refuse_shape(cx, declared_rank, declared, *rank, dim);
-        }
-    if (f->array == NULL || f->array->n_dim > 0)
-        return KILN_OK;
-    cx->report->n_unbound++;
-    return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
-                     "its shape must be known, and the file gives none; bind it, for "
-                     "example --shape %s:1x16",
-                     kiln_import_show(&cx->common, f->name));
 }
 
 /* ---- what the file does to images first ------------------------------------------ */
@@ -246,65 +194,58 @@ static kiln_status preprocess(kiln_coreml_cx *cx, const kiln_coreml_feature *f,
 
 /* ---- all ------------------------------------------------------------------------- */
 
-static kiln_status fixed(kiln_coreml_cx *cx, const kiln_tensor *given,
-                         const kiln_type *t, const char *name, kiln_value **out) {
-    if (!kiln_type_eq(&given->type, t))
-        return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
-                         "it is %s, but the value given is %s",
-                         kiln_type_text(&cx->common.scratch, t),
-                         kiln_type_text(&cx->common.scratch, &given->type));
-    *out = kiln_graph_add_const(cx->common.graph, name, t, given->data);
+static kiln_status check_declared(kiln_coreml_cx *cx, const kiln_coreml_feature *f,
+                                  const kiln_declared_input *d) {
+    if (f->name.n == 0)
+        return kiln_fail(cx->common.err, KILN_ERR_PARSE, "it must have a name");
+    if (!d->has_type)
+        return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "it must be an image or an array, is %s", kind_of(f));
+    for (int i = 0; i < d->rank; i++)
+        if (d->dim[i] < 1)
+            return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
+                             "its axes must have 1 element at least, is %s",
+                             kiln_shape_text(&cx->common.scratch, d->rank, d->dim));
     return KILN_OK;
 }
 
-static kiln_status add_input(kiln_coreml_cx *cx, const kiln_coreml_feature *f) {
-    const kiln_import_options *const o = cx->options;
-    const char *const name = kiln_str_dupv(cx->common.arena, f->name);
-    int64_t dim[KILN_MAX_RANK] = {0};
-    int rank = 0;
-    KILN_TRY(shape_for(cx, f, &rank, dim));
-    for (int i = 0; i < rank; i++)
-        if (dim[i] < 1)
-            return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
-                             "its axes must have 1 element at least, is %s",
-                             kiln_shape_text(&cx->common.scratch, rank, dim));
-    const kiln_type t = kiln_type_make(KILN_F32, rank, dim);
-    KILN_TRY(kiln_type_check(&t, cx->common.err));
-    const kiln_tensor *const given = find_value(o->values, o->n_values, f->name);
-    kiln_value *v = NULL;
-    if (given != NULL)
-        KILN_TRY(fixed(cx, given, &t, name, &v));
-    else
-        v = kiln_graph_add_input(cx->common.graph, name, &t);
+/* What the layers read by the input's name. */
+static kiln_status add_input(kiln_coreml_cx *cx, const kiln_coreml_feature *f,
+                             kiln_value *v) {
     if (f->image != NULL)
         KILN_TRY(preprocess(cx, f, &v));
-    else if (!cx->model.is_exact && rank == 2) {
-        const int64_t wide[] = {dim[0], dim[1], 1, 1};
+    else if (!cx->model.is_exact && v->type.rank == 2) {
+        const int64_t wide[] = {v->type.dim[0], v->type.dim[1], 1, 1};
         KILN_TRY(kiln_import_reshape(&cx->common, NULL, v, 4, wide, &v));
     }
     kiln_map_set(&cx->common.scratch, &cx->values, f->name, v);
     return KILN_OK;
 }
 
+static kiln_status of_input(kiln_coreml_cx *cx, kiln_status st, size_t i) {
+    if (st != KILN_OK)
+        kiln_note(cx->common.err, "binding graph input '%s' (#%zu)",
+                  kiln_import_show(&cx->common, cx->model.description->input[i].name),
+                  i);
+    return st;
+}
+
 kiln_status kiln_coreml_bind_inputs(kiln_coreml_cx *cx) {
-    const kiln_import_options *const o = cx->options;
     const kiln_coreml_description *const d = cx->model.description;
-    for (size_t i = 0; i < o->n_shapes; i++)
-        KILN_TRY(check_name(cx, o->shapes[i].name, "--shape"));
-    for (size_t i = 0; i < o->n_values; i++)
-        KILN_TRY(check_name(cx, o->values[i].name, "--bind"));
+    const kiln_input_rules rules = {
+        .may_have = may_have,
+        .user = &cx->model,
+        .remedy = "only the batch in front and what the file leaves open may differ"};
+    kiln_arena *const a = &cx->common.scratch;
+    kiln_declared_input *const in = kiln_array(a, kiln_declared_input, d->n_input);
+    kiln_value **const v = kiln_array(a, kiln_value *, d->n_input);
     for (size_t i = 0; i < d->n_input; i++) {
-        kiln_status st = KILN_OK;
-        if (d->input[i].name.n == 0 || kiln_map_has(&cx->values, d->input[i].name))
-            st = kiln_fail(cx->common.err, KILN_ERR_PARSE,
-                           "it must have a name of its own");
-        if (st == KILN_OK)
-            st = add_input(cx, &d->input[i]);
-        if (st != KILN_OK) {
-            kiln_note(cx->common.err, "binding input '%s' (#%zu)",
-                      kiln_import_show(&cx->common, d->input[i].name), i);
-            return st;
-        }
+        kiln_coreml_declare(a, &cx->model, &d->input[i], &in[i]);
+        KILN_TRY(of_input(cx, check_declared(cx, &d->input[i], &in[i]), i));
     }
+    KILN_TRY(kiln_import_bind_by(&cx->common, cx->options, in, d->n_input, &rules,
+                                 cx->report, v));
+    for (size_t i = 0; i < d->n_input; i++)
+        KILN_TRY(of_input(cx, add_input(cx, &d->input[i], v[i]), i));
     return KILN_OK;
 }

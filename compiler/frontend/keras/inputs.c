@@ -3,8 +3,9 @@
  * for. */
 #include "compiler/frontend/keras/keras_internal.h"
 
-#include <inttypes.h>
 #include <string.h>
+
+#include "compiler/frontend/inputs.h"
 
 /* Words that Keras uses; other floats compute as f32. */
 static kiln_dtype dtype_of(const kiln_json *v) {
@@ -125,138 +126,11 @@ kiln_status kiln_keras_list_inputs(kiln_arena *a, kiln_str bytes, const char *pa
 
 /* ---- given ----------------------------------------------------------------------- */
 
-static const char *declared_text(kiln_arena *a, const kiln_declared_input *d) {
-    kiln_buf b;
-    kiln_buf_init(&b, a);
-    if (d->rank < 0)
-        return "of any rank";
-    kiln_buf_puts(&b, "[");
-    for (int i = 0; i < d->rank; i++)
-        if (d->dim[i] < 0)
-            kiln_buf_printf(&b, "%s?", i == 0 ? "" : ",");
-        else
-            kiln_buf_printf(&b, "%s%" PRId64, i == 0 ? "" : ",", d->dim[i]);
-    kiln_buf_puts(&b, "]");
-    return b.p;
-}
-
-static kiln_status check_name(kiln_keras_cx *cx, const kiln_declared_input *list,
-                              size_t n, const char *name, const char *flag) {
-    kiln_buf b;
-    kiln_buf_init(&b, &cx->common.scratch);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(list[i].name, name) == 0)
-            return KILN_OK;
-        kiln_buf_printf(&b, " '%s'",
-                        kiln_import_show(&cx->common, kiln_str_from(list[i].name)));
-    }
-    return kiln_fail(cx->common.err, KILN_ERR_ARG,
-                     "%s names '%s', which is no input of the model; the inputs are:%s",
-                     flag, name, b.n == 0 ? " none" : b.p);
-}
-
-/* *is_bound: every axis is known. */
-static kiln_status shape_for(kiln_keras_cx *cx, const kiln_declared_input *d, int *rank,
-                             int64_t *dim, bool *is_bound) {
-    const kiln_import_options *const o = cx->options;
-    const kiln_shape_binding *given = NULL;
-    for (size_t i = 0; given == NULL && i < o->n_shapes; i++)
-        if (strcmp(o->shapes[i].name, d->name) == 0)
-            given = &o->shapes[i];
-    *rank = given != NULL ? given->rank : d->rank;
-    memcpy(dim, given != NULL ? given->dim : d->dim, sizeof d->dim);
-    bool fits = given == NULL || d->rank < 0 || d->rank == given->rank;
-    *is_bound = *rank >= 0;
-    for (int i = 0; i < *rank; i++) {
-        fits = fits &&
-               (given == NULL || d->rank < 0 || d->dim[i] < 0 || d->dim[i] == dim[i]);
-        *is_bound = *is_bound && dim[i] >= 0;
-    }
-    if (fits)
-        return KILN_OK;
-    return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
-                     "its shape is declared as %s, but %s is given; only dynamic "
-                     "dimensions can be bound",
-                     declared_text(&cx->common.scratch, d),
-                     kiln_shape_text(&cx->common.scratch, *rank, dim));
-}
-
-static kiln_status add_input(kiln_keras_cx *cx, const kiln_declared_input *d, int rank,
-                             const int64_t *dim, kiln_value **out) {
-    const kiln_import_options *const o = cx->options;
-    kiln_import_cx *const common = &cx->common;
-    const kiln_type t = kiln_type_make(d->dtype, rank, dim);
-    KILN_TRY(kiln_type_check(&t, common->err));
-    for (size_t i = 0; i < o->n_values; i++) {
-        const kiln_tensor *const v = &o->values[i].value;
-        if (strcmp(o->values[i].name, d->name) != 0)
-            continue;
-        if (!kiln_type_eq(&v->type, &t))
-            return kiln_fail(common->err, KILN_ERR_SHAPE,
-                             "it is %s, but the value given is %s",
-                             kiln_type_text(&common->scratch, &t),
-                             kiln_type_text(&common->scratch, &v->type));
-        *out = kiln_graph_add_const(common->graph, d->name, &t, v->data);
-        return KILN_OK;
-    }
-    *out =
-        kiln_graph_add_input(common->graph, kiln_str_dup(common->arena, d->name), &t);
-    return KILN_OK;
-}
-
-static kiln_status bind_one(kiln_keras_cx *cx, const kiln_declared_input *d,
-                            kiln_buf *unbound, kiln_buf *remedy, kiln_value **out) {
-    int rank = 0;
-    int64_t dim[KILN_MAX_RANK];
-    bool is_bound = false;
-    KILN_TRY(shape_for(cx, d, &rank, dim, &is_bound));
-    if (is_bound)
-        return add_input(cx, d, rank, dim, out);
-    const char *const name = kiln_import_show(&cx->common, kiln_str_from(d->name));
-    kiln_buf_printf(unbound, "%s '%s' %s", unbound->n == 0 ? "" : ",", name,
-                    declared_text(&cx->common.scratch, d));
-    kiln_buf_printf(remedy, " --shape %s:%s", name, rank < 0 ? "1" : "");
-    for (int i = 0; i < rank; i++)
-        kiln_buf_printf(remedy, "%s%" PRId64, i == 0 ? "" : "x",
-                        dim[i] >= 0 ? dim[i]
-                        : i == 0    ? 1
-                                    : (int64_t)(rank == 4 ? 224 : 16));
-    cx->report->n_unbound++;
-    return KILN_OK;
-}
-
 kiln_status kiln_keras_bind_inputs(kiln_keras_cx *cx, kiln_value ***out, size_t *n) {
-    const kiln_import_options *const o = cx->options;
     kiln_declared_input *list = NULL;
-    kiln_buf unbound, remedy;
-    kiln_map seen = {0};
-    kiln_buf_init(&unbound, &cx->common.scratch);
-    kiln_buf_init(&remedy, &cx->common.scratch);
     KILN_TRY(
         kiln_keras_declared(&cx->common.scratch, &cx->file, &list, n, cx->common.err));
-    for (size_t i = 0; i < o->n_shapes; i++)
-        KILN_TRY(check_name(cx, list, *n, o->shapes[i].name, "--shape"));
-    for (size_t i = 0; i < o->n_values; i++)
-        KILN_TRY(check_name(cx, list, *n, o->values[i].name, "--bind"));
     *out = kiln_array(&cx->common.scratch, kiln_value *, *n);
-    for (size_t i = 0; i < *n; i++) {
-        kiln_status st = KILN_OK;
-        if (!kiln_map_set(&cx->common.scratch, &seen, kiln_str_from(list[i].name),
-                          NULL))
-            st = kiln_fail(cx->common.err, KILN_ERR_PARSE, "it is given twice");
-        if (st == KILN_OK)
-            st = bind_one(cx, &list[i], &unbound, &remedy, &(*out)[i]);
-        if (st != KILN_OK) {
-            kiln_note(cx->common.err, "binding input '%s'",
-                      kiln_import_show(&cx->common, kiln_str_from(list[i].name)));
-            return st;
-        }
-    }
-    if (cx->report->n_unbound == 0)
-        return KILN_OK;
-    return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
-                     "shapes must be known, but %zu input%s dynamic:%s; bind them, for "
-                     "example%s ('kiln inspect' tries which sizes fit)",
-                     cx->report->n_unbound,
-                     cx->report->n_unbound == 1 ? " is" : "s are", unbound.p, remedy.p);
+    return kiln_import_bind_inputs(&cx->common, cx->options, list, *n, false,
+                                   cx->report, *out);
 }

@@ -84,9 +84,8 @@ struct kiln_onnx_cx {
     int n_given;
 
     KILN_VEC(kiln_onnx_count) counts;
-    kiln_map functions;  /* by domain, name and overload */
-    kiln_map dim_params; /* symbolic dimension -> kiln_onnx_bound_dim */
-    int64_t nodes_left;  /* imported nodes, each inlined copy counted: an import has
+    kiln_map functions; /* by domain, name and overload */
+    int64_t nodes_left; /* imported nodes, each inlined copy counted: an import has
                             bounds */
 };
 

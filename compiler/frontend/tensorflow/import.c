@@ -2,6 +2,7 @@
  * Source: graph.proto, node_def.proto, and the operators' documentation of TensorFlow
  * 2.16. */
 #include "compiler/frontend/tensorflow/tf_internal.h"
+#include "compiler/frontend/inputs.h"
 
 #include "compiler/frontend/frontend_internal.h"
 
@@ -125,16 +126,6 @@ static void list_read(kiln_tf_cx *cx) {
     }
 }
 
-/* Names inside the Graph are the file's own bytes, and messages of its parts carry
- * them. */
-static void make_printable(kiln_err *err) {
-    for (size_t i = 0; i < err->len; i++) {
-        const unsigned char c = (unsigned char)err->text[i];
-        if ((c < ' ' && c != '\n') || c == 0x7f)
-            err->text[i] = '?';
-    }
-}
-
 static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
                           const char *dir, const kiln_import_options *o,
                           kiln_graph **out, kiln_import_report *report, kiln_err *err) {
@@ -157,7 +148,7 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
     list_read(&cx);
     if (st != KILN_OK)
         kiln_note(cx.common.err, "importing '%s'", name);
-    make_printable(cx.common.err);
+    kiln_import_make_printable(cx.common.err);
     kiln_import_end(&cx.common);
     return st;
 }

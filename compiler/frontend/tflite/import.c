@@ -1,6 +1,7 @@
 /* Import of a TensorFlow Lite model: inputs, operators in the file's order (which is the
  * order they run in), outputs. Source: TensorFlow Lite, schema.fbs, version 3. */
 #include "compiler/frontend/tflite/quant.h"
+#include "compiler/frontend/inputs.h"
 
 #include "compiler/frontend/frontend_internal.h"
 
@@ -313,16 +314,6 @@ static kiln_status import_model(kiln_tflite_cx *cx, kiln_graph **out) {
     return KILN_OK;
 }
 
-/* Names inside the Graph are the file's own bytes, and messages of its parts carry
- * them. */
-static void make_printable(kiln_err *err) {
-    for (size_t i = 0; i < err->len; i++) {
-        const unsigned char ch = (unsigned char)err->text[i];
-        if ((ch < ' ' && ch != '\n') || ch == 0x7f)
-            err->text[i] = '?';
-    }
-}
-
 static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
                           const char *dir, const kiln_import_options *o,
                           kiln_graph **out, kiln_import_report *report, kiln_err *err) {
@@ -338,7 +329,7 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
     const kiln_status st = import_model(&cx, out);
     if (st != KILN_OK)
         kiln_note(cx.common.err, "importing '%s'", name);
-    make_printable(cx.common.err);
+    kiln_import_make_printable(cx.common.err);
     kiln_import_end(&cx.common);
     return st;
 }

@@ -147,6 +147,23 @@ kiln_value *kiln_tflite_settle(kiln_compose *c, kiln_value *x,
     return kiln_compose_cast(c, x, t->dtype);
 }
 
+/* The range holds before rounding: its ends are integers. */
+kiln_value *kiln_tflite_requantize(kiln_compose *c, kiln_value *x, const float *by,
+                                   size_t n, int rank, const int64_t *dim,
+                                   const kiln_tflite_target *t) {
+    double *const factor = kiln_array(&c->cx->scratch, double, n);
+    for (size_t i = 0; i < n; i++)
+        factor[i] = (double)by[i];
+    x = kiln_compose_2(c, &kiln_op_mul, kiln_compose_cast(c, x, KILN_F32),
+                       kiln_compose_floats(c, KILN_F32, rank, dim, factor));
+    x = kiln_tflite_clip(c, x, (double)(t->low - t->q.zero),
+                         (double)(t->high - t->q.zero));
+    x = kiln_compose_1(c, &kiln_op_round, x);
+    if (t->q.zero != 0)
+        x = kiln_compose_scalar(c, &kiln_op_add, x, (double)t->q.zero);
+    return kiln_compose_cast(c, x, t->dtype);
+}
+
 static bool is_of_one_scale(const kiln_tflite_tensor *t) {
     return t != NULL && kiln_tflite_is_quantized(t) && t->quantization->n_scale == 1;
 }

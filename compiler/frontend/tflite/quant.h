@@ -1,8 +1,12 @@
-/* Integer arithmetic as TensorFlow Lite's reference kernels do it: sums of 32 bits, then
- * multiplication by a real number that is held as an integer and a power of 2, rounded
- * twice. Built of integer operators of 64 bits, so that every bit is the same. Sources:
- * TensorFlow Lite, reference kernels; Jacob et al., "Quantization and Training of Neural
- * Networks for Efficient Integer-Arithmetic-Only Inference", appendix. */
+/* Integer arithmetic as TensorFlow Lite's interpreter does it where nobody tells it
+ * otherwise: sums of 32 bits, which its kernels bring to a result's scale in one of two
+ * ways. Operators that its delegate XNNPACK takes (products, sums, means) are
+ * multiplied by an f32 and rounded once, half to even. Its own kernels, for all others,
+ * multiply by a real number that is held as an integer and a power of 2, and round
+ * twice; they are built of integer operators of 64 bits. Both give every bit the same.
+ * Sources: XNNPACK, microparams and "fp32" requantization; TensorFlow Lite, reference
+ * kernels; Jacob et al., "Quantization and Training of Neural Networks for Efficient
+ * Integer-Arithmetic-Only Inference", appendix. */
 #ifndef KILN_COMPILER_FRONTEND_TFLITE_QUANT_H
 #define KILN_COMPILER_FRONTEND_TFLITE_QUANT_H
 
@@ -38,6 +42,12 @@ typedef struct kiln_tflite_target {
 } kiln_tflite_target;
 kiln_status kiln_tflite_target_of(kiln_tflite_cx *cx, int output, int64_t activation,
                                   kiln_tflite_target *out);
+/* Sums (i32) times `by` as floats, rounded half to even, plus the zero point, held in
+ * the range, as the target's dtype. One factor for all, n 1 and rank 0, or n in the shape
+ * `dim`, which stretches to x. */
+kiln_value *kiln_tflite_requantize(kiln_compose *c, kiln_value *x, const float *by,
+                                   size_t n, int rank, const int64_t *dim,
+                                   const kiln_tflite_target *t);
 /* i64 plus the zero point, held in the range, as the target's dtype. */
 kiln_value *kiln_tflite_settle(kiln_compose *c, kiln_value *x,
                                const kiln_tflite_target *t);

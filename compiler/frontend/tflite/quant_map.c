@@ -3,6 +3,7 @@
 #include "compiler/frontend/tflite/quant.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { SUB = 41 };
@@ -35,7 +36,28 @@ kiln_status kiln_tflite_quant_same_scale(kiln_tflite_cx *cx, bool *done) {
     return cx->row->import(cx);
 }
 
-/* Integers of another scale. */
+/* ---- shifts -------------------------------------------------------------------------- */
+
+/* (x + half a step) / 2^shift towards minus infinity, then the target's zero point, range
+ * and dtype. x is i32 between -2^30 and 2^30, shift 1 to 30: lifted by 2^30, which every
+ * such shift divides, it fits u32 with the half. */
+static kiln_value *shift_and_settle(kiln_compose *c, kiln_value *x, int shift,
+                                    const kiln_tflite_target *y) {
+    enum { LIFT = 30 };
+    const kiln_attr_arg right = kiln_arg_word("direction", "right");
+    x = kiln_compose_scalar(c, &kiln_op_add, x, ldexp(1, LIFT));
+    x = kiln_compose_scalar(c, &kiln_op_add, kiln_compose_cast(c, x, KILN_U32),
+                            ldexp(1, shift - 1));
+    kiln_value *const in[] = {x, kiln_import_scalar(c->cx, KILN_U32, shift)};
+    x = kiln_compose_op(c, &kiln_op_bit_shift, in, 2, &right, 1);
+    x = kiln_compose_scalar(c, &kiln_op_add, kiln_compose_cast(c, x, KILN_I32),
+                            (double)y->q.zero - ldexp(1, LIFT - shift));
+    x = kiln_tflite_clip(c, x, (double)y->low, (double)y->high);
+    return kiln_compose_cast(c, x, y->dtype);
+}
+
+/* Integers of another scale: of 8 bits by a multiplier of 256ths, as XNNPACK does, where
+ * it takes them. */
 kiln_status kiln_tflite_quant_quantize(kiln_tflite_cx *cx, bool *done) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_tflite_scale q;
@@ -47,28 +69,68 @@ kiln_status kiln_tflite_quant_quantize(kiln_tflite_cx *cx, bool *done) {
     KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
     KILN_TRY(kiln_tflite_scale_of(cx, t, &q));
     KILN_TRY(kiln_tflite_target_of(cx, 0, KILN_TFLITE_NONE, &y));
-    const kiln_tflite_fixed by = kiln_tflite_fixed_of(q.scale / y.q.scale);
-    x = kiln_tflite_multiply_fixed(&c, kiln_tflite_centered(&c, x, &q), &by, 1, 0,
-                                   NULL);
+    enum { BITS = 8 };
+    const float ratio = (float)q.scale / (float)y.q.scale;
     *done = true;
+    x = kiln_tflite_centered(&c, x, &q);
+    if (kiln_tflite_is_8_bit(cx, 1) && ratio >= 0x1p-8F && ratio <= 0x1p7F) {
+        x = kiln_compose_scalar(&c, &kiln_op_mul, x,
+                                (double)rintf(ldexpf(ratio, BITS)));
+        return kiln_tflite_end(cx, &c, shift_and_settle(&c, x, BITS, &y));
+    }
+    const kiln_tflite_fixed by = kiln_tflite_fixed_of(q.scale / y.q.scale);
+    x = kiln_tflite_multiply_fixed(&c, x, &by, 1, 0, NULL);
     return kiln_tflite_end(cx, &c, kiln_tflite_settle(&c, x, &y));
 }
 
 /* ---- arithmetic --------------------------------------------------------------------- */
 
-/* Both in steps of a 2^20th of twice the larger scale. */
+/* XNNPACK's: operands times 21-bit multipliers of one power of 2, the larger ratio's,
+ * and one shift to the right that rounds half up. All of it is i32: the products are
+ * below 2^29, and half a step is at most 2^29. */
+static kiln_value *add_by_shift(kiln_tflite_cx *cx, kiln_compose *c,
+                                kiln_value *const *in, const float *ratio,
+                                const kiln_tflite_target *y) {
+    enum { BITS = 20 };
+    const float most = ratio[0] > ratio[1] ? ratio[0] : ratio[1];
+    const int shift = BITS - ilogbf(most);
+    kiln_value *part[2];
+    for (int i = 0; i < 2; i++) {
+        const float by = rintf(ldexpf(ratio[i], shift));
+        part[i] = kiln_compose_scalar(c, &kiln_op_mul, in[i], (double)by);
+    }
+    kiln_value *x = kiln_compose_2(
+        c, cx->row->code == SUB ? &kiln_op_sub : &kiln_op_add, part[0], part[1]);
+    return shift_and_settle(c, x, shift, y);
+}
+
+/* Does XNNPACK take such an addition? */
+static bool is_added_by_shift(const float *ratio) {
+    return ratio[0] >= 0x1p-10F && ratio[0] < 0x1p8F && ratio[1] >= 0x1p-10F &&
+           ratio[1] < 0x1p8F;
+}
+
+/* Else both in steps of a 2^20th of twice the larger scale. */
 kiln_status kiln_tflite_quant_add(kiln_tflite_cx *cx, bool *done) {
     const double left = 0x1p20;
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_tflite_scale q[2];
     kiln_tflite_target y;
     kiln_value *in[2];
+    float ratio[2];
     if (!kiln_tflite_is_8_bit(cx, 2))
         return KILN_OK;
     KILN_TRY(kiln_tflite_target_of(cx, 0, cx->opt.activation, &y));
     for (int i = 0; i < 2; i++) {
         KILN_TRY(kiln_tflite_need(cx, i, i == 0 ? "input1" : "input2", &in[i]));
         KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, i), &q[i]));
+        ratio[i] = (float)q[i].scale / (float)y.q.scale;
+    }
+    *done = true;
+    if (is_added_by_shift(ratio)) {
+        for (int i = 0; i < 2; i++)
+            in[i] = kiln_tflite_centered(&c, in[i], &q[i]);
+        return kiln_tflite_end(cx, &c, add_by_shift(cx, &c, in, ratio, &y));
     }
     const double twice = 2 * (q[0].scale > q[1].scale ? q[0].scale : q[1].scale);
     for (int i = 0; i < 2; i++) {
@@ -81,7 +143,6 @@ kiln_status kiln_tflite_quant_add(kiln_tflite_cx *cx, bool *done) {
     kiln_value *sum = kiln_compose_2(
         &c, cx->row->code == SUB ? &kiln_op_sub : &kiln_op_add, in[0], in[1]);
     sum = kiln_tflite_multiply_fixed(&c, sum, &by, 1, 0, NULL);
-    *done = true;
     return kiln_tflite_end(cx, &c, kiln_tflite_settle(&c, sum, &y));
 }
 
@@ -99,14 +160,40 @@ kiln_status kiln_tflite_quant_mul(kiln_tflite_cx *cx, bool *done) {
         KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, i), &q[i]));
         in[i] = kiln_tflite_centered(&c, in[i], &q[i]);
     }
+    if (!isfinite((float)q[0].scale * (float)q[1].scale / (float)y.q.scale))
+        return KILN_OK;
     const float real = (float)q[0].scale * (float)q[1].scale / (float)y.q.scale;
-    const kiln_tflite_fixed by = kiln_tflite_fixed_of((double)real);
     kiln_value *const product = kiln_compose_2(&c, &kiln_op_mul, in[0], in[1]);
     *done = true;
-    return kiln_tflite_end(
-        cx, &c,
-        kiln_tflite_settle(&c, kiln_tflite_multiply_fixed(&c, product, &by, 1, 0, NULL),
-                           &y));
+    return kiln_tflite_end(cx, &c,
+                           kiln_tflite_requantize(&c, product, &real, 1, 0, NULL, &y));
+}
+
+/* A multiplier of 256ths on each side of the zero point. */
+kiln_status kiln_tflite_quant_leaky_relu(kiln_tflite_cx *cx, bool *done) {
+    enum { BITS = 8 };
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_tflite_scale q;
+    kiln_tflite_target y;
+    kiln_value *x;
+    if (!kiln_tflite_is_8_bit(cx, 1))
+        return KILN_OK;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 0), &q));
+    KILN_TRY(kiln_tflite_target_of(cx, 0, KILN_TFLITE_NONE, &y));
+    const float above = (float)q.scale / (float)y.q.scale;
+    const float below = above * (float)cx->opt.alpha;
+    if (!(above >= 0x1p-8F && above <= 0x1p7F && fabsf(below) >= 0x1p-8F &&
+          fabsf(below) <= 0x1p7F))
+        return KILN_OK;
+    x = kiln_tflite_centered(&c, x, &q);
+    kiln_value *const by = kiln_compose_where(
+        &c, kiln_compose_scalar(&c, &kiln_op_less, x, 0),
+        kiln_import_scalar(c.cx, KILN_I32, (double)rintf(ldexpf(below, BITS))),
+        kiln_import_scalar(c.cx, KILN_I32, (double)rintf(ldexpf(above, BITS))));
+    x = kiln_compose_2(&c, &kiln_op_mul, x, by);
+    *done = true;
+    return kiln_tflite_end(cx, &c, shift_and_settle(&c, x, BITS, &y));
 }
 
 /* ---- pools -------------------------------------------------------------------------- */

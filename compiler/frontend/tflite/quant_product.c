@@ -3,6 +3,7 @@
 #include "compiler/frontend/tflite/quant.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { INT8 = 9, INT16 = 7, INT32 = 2, UINT8 = 3, DEPTHWISE = 4 };
@@ -11,7 +12,7 @@ enum { INT8 = 9, INT16 = 7, INT32 = 2, UINT8 = 3, DEPTHWISE = 4 };
 typedef struct product {
     kiln_value *x, *w, *bias;
     kiln_tflite_target y;
-    kiln_tflite_fixed *by;
+    float *by;
     size_t n_by; /* 1, or one for each output channel */
 } product;
 
@@ -31,15 +32,9 @@ static bool has_integer_form(const kiln_tflite_cx *cx) {
            (is_type(x, UINT8) && is_type(w, UINT8) && is_type(y, UINT8));
 }
 
-/* The product of two scales over the third. Per tensor, unsigned convolutions and all
- * matrix products multiply the first two as floats, as the interpreter does. */
-static double ratio(double x, double w, double y, bool in_float) {
-    return (in_float ? (double)((float)x * (float)w) : x * w) / y;
-}
-
 /* Weights have one scale, or one for each output channel (then no zero points). */
 static kiln_status read_factors(kiln_tflite_cx *cx, int64_t channels, double x_scale,
-                                bool in_float, product *p) {
+                                product *p) {
     const kiln_tflite_tensor *const w = kiln_tflite_in_tensor(cx, 1);
     const kiln_tflite_quantization *const q = w->quantization;
     p->n_by = q->n_scale;
@@ -48,15 +43,19 @@ static kiln_status read_factors(kiln_tflite_cx *cx, int64_t channels, double x_s
                                 "the weights must have 1 scale or %" PRId64
                                 ", have %zu",
                                 channels, p->n_by);
-    p->by = kiln_array(&cx->common.scratch, kiln_tflite_fixed, p->n_by);
+    p->by = kiln_array(&cx->common.scratch, float, p->n_by);
     for (size_t i = 0; i < p->n_by; i++) {
         if (!(q->scale[i] >= 0) || !(q->scale[i] < 1e30F))
             return kiln_tflite_fail(cx, KILN_ERR_PARSE,
                                     "the weights have a scale of %g; is the file "
                                     "damaged?",
                                     (double)q->scale[i]);
-        p->by[i] = kiln_tflite_fixed_of(ratio(x_scale, (double)q->scale[i],
-                                              p->y.q.scale, in_float && p->n_by == 1));
+        p->by[i] = (float)x_scale * q->scale[i] / (float)p->y.q.scale;
+        if (!isfinite(p->by[i]))
+            return kiln_tflite_fail(cx, KILN_ERR_PARSE,
+                                    "the weights' scale is %g, the result's %g: their "
+                                    "ratio must be a number",
+                                    (double)q->scale[i], p->y.q.scale);
     }
     return KILN_OK;
 }
@@ -115,12 +114,11 @@ kiln_status kiln_tflite_quant_conv(kiln_tflite_cx *cx, bool *done) {
                                 "a filter of %" PRId64 " channels for an input of "
                                 "%" PRId64,
                                 own, channels);
-    KILN_TRY(read_factors(cx, outs, x_scale,
-                          kiln_tflite_in_tensor(cx, 0)->type == UINT8, &p));
+    KILN_TRY(read_factors(cx, outs, x_scale, &p));
     kiln_value *y = convolve(cx, &c, &p, is_depthwise ? channels : channels / own);
     const int64_t dim[] = {1, outs, 1, 1};
-    y = kiln_tflite_multiply_fixed(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 4, dim);
-    y = kiln_channels_last(&c, kiln_tflite_settle(&c, y, &p.y));
+    y = kiln_tflite_requantize(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 4, dim, &p.y);
+    y = kiln_channels_last(&c, y);
     *done = true;
     return kiln_tflite_end(cx, &c, y);
 }
@@ -151,7 +149,7 @@ kiln_status kiln_tflite_quant_transpose_conv(kiln_tflite_cx *cx, bool *done) {
                                 "input and filter must have rank 4 and the same last "
                                 "dimension, and 'output_shape' 4 values");
     const int64_t outs = p.w->type.dim[0], dim[] = {1, 1, 1, outs};
-    KILN_TRY(read_factors(cx, outs, q.scale, false, &p));
+    KILN_TRY(read_factors(cx, outs, q.scale, &p));
     if (!kiln_window_over(&c, p.x, p.w->type.dim + 1,
                           (const int64_t[]){o->stride_h, o->stride_w}, NULL,
                           KILN_PADDING_GIVEN, &s))
@@ -161,9 +159,9 @@ kiln_status kiln_tflite_quant_transpose_conv(kiln_tflite_cx *cx, bool *done) {
     kiln_value *const in[] = {kiln_tflite_centered(&c, p.x, &q), p.w, p.bias};
     kiln_value *y = kiln_channels_last_conv_transpose(
         &c, in, &s, shape + 1, o->padding == KILN_TFLITE_SAME, 1);
-    y = kiln_tflite_multiply_fixed(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 4, dim);
+    y = kiln_tflite_requantize(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 4, dim, &p.y);
     *done = true;
-    return kiln_tflite_end(cx, &c, kiln_tflite_settle(&c, y, &p.y));
+    return kiln_tflite_end(cx, &c, y);
 }
 
 /* ---- matrix products ---------------------------------------------------------------- */
@@ -178,13 +176,13 @@ kiln_status kiln_tflite_quant_fully_connected(kiln_tflite_cx *cx, bool *done) {
         return KILN_OK;
     KILN_TRY(read_product(cx, &c, &p, &x_scale));
     KILN_TRY(kiln_tflite_flatten_rows(cx, &c, p.w, &p.x, dim, &rank));
-    KILN_TRY(read_factors(cx, p.w->type.dim[0], x_scale, true, &p));
+    KILN_TRY(read_factors(cx, p.w->type.dim[0], x_scale, &p));
     kiln_value *const in[] = {p.x, p.w, p.bias};
     const kiln_attr_arg arg = kiln_arg_bool("trans_b", true);
     kiln_value *y = kiln_compose_op(&c, &kiln_op_gemm, in, 3, &arg, 1);
     const int64_t columns = p.w->type.dim[0];
-    y = kiln_tflite_multiply_fixed(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 1, &columns);
-    y = kiln_tflite_settle(&c, y, &p.y);
+    y = kiln_tflite_requantize(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 1, &columns,
+                               &p.y);
     *done = true;
     return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, y, rank, dim));
 }

@@ -94,7 +94,7 @@ kiln_status kiln_net_conversion_ns(kiln_net_survey *s, const kiln_type *shape,
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* Of the same step; NULL: a step of a region, or of the rule's. */
+/* Of the same step; NULL: it came by the rule. */
 static const kiln_net_site *site_of(const kiln_net_survey *s,
                                     const kiln_net_step *step) {
     for (size_t i = 0; i < s->site.n; i++)

@@ -40,7 +40,6 @@ static bool is_tuned(const kiln_net_step *step, const kiln_net_choice *c) {
            step->group->anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
 }
 
-/* Of the whole graph: regions are not searched. */
 static kiln_status is_worth_it(kiln_net *n, const kiln_net_rehearsal *greedy, bool *out,
                                kiln_err *err) {
     kiln_arena scratch = {0};
@@ -48,8 +47,7 @@ static kiln_status is_worth_it(kiln_net *n, const kiln_net_rehearsal *greedy, bo
     *out = false;
     if (kiln_net_choose_options(n)->oracle == NULL || n->profile->device != NULL)
         return KILN_OK; /* a device's templates have no layouts to choose between */
-    for (size_t i = 0; i < n->step.n && st == KILN_OK && !*out;
-         i = kiln_net_step_behind(n->step.v, i)) {
+    for (size_t i = 0; i < n->step.n && st == KILN_OK && !*out; i++) {
         if (is_tuned(&n->step.v[i], greedy->choice[i]))
             st = has_others(n, &scratch, &n->step.v[i], greedy->choice[i], out, err);
         kiln_arena_reset(&scratch);

@@ -4,7 +4,8 @@
  * only one who reads it lies what the conversion costs. A value that several read has a
  * node too: in which layout it is made, and into which others it is converted, each
  * once; who makes it must agree with the first, who reads it finds one of them.
- * Outputs of the network are read row-major. */
+ * Outputs of the network are read row-major, those of regions as they are handed on.
+ * Steps and conversions of a region count as often as it runs. */
 #include "compiler/network/chooser/search_internal.h"
 #include "compiler/network/pbqp/pbqp.h"
 
@@ -16,33 +17,35 @@ enum {
     MAX_WANTED = 5       /* that one value may be converted to at once */
 };
 
-typedef struct reader {
-    int site; /* -1: whoever runs the network */
-    int at;   /* among the site's values */
-} reader;
+/* Who makes a value, or reads it. */
+typedef struct end {
+    int site;    /* -1: nobody who chooses; row-major */
+    int at;      /* among the site's values */
+    double runs; /* of the reader */
+} end;
 
 typedef struct flow {
     const kiln_value *value;
-    int maker, at; /* site, and among its values; -1: row-major, from outside */
-    KILN_VEC(reader) reader;
+    end maker;
+    KILN_VEC(end) reader;
 } flow;
 
 typedef struct builder {
     kiln_net_survey *s;
     kiln_arena scratch;
     kiln_pbqp p;
-    flow *flow; /* by value id */
+    flow *flow; /* by the survey's values */
     kiln_err *err;
 } builder;
 
 static const kiln_layout plain = {.n_order = 0};
 
-static int n_ways(const builder *b, int site) {
-    return site < 0 ? 1 : (int)b->s->site.v[site].way.n;
+static int n_ways(const builder *b, const end *e) {
+    return e->site < 0 ? 1 : (int)b->s->site.v[e->site].way.n;
 }
 
-static const kiln_layout *layout_at(const builder *b, int site, int at, int way) {
-    return site < 0 ? &plain : &b->s->site.v[site].way.v[way].layout[at];
+static const kiln_layout *layout_at(const builder *b, const end *e, int way) {
+    return e->site < 0 ? &plain : &b->s->site.v[e->site].way.v[way].layout[e->at];
 }
 
 static kiln_status cost(builder *b, const kiln_value *v, const kiln_layout *from,
@@ -58,18 +61,19 @@ static int node_of(builder *b, int site) {
     return site >= 0 ? site : kiln_pbqp_add_node(&b->scratch, &b->p, 1, &nothing);
 }
 
-static kiln_status add_pair(builder *b, const flow *f, const reader *r) {
-    const int n = n_ways(b, f->maker), m = n_ways(b, r->site);
+static kiln_status add_pair(builder *b, const flow *f, const end *r) {
+    const int n = n_ways(b, &f->maker), m = n_ways(b, r);
     double *ns = kiln_array(&b->scratch, double, n *m);
     double most = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < m; k++) {
-            KILN_TRY(cost(b, f->value, layout_at(b, f->maker, f->at, i),
-                          layout_at(b, r->site, r->at, k), &ns[i * m + k]));
+            KILN_TRY(cost(b, f->value, layout_at(b, &f->maker, i), layout_at(b, r, k),
+                          &ns[i * m + k]));
+            ns[i * m + k] *= r->runs;
             most = fmax(most, ns[i * m + k]);
         }
-    if (most > 0 && (f->maker >= 0 || r->site >= 0) && f->maker != r->site)
-        kiln_pbqp_add_edge(&b->scratch, &b->p, node_of(b, f->maker),
+    if (most > 0 && (f->maker.site >= 0 || r->site >= 0) && f->maker.site != r->site)
+        kiln_pbqp_add_edge(&b->scratch, &b->p, node_of(b, f->maker.site),
                            node_of(b, r->site), ns);
     return KILN_OK;
 }
@@ -88,9 +92,9 @@ static int find(const layouts *l, const kiln_layout *x) {
     return -1;
 }
 
-static bool add_layouts(const builder *b, layouts *l, int site, int at) {
-    for (int i = 0; i < n_ways(b, site); i++) {
-        const kiln_layout *x = layout_at(b, site, at, i);
+static bool add_layouts(const builder *b, layouts *l, const end *e) {
+    for (int i = 0; i < n_ways(b, e); i++) {
+        const kiln_layout *x = layout_at(b, e, i);
         if (find(l, x) >= 0)
             continue;
         if (l->n == MAX_LAYOUTS)
@@ -123,7 +127,17 @@ static bool has(const shared *x, const state *s, const kiln_layout *wanted) {
     return (s->extra >> i & 1u) != 0 || kiln_type_same_places(&from, &to);
 }
 
+/* A conversion runs as often as the reader that is repeated most: where others would
+ * share it, that says too much. */
+static double runs_of(const flow *f) {
+    double most = 0;
+    for (size_t i = 0; i < f->reader.n; i++)
+        most = fmax(most, f->reader.v[i].runs);
+    return most;
+}
+
 static kiln_status add_states(builder *b, shared *x) {
+    const double runs = runs_of(x->f);
     KILN_VEC(double) all = {0};
     for (int made = 0; made < x->made.n; made++)
         for (unsigned extra = 0; extra < 1u << x->wanted.n; extra++) {
@@ -136,7 +150,7 @@ static kiln_status add_states(builder *b, shared *x) {
                     continue;
                 is_idle = is_idle || has(x, &none, x->wanted.v[i]);
                 KILN_TRY(cost(b, x->f->value, x->made.v[made], x->wanted.v[i], &ns));
-                sum += ns;
+                sum += runs * ns;
             }
             if (is_idle) /* it lies so as it is */
                 continue;
@@ -148,35 +162,33 @@ static kiln_status add_states(builder *b, shared *x) {
 }
 
 static void add_maker(builder *b, const shared *x) {
-    const int site = x->f->maker, n = n_ways(b, site), m = (int)x->state.n;
+    const end *maker = &x->f->maker;
+    const int n = n_ways(b, maker), m = (int)x->state.n;
     double *ns = kiln_array(&b->scratch, double, n *m);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < m; k++)
-            ns[i * m + k] =
-                find(&x->made, layout_at(b, site, x->f->at, i)) == x->state.v[k].made
-                    ? 0
-                    : HUGE_VAL;
-    if (site >= 0)
-        kiln_pbqp_add_edge(&b->scratch, &b->p, site, x->node, ns);
+            ns[i * m + k] = find(&x->made, layout_at(b, maker, i)) == x->state.v[k].made
+                                ? 0
+                                : HUGE_VAL;
+    if (maker->site >= 0)
+        kiln_pbqp_add_edge(&b->scratch, &b->p, maker->site, x->node, ns);
 }
 
-static void add_reader(builder *b, const shared *x, const reader *r) {
-    const int n = n_ways(b, r->site), m = (int)x->state.n;
+static void add_reader(builder *b, const shared *x, const end *r) {
+    const int n = n_ways(b, r), m = (int)x->state.n;
     double *ns = kiln_array(&b->scratch, double, n *m);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < m; k++)
-            ns[i * m + k] =
-                has(x, &x->state.v[k], layout_at(b, r->site, r->at, i)) ? 0 : HUGE_VAL;
+            ns[i * m + k] = has(x, &x->state.v[k], layout_at(b, r, i)) ? 0 : HUGE_VAL;
     kiln_pbqp_add_edge(&b->scratch, &b->p, node_of(b, r->site), x->node, ns);
 }
 
 /* Where there are too many layouts, as if each reader had it converted for itself. */
 static kiln_status add_shared(builder *b, const flow *f) {
     shared x = {.f = f};
-    bool fits = add_layouts(b, &x.made, f->maker, f->at);
+    bool fits = add_layouts(b, &x.made, &f->maker);
     for (size_t i = 0; i < f->reader.n; i++)
-        fits =
-            fits && add_layouts(b, &x.wanted, f->reader.v[i].site, f->reader.v[i].at);
+        fits = fits && add_layouts(b, &x.wanted, &f->reader.v[i]);
     if (!fits || x.wanted.n > MAX_WANTED) {
         for (size_t i = 0; i < f->reader.n; i++)
             KILN_TRY(add_pair(b, f, &f->reader.v[i]));
@@ -197,32 +209,43 @@ static kiln_status add_shared(builder *b, const flow *f) {
 
 /* ---- all ------------------------------------------------------------------------- */
 
-static void find_flows(builder *b) {
-    const kiln_graph *g = b->s->n->g;
-    b->flow = kiln_arena_array(&b->scratch, g->values.n, sizeof *b->flow);
-    for (size_t i = 0; i < g->values.n; i++) {
-        b->flow[i].value = g->values.v[i];
-        b->flow[i].maker = -1;
+/* Read row-major, or in the layout of what it is handed on as. */
+static void add_outputs(builder *b, const kiln_net_region *region) {
+    for (size_t i = 0; i < region->g->outputs.n; i++) {
+        const int number = region->number[region->g->outputs.v[i]->id];
+        const int as = region->output != NULL ? region->output[i] : -1;
+        end r = {.site = -1};
+        if (as == number)
+            continue;
+        if (as >= 0)
+            r = b->flow[as].maker;
+        r.runs = region->runs;
+        kiln_vec_push(&b->scratch, &b->flow[number].reader, r);
     }
-    for (size_t i = 0; i < b->s->site.n; i++) {
-        const kiln_net_site *site = &b->s->site.v[i];
+}
+
+static void find_flows(builder *b) {
+    const kiln_net_survey *s = b->s;
+    b->flow = kiln_arena_array(&b->scratch, s->value.n, sizeof *b->flow);
+    for (size_t i = 0; i < s->value.n; i++) {
+        b->flow[i].value = s->value.v[i];
+        b->flow[i].maker.site = -1;
+    }
+    for (size_t i = 0; i < s->site.n; i++) {
+        const kiln_net_site *site = &s->site.v[i];
         for (int k = 0; k < site->n_values; k++) {
-            KILN_ASSERT((size_t)site->value[k]->id < g->values.n,
-                        "'%s' is of another graph", site->value[k]->name);
-            flow *f = &b->flow[site->value[k]->id];
-            const reader r = {(int)i, k};
+            flow *f = &b->flow[site->number[k]];
+            const end e = {.site = (int)i, .at = k, .runs = site->runs};
             if (k < site->n_read) {
-                kiln_vec_push(&b->scratch, &f->reader, r);
-            } else {
-                f->maker = (int)i;
-                f->at = k;
+                kiln_vec_push(&b->scratch, &f->reader, e);
+                continue;
             }
+            KILN_ASSERT(f->maker.site < 0, "'%s' is made twice", f->value->name);
+            f->maker = e;
         }
     }
-    for (size_t i = 0; i < g->outputs.n; i++) {
-        const reader r = {-1, 0};
-        kiln_vec_push(&b->scratch, &b->flow[g->outputs.v[i]->id].reader, r);
-    }
+    for (size_t i = 0; i < s->region.n; i++)
+        add_outputs(b, &s->region.v[i]);
 }
 
 static kiln_status build(builder *b) {
@@ -230,11 +253,11 @@ static kiln_status build(builder *b) {
         const kiln_net_site *site = &b->s->site.v[i];
         double *ns = kiln_array(&b->scratch, double, site->way.n);
         for (size_t k = 0; k < site->way.n; k++)
-            ns[k] = site->way.v[k].ns;
+            ns[k] = site->runs * site->way.v[k].ns;
         (void)kiln_pbqp_add_node(&b->scratch, &b->p, (int)site->way.n, ns);
     }
     find_flows(b);
-    for (size_t i = 0; i < b->s->n->g->values.n; i++) {
+    for (size_t i = 0; i < b->s->value.n; i++) {
         const flow *f = &b->flow[i];
         if (f->reader.n == 1)
             KILN_TRY(add_pair(b, f, &f->reader.v[0]));

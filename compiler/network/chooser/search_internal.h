@@ -18,7 +18,9 @@ typedef struct kiln_net_site {
     size_t step;              /* of the executable graph, as fuse made it */
     kiln_op_work work;        /* calls; key empty: a view or join */
     const kiln_value **value; /* of its graph: what it reads, then what it makes */
+    const int *number;        /* among the survey's values, each */
     int n_read, n_values;
+    double runs;                /* as often as its region does it */
     KILN_VEC(kiln_net_way) way; /* the greedy one first */
 } kiln_net_site;
 
@@ -33,13 +35,24 @@ typedef struct kiln_net_conversion {
     double calls; /* in rehearsals that an account was made of */
 } kiln_net_conversion;
 
+/* The whole graph, or a region of `if` or `scan`. */
+typedef struct kiln_net_region {
+    const kiln_graph *g;
+    int *number;       /* by value id: among the survey's values */
+    const int *output; /* by output: as which value it is handed on; NULL: row-major */
+    double runs;       /* in one run of the network, at most */
+} kiln_net_region;
+
 /* All that is known for a search. */
 typedef struct kiln_net_survey {
     kiln_arena *arena; /* of the search */
     kiln_net *n;
     const kiln_net_rehearsal *greedy;
-    KILN_VEC(kiln_net_site) site; /* of the whole graph, not of its regions */
-    int *site_of;                 /* by step; -1: none */
+    KILN_VEC(kiln_net_site) site;     /* of the whole graph and of its regions */
+    KILN_VEC(kiln_net_region) region; /* the whole is the first */
+    /* Each once: not again where a region captures it, or a branch makes it. */
+    KILN_VEC(const kiln_value *) value;
+    int *site_of; /* by step; -1: none */
     /* Nanoseconds for each that was estimated, where some were measured too; else 1. */
     double scale;
     /* On estimates of what could be measured: less than 1 where somebody asks what to
@@ -54,6 +67,14 @@ typedef struct kiln_net_survey {
 enum { KILN_NET_MAX_PALETTE = 3 };
 int kiln_net_palette(const kiln_profile *p, const kiln_type *t,
                      kiln_layout out[KILN_NET_MAX_PALETTE]);
+
+/* The whole graph, before all regions; and that of a block's first step, before any step
+ * of it (regions.c). */
+void kiln_net_add_whole(kiln_net_survey *s);
+void kiln_net_add_region(kiln_net_survey *s, const kiln_net_step *block);
+/* Borrowed until the next one is added. */
+const kiln_net_region *kiln_net_region_of(const kiln_net_survey *s,
+                                          const kiln_graph *g);
 
 /* All sites with all their ways. */
 kiln_status kiln_net_survey_make(kiln_net_survey *s, kiln_err *err);

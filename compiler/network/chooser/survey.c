@@ -1,5 +1,5 @@
-/* Steps of the whole graph as sites, with their ways and what these cost. Regions of
- * `if` and `scan` keep to the greedy rule: what they capture they read as it lies. */
+/* Steps as sites, with their ways and what these cost: of the whole graph, and of regions
+ * of `if` and `scan`, which count as often as they run. */
 #include "compiler/network/chooser/search_internal.h"
 
 int kiln_net_palette(const kiln_profile *p, const kiln_type *t,
@@ -124,20 +124,39 @@ kiln_status kiln_net_add_views(kiln_net_survey *s, kiln_net_site *site, kiln_err
 
 /* ---- all ------------------------------------------------------------------------- */
 
+static void number_values(kiln_net_survey *s, const kiln_net_region *region,
+                          kiln_net_site *site) {
+    int *number = kiln_array(s->arena, int, site->n_values);
+    for (int i = 0; i < site->n_values; i++) {
+        const kiln_value *v = site->value[i];
+        KILN_ASSERT((size_t)v->id < region->g->values.n &&
+                        region->g->values.v[v->id] == v,
+                    "'%s' is of another graph", v->name);
+        number[i] = region->number[v->id];
+    }
+    site->number = number;
+}
+
 static kiln_status add_site(kiln_net_survey *s, size_t at, kiln_err *err) {
     const kiln_net_step *step = &s->n->step.v[at];
     const kiln_net_choice *greedy = s->greedy->choice[at];
     kiln_net_site site = {.step = at};
     const bool is_call = greedy != NULL && greedy->tmpl != NULL;
     const kiln_net_step *laid = rehearsed(s, step);
+    if (step->kind == KILN_NET_IF || step->kind == KILN_NET_ELSE ||
+        step->kind == KILN_NET_LOOP)
+        kiln_net_add_region(s, step);
     if (step->group == NULL || laid == NULL)
         return KILN_OK; /* a block; nobody reads it */
+    const kiln_net_region *region = kiln_net_region_of(s, step->g);
+    site.runs = region->runs;
     if (is_call) {
         KILN_TRY(call_site(s, step, greedy, &site, err));
     } else {
         view_site(s, step, laid, &site);
         KILN_TRY(kiln_net_add_views(s, &site, err));
     }
+    number_values(s, region, &site);
     s->site_of[at] = (int)s->site.n;
     kiln_vec_push(s->arena, &s->site, site);
     return kiln_interrupt_check(err);
@@ -183,9 +202,10 @@ static void price(const kiln_net_survey *s, kiln_net_site *site) {
 kiln_status kiln_net_survey_make(kiln_net_survey *s, kiln_err *err) {
     s->site_of = kiln_array(s->arena, int, s->n->step.n);
     s->scale = 1; /* conversions are estimates among estimates, till it is known */
+    kiln_net_add_whole(s);
     for (size_t i = 0; i < s->n->step.n; i++)
         s->site_of[i] = -1;
-    for (size_t i = 0; i < s->n->step.n; i = kiln_net_step_behind(s->n->step.v, i))
+    for (size_t i = 0; i < s->n->step.n; i++)
         KILN_TRY(add_site(s, i, err));
     find_scale(s);
     for (size_t i = 0; i < s->site.n; i++)

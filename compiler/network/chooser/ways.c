@@ -240,7 +240,8 @@ static void add_given(trying *t) {
         }
         kiln_net_go_through(g);
         for (size_t k = 0; k < g->outputs.n; k++)
-            if (kiln_net_leaves(t->s->n->g, t->site->value[g->inputs.n + k]))
+            if (kiln_net_leaves(t->s->n->step.v[t->site->step].g,
+                                t->site->value[g->inputs.n + k]))
                 g->outputs.v[k]->type.layout = palette[0];
         const kiln_choice c = by_rule(t);
         const kiln_net_choice *choice = scheduled(t, &c);

@@ -30,7 +30,7 @@ static void add_way(kiln_arena *a, const kiln_net_site *site, const kiln_net_way
     const kiln_net_wish w = {.workload = kiln_str_dupv(a, site->work.key),
                              .tmpl = way->choice->tmpl->name,
                              .config = way->choice->text,
-                             .calls = 1};
+                             .calls = site->runs};
     add(a, out, &w);
 }
 

@@ -111,14 +111,14 @@ static file_row files[] = {
      KILN_ERR_UNSUPPORTED, "it must be an image or an array, is a string"},
     {"inputs_without_a_shape",
      "1:3 2:{1:{1:'x' 3:{5:{}}} 10:{1:'y' 3:{5:{}}}} 500:{" RELU "}", KILN_ERR_SHAPE,
-     "its shape must be known, and the file gives none; bind it"},
+     "shapes must be known, but 1 graph input is dynamic: 'x' of any rank; bind"},
     {"negative_sizes",
      "1:3 2:{1:{1:'x' 3:{5:{1:[-3]}}} 10:{1:'y' 3:{5:{}}}} 500:{" RELU "}",
      KILN_ERR_SHAPE, "its axes must have 1 element at least"},
     {"twin_inputs",
      "1:3 2:{1:{1:'x' 3:{5:{1:[3]}}} 1:{1:'x' 3:{5:{1:[3]}}} 10:{1:'y' 3:{5:{}}}} "
      "500:{" RELU "}",
-     KILN_ERR_PARSE, "it must have a name of its own"},
+     KILN_ERR_PARSE, "graph input 'x' is given twice"},
     {"no_outputs", "1:3 2:{1:{1:'x' 3:{5:{1:[3]}}}} 500:{" RELU "}", KILN_ERR_PARSE,
      "the model must have outputs"},
 };

@@ -104,6 +104,16 @@ static void check_bindings(void **state) {
     kiln_assert_fails(kiln_import(a, path, &o, &g, NULL, &err), KILN_ERR_ARG, &err,
                       "--shape names 'z', which is no graph input");
     kiln_err_clear(&err);
+    const kiln_shape_binding twice[] = {same, same};
+    o = (kiln_import_options){.shapes = twice, .n_shapes = 2};
+    kiln_assert_fails(kiln_import(a, path, &o, &g, NULL, &err), KILN_ERR_ARG, &err,
+                      "--shape is given twice for input 'x'; give it once");
+    kiln_err_clear(&err);
+    const kiln_value_binding values[] = {value, value};
+    o = (kiln_import_options){.values = values, .n_values = 2};
+    kiln_assert_fails(kiln_import(a, path, &o, &g, NULL, &err), KILN_ERR_ARG, &err,
+                      "--bind is given twice for input 'x'; give it once");
+    kiln_err_clear(&err);
     o = (kiln_import_options){.values = &value, .n_values = 1};
     kiln_assert_status_ok(kiln_import(a, path, &o, &g, NULL, &err), &err);
     assert_int_equal(g->inputs.n, 0);

@@ -268,10 +268,11 @@ static void dynamic_axes_are_bound(void **state) {
     const kiln_str bytes = kiln_test_keras_h5(
         &a, kiln_test_sequential(&a, "null, null, 3", L("Flatten", "")), "2.10.0",
         none);
-    kiln_assert_fails(kiln_test_import_keras(&a, bytes, NULL, &g, &report, &err),
-                      KILN_ERR_SHAPE, &err,
-                      "shapes must be known, but 1 input is dynamic: 'x' [?,?,3]; bind "
-                      "them, for example --shape x:1x16x3");
+    kiln_assert_fails(
+        kiln_test_import_keras(&a, bytes, NULL, &g, &report, &err), KILN_ERR_SHAPE,
+        &err,
+        "shapes must be known, but 1 graph input is dynamic: 'x' [?,?,3]; bind "
+        "them, for example --shape x:1x16x3");
     assert_int_equal(report.n_unbound, 1);
     kiln_err_clear(&err);
     kiln_assert_status_ok(kiln_test_import_keras(&a, bytes, &o, &g, &report, &err),

@@ -137,7 +137,7 @@ static model_row models[] = {
      KILN_ERR_PARSE,
      "output 'q' is not computed: a layer before it is missing or waits for itself"},
     {"twin_inputs", GRAPH(INPUT, "['x', 0, 0], ['x', 0, 0]", "['x', 0, 0]"),
-     KILN_ERR_PARSE, "it is given twice"},
+     KILN_ERR_PARSE, "graph input 'x' is given twice"},
 };
 
 static void check_model(void **state) {

@@ -85,7 +85,7 @@ static void an_open_shape_is_asked_for(void **state) {
         import(old_symbol, kiln_test_mxnet_params(kiln_test_arena(), 2, &w, 1), NULL,
                &g, &err),
         KILN_ERR_SHAPE, &err,
-        "1 graph input is open: 'x' [?,2]; bind them, for example --shape x:1x2");
+        "1 graph input is dynamic: 'x' [?,2]; bind them, for example --shape x:1x2");
 }
 
 static void either_file_is_named(void **state) {

@@ -145,7 +145,7 @@ static row rows[] = {
     {"a_tensor_of_nothing", a_tensor_of_nothing,
      "it has no data, and no operator before this one makes it"},
     {"strings", strings, "elements of type STRING are not read"},
-    {"an_input_twice", an_input_twice, "it is given twice"},
+    {"an_input_twice", an_input_twice, "graph input 'x' is given twice"},
 };
 
 static void check_row(void **state) {

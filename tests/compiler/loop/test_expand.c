@@ -160,7 +160,7 @@ static void draw(kiln_rng *rng, int sweep, kiln_dtype dtype, values *v) {
 }
 
 static long double meaning(kiln_intrin f, long double x, long double z) {
-    switch ((int)f) {
+    switch (f) {
     case KILN_INTRIN_acos:
         return acosl(x);
     case KILN_INTRIN_acosh:
@@ -203,11 +203,19 @@ static long double meaning(kiln_intrin f, long double x, long double z) {
         return tanl(x);
     case KILN_INTRIN_tanh:
         return tanhl(x);
-    default: { /* exact ones */
-        const double arg[2] = {(double)x, (double)z};
-        return (long double)kiln_intrin_eval(f, arg);
+    case KILN_INTRINS_EXACT:
+    case KILN_INTRINS_ROUNDING:
+    case KILN_INTRINS_SPECIAL:
+    case KILN_INTRIN_abs:
+    case KILN_INTRIN_copysign:
+    case KILN_INTRIN_fma:
+    case KILN_INTRIN_fmod:
+    case KILN_INTRIN_isnan:
+    case KILN_INTRIN_sqrt:
+        break;
     }
-    }
+    const double exact[2] = {(double)x, (double)z};
+    return (long double)kiln_intrin_eval(f, exact);
 }
 
 static double wanted(kiln_intrin f, kiln_dtype dtype, double x, double z) {

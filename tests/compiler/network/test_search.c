@@ -480,6 +480,127 @@ static void it_searches_where_other_layouts_were_measured(void **state) {
     kiln_arena_fini(a);
 }
 
+/* ---- regions --------------------------------------------------------------------- */
+
+#define CHAIN                                                                          \
+    "const %u : f32[64,32,3,3] = random(1) const %v : f32[48,64,3,3] = random(2) "     \
+    "const %w : f32[32,48,3,3] = random(3) %a = conv(%x, %u) {pads=[1,1,1,1]} "        \
+    "%b = conv(%a, %v) {pads=[1,1,1,1]} %c = conv(%b, %w) {pads=[1,1,1,1]} "
+
+/* The chain as the body of a loop, and as a branch. */
+static const struct {
+    const char *text;
+    double runs;
+    int n_more; /* conversions at each run that the chain by itself has not */
+} regions[] = {
+    {"graph \"loop\" { input %s : f32[1,32,14,14] input %x : f32[5,1,32,14,14] "
+     "%t, %y = scan(%s, %x) {n_state=1, n_scan=1, body=graph \"body\" { "
+     "input %s : f32[1,32,14,14] input %x : f32[1,32,14,14] " CHAIN
+     "output %c output %c }} output %t output %y }",
+     5, 0},
+    {"graph \"ways\" { input %i : bool[] input %x : f32[1,32,14,14] "
+     "%y = if(%i, %x, %x) {then_branch=graph \"then\" { input %x : "
+     "f32[1,32,14,14] " CHAIN
+     "output %c }, else_branch=graph \"else\" { input %x : f32[1,32,14,14] "
+     "output %x }} output %y }",
+     1, 1},
+    {"graph \"deep\" { input %i : bool[] input %s : f32[1,32,14,14] "
+     "input %x : f32[5,1,32,14,14] "
+     "%t, %y = scan(%s, %x, %i) {n_state=1, n_scan=1, body=graph \"body\" { "
+     "input %s : f32[1,32,14,14] input %x : f32[1,32,14,14] input %i : bool[] "
+     "%z = if(%i, %x, %x) {then_branch=graph \"then\" { input %x : "
+     "f32[1,32,14,14] " CHAIN
+     "output %c }, else_branch=graph \"else\" { input %x : f32[1,32,14,14] "
+     "output %x }} output %z output %z }} output %t output %y }",
+     5, 1}};
+
+/* What is gained in a region is what is gained of the same steps outside, as often as
+ * they run: copies around it are the same either way, but that another branch makes the
+ * layout in which the first one ends. */
+static void regions_gain_what_their_steps_do(void **state) {
+    (void)state;
+    const uint64_t seed = kiln_test_seed();
+    for (size_t i = 0; i < 4 * sizeof regions / sizeof regions[0]; i++) {
+        kiln_arena a = {0};
+        kiln_net whole, n;
+        teller t = {.seed = seed + i, .conversion = 0.05};
+        const kiln_oracle oracle = {tell, &t};
+        kiln_choose_options choose = {.oracle = &oracle};
+        compile(&a, chain, &kiln_net_chooser_search, &choose, &whole);
+        compile(&a, regions[i / 4].text, &kiln_net_chooser_search, &choose, &n);
+        const double gain = whole.forecast->greedy_ns - whole.forecast->search_ns;
+        const double got = n.forecast->greedy_ns - n.forecast->search_ns;
+        const double more = regions[i / 4].n_more * t.conversion * 101000;
+        if (fabs(got - regions[i / 4].runs * gain) >
+            regions[i / 4].runs * more + 1e-6 * n.forecast->greedy_ns)
+            fail_msg("seed %llu: '%s' gains %g, its steps %g, %g times",
+                     (unsigned long long)t.seed, n.g->name, got, gain,
+                     regions[i / 4].runs);
+        assert_true(n.forecast->n_sites >= N_CONVS);
+        kiln_arena_fini(&a);
+    }
+}
+
+/* The usual chooser looks into regions, too. */
+static void regions_are_searched_where_others_were_measured(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_net n;
+    teller t = {.seed = 1, .conversion = 0.01, .only = "8 16"};
+    const kiln_oracle oracle = {tell, &t};
+    kiln_choose_options choose = {.oracle = &oracle};
+    compile(&a, regions[0].text, NULL, &choose, &n);
+    assert_non_null(n.forecast);
+    assert_true(n.forecast->n_changed > 0);
+    assert_true(n.searched.n >= N_CONVS);
+    kiln_arena_fini(&a);
+}
+
+/* What is captured is one value inside and outside: who makes it hears of who reads it
+ * five times. */
+static const char captured[] =
+    "graph \"captured\" { input %i : f32[1,32,14,14] input %s : f32[1,48,14,14] "
+    "input %x : f32[5,1,48,14,14] const %u : f32[64,32,3,3] = random(1) "
+    "%a = conv(%i, %u) {pads=[1,1,1,1]} "
+    "%t, %y = scan(%s, %x, %a) {n_state=1, n_scan=1, body=graph \"body\" { "
+    "input %s : f32[1,48,14,14] input %x : f32[1,48,14,14] "
+    "input %a : f32[1,64,14,14] const %v : f32[48,64,3,3] = random(2) "
+    "%b = conv(%a, %v) {pads=[1,1,1,1]} %n = add(%b, %x) output %n output %n }} "
+    "output %t output %y }";
+
+static kiln_status tell_reader(void *user, kiln_arena *a, const kiln_op_work *w,
+                               const kiln_profile *p, kiln_answers *out,
+                               kiln_err *err) {
+    const kiln_node *n = w->workload.anchor;
+    if (n->op != &kiln_op_conv)
+        return tell(user, a, w, p, out, err);
+    for (int i = 0; i < N_PAIRS; i++) {
+        const int64_t knob[2] = {blocks[i % N_BLOCKS], blocks[i / N_BLOCKS]};
+        const bool makes_it = n->in[0]->type.dim[1] == 32;
+        /* who reads it wants blocks of 8, in which it is made a little slower */
+        const double ns = knob[1] == 16              ? 90000
+                          : makes_it && knob[0] == 8 ? 1300
+                                                     : 1000;
+        tell_way(a, w, p, &kiln_template_conv_direct, knob, ns, out);
+    }
+    return KILN_OK;
+}
+
+static void who_makes_hears_of_readers_in_loops(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_net n;
+    teller t = {.seed = 1, .conversion = 1}; /* 1000 ns and more */
+    const kiln_oracle oracle = {tell_reader, &t};
+    kiln_choose_options choose = {.oracle = &oracle};
+    compile(&a, captured, &kiln_net_chooser_search, &choose, &n);
+    for (size_t i = 0; i < n.slot.n; i++)
+        if (n.slot.v[i].value != NULL && strcmp(n.slot.v[i].value->name, "a") == 0 &&
+            n.slot.v[i].value->type.dim[1] == 64)
+            assert_int_equal(n.slot.v[i].layout.block[0].size, 8);
+    kiln_arena_fini(&a);
+}
+
 /* What was kept of a search makes the same network without anybody who knows costs. */
 static void what_was_kept_is_made_again(void **state) {
     (void)state;
@@ -515,6 +636,9 @@ int main(void) {
         cmocka_unit_test(pools_are_wished_for),
         cmocka_unit_test(ways_measured_alone_compare),
         cmocka_unit_test(it_searches_where_other_layouts_were_measured),
+        cmocka_unit_test(regions_gain_what_their_steps_do),
+        cmocka_unit_test(regions_are_searched_where_others_were_measured),
+        cmocka_unit_test(who_makes_hears_of_readers_in_loops),
         cmocka_unit_test(what_was_kept_is_made_again),
     };
     kiln_test_add_tests(tests);

@@ -153,6 +153,32 @@ static void check_row(const row *r, const kiln_profile *profile) {
 static void computes_here(void **state) { check_row(*state, native()); }
 static void computes_on_aarch64(void **state) { check_row(*state, shipped("aarch64")); }
 static void computes_on_riscv64(void **state) { check_row(*state, shipped("riscv64")); }
+/* Vectors as long as the profile's, where there is a machine that has them. */
+static void an_emulator_has_the_profiles_vectors(void **state) {
+    (void)state;
+#if defined(__riscv)
+    kiln_test_skip("this machine needs no emulator for RISC-V");
+#endif
+    static const char *const pair[][2] = {{"riscv64", "qemu-riscv64-v128"},
+                                          {"riscv64-v128", "qemu-riscv64-v128"},
+                                          {"riscv64-v256", "qemu-riscv64-v256"},
+                                          {"riscv64-v512", "qemu-riscv64"}};
+    for (size_t i = 0; i < sizeof pair / sizeof pair[0]; i++) {
+        kiln_err err = {.status = KILN_OK};
+        const kiln_device *d = NULL;
+        if (kiln_device_find_for(kiln_test_arena(), shipped(pair[i][0]), &d, &err) !=
+            KILN_OK)
+            kiln_test_skip("%s", err.text);
+        assert_string_equal(d->name, pair[i][1]);
+    }
+    const char *missing = "";
+    kiln_err err = {.status = KILN_OK};
+    const kiln_device *d = NULL;
+    kiln_assert_status_ok(kiln_device_find("qemu-riscv64-v256", &d, &err), &err);
+    assert_false(d->can_run(kiln_test_arena(), shipped("riscv64-v512"), &missing));
+    assert_string_equal(missing, "its vectors have 32 bytes, the profile's 64");
+}
+
 static void computes_on_its_vectors(void **state) {
     check_row(*state, shipped("riscv64-v256"));
 }
@@ -333,7 +359,7 @@ static void devices_are_described(void **state) {
     assert_true(n >= 2);
     kiln_assert_fails(kiln_device_find("toaster", &d, &err), KILN_ERR_ARG, &err,
                       "there is no device 'toaster'; there are local, qemu-aarch64, "
-                      "qemu-riscv64");
+                      "qemu-riscv64-v128, qemu-riscv64-v256, qemu-riscv64");
 }
 
 /* What is missing is told by name and remedy, for a profile that does not run here. */
@@ -388,6 +414,8 @@ int main(void) {
         kiln_test_add(kiln_format(kiln_test_arena(),
                                   "computes_on_its_longest_vectors: %s", rows[i].name),
                       computes_on_its_longest_vectors, &rows[i]);
+    kiln_test_add("an_emulator_has_the_profiles_vectors",
+                  an_emulator_has_the_profiles_vectors, NULL);
     kiln_test_add("stands_for_its_graph", stands_for_its_graph, NULL);
     kiln_test_add_rows(check_wrong, wrongs);
     kiln_test_add("code_that_calls_the_system_is_stopped",
