@@ -1,6 +1,9 @@
 /* Code generators: a loop program becomes an object file. A generator is a folder and a
  * row of generators.def; an architecture's row says which one makes its code.
  *
+ * A GPU's object is a module of one kernel (runtime/gpu_module.h): a text that a driver
+ * compiles, and launches. kiln_gpu_module_link (gpu_module.h) makes one of several.
+ *
  * Objects are freestanding: no libc, no libm, no TLS, no import of any kind;
  * kiln_object_check says so. The kernel's interface is runtime/kernel.h.
  */
@@ -13,7 +16,7 @@
 #include "compiler/target/target.h"
 
 typedef struct kiln_object {
-    kiln_str bytes;         /* ELF relocatable, in the caller's arena */
+    kiln_str bytes;         /* ELF relocatable, or a module; in the caller's arena */
     size_t workspace_bytes; /* one buffer shared by all threads */
     size_t scratch_bytes;   /* per thread */
 } kiln_object;
@@ -34,7 +37,7 @@ const char *kiln_codegen_llvm_version(kiln_arena *a);
 typedef struct kiln_generator {
     const char *name;            /* as kiln_arch_def.generator has it: "llvm_cpu" */
     const kiln_backend *backend; /* what it implements; the rest it refuses by name */
-    int64_t block_threads;       /* that a block of a launch may have; 0: no threads */
+    int language; /* kiln_gpu_language of its objects, which are modules; 0: they are ELF */
     kiln_natives (*natives)(const kiln_profile *profile);
     kiln_status (*generate)(kiln_arena *a, const kiln_program *p,
                             const kiln_profile *profile, const kiln_codegen_options *o,
@@ -50,12 +53,16 @@ const kiln_generator *kiln_generator_of(const kiln_profile *profile);
 /* What there are instructions for; the rest is expanded (expand.h). */
 kiln_natives kiln_codegen_natives(const kiln_profile *profile);
 
+/* What of threads and memory the profile's code may ask for: what is more is refused
+ * before it is compiled (kiln_program_check_limits). */
+kiln_launch_limits kiln_codegen_limits(kiln_arena *a, const kiln_profile *profile);
+
 /* Compiles one flattened program to one function of its name. KILN_ERR_UNSUPPORTED names
  * a construct that the generator does not implement. */
 kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,
                          const kiln_profile *profile, const kiln_codegen_options *o,
                          kiln_object *out, kiln_codegen_text *text, kiln_err *err);
-/* KILN_ERR_LIB names an undefined symbol. */
+/* KILN_ERR_LIB names an undefined symbol; KILN_ERR_PARSE says what is no object. */
 kiln_status kiln_object_check(kiln_str bytes, kiln_err *err);
 
 /* The object's code as assembly, sections one after another; labels where branches

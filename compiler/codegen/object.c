@@ -1,6 +1,6 @@
 /* What is in an object: is it freestanding, its code as text. Reads ELF64 (System V ABI, chapter 4; little-endian) with
  * every offset held against the file. */
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/gpu_module.h"
 
 #include <string.h>
 
@@ -43,7 +43,17 @@ static kiln_status check_symbols(kiln_str bytes, const char *section,
     return KILN_OK;
 }
 
+static kiln_status check_module(kiln_str bytes, kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_gpu_module m;
+    const kiln_status st = kiln_gpu_module_open(&scratch, bytes, &m, err);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 kiln_status kiln_object_check(kiln_str bytes, kiln_err *err) {
+    if (kiln_gpu_is_module(bytes))
+        return check_module(bytes, err);
     if (bytes.n < EHDR || memcmp(bytes.p, "\177ELF\002\001\001", 7) != 0 ||
         number(bytes.p + 16, 2) != ET_REL)
         return kiln_fail(err, KILN_ERR_PARSE,
@@ -67,6 +77,11 @@ kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profi
                                 kiln_str *out, kiln_err *err) {
     kiln_buf text;
     KILN_TRY(kiln_object_check(object, err));
+    if (kiln_gpu_is_module(object)) {
+        kiln_gpu_module m;
+        KILN_TRY(kiln_gpu_module_open(a, object, &m, err));
+        return kiln_code_listing(a, kiln_str_from(m.code), p, out, err);
+    }
     kiln_buf_init(&text, a);
     kiln_buf_puts(&text, "");
     const uint64_t at = number(object.p + 40, 8), n = number(object.p + 60, 2);

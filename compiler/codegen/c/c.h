@@ -7,32 +7,57 @@
  * printed where something uses it. Vectors are loops over their lanes, with constant
  * bounds and `restrict` pointers, so that compilers make vectors of them again.
  *
- * A dialect is a row of dialects.def: the words that C's relatives have otherwise.
+ * A dialect is a row of dialects.def: the words that C's relatives have otherwise. One
+ * with threads prints programs of a device: every thread of a launch runs the function.
  */
 #ifndef KILN_COMPILER_CODEGEN_C_C_H
 #define KILN_COMPILER_CODEGEN_C_C_H
 
 #include "compiler/loop/backend.h"
+#include "compiler/loop/expand.h"
 #include "compiler/loop/loop.h"
+
+/* A helper as a dialect has it; letters behind '@' as in helpers.c. */
+typedef struct kiln_c_wording {
+    const char *name; /* NULL ends a list */
+    const char *text;
+} kiln_c_wording;
+
+/* Types and operations of vectors; letters behind '@' as in vector.c. */
+typedef struct kiln_c_vectors {
+    const char *floats, *ints, *small, *convert;
+    int max_lanes;
+    bool has_counts; /* the first lanes of a vector by themselves */
+} kiln_c_vectors;
 
 typedef struct kiln_c_dialect {
     const char *name;
-    const char *qualifiers; /* of functions that only this file calls */
+    const kiln_backend *backend; /* what is implemented; the rest is refused by name */
+    const kiln_natives *natives; /* functions that it has words for */
+    const char *qualifiers;      /* of functions that only this file calls */
     const char *restricted; /* behind the star of a pointer that nothing else aliases */
     const char *global;     /* in front of the type that a pointer leads to; "" or ends
                                with a space */
     const char *table;      /* of constant arrays */
     const char *headers;    /* what a file begins with */
-    const char *exact, *exactly; /* in front of a function, and in it, that counts on
+    const char *exact, *exactly;   /* in front of a function, and in it, that counts on
                                     each operation's rounding */
+    const kiln_c_wording *helpers; /* instead of the common ones; NULL: none */
+    const kiln_c_vectors *vectors;
+    /* Units are put together to one file: what is common to several is there once. */
+    bool is_merged;
+    const char *kernel; /* in front of a function that is launched; NULL: nothing is */
+    const char *shared; /* in front of a type of a block's memory */
 } kiln_c_dialect;
 
 #define KILN_C_DIALECT(word) extern const kiln_c_dialect kiln_c_dialect_##word;
 #include "compiler/codegen/c/dialects.def"
 #undef KILN_C_DIALECT
 
-/* What is implemented; the rest is refused by name. */
-extern const kiln_backend kiln_c_backend;
+extern const kiln_backend kiln_c_backend, kiln_c_backend_opencl;
+extern const kiln_natives kiln_c_natives_opencl;
+extern const kiln_c_wording kiln_c_helpers_opencl[];
+extern const kiln_c_vectors kiln_c_vectors_gnu, kiln_c_vectors_opencl;
 
 /* A file while functions are printed to it. */
 typedef struct kiln_c_unit {
@@ -60,11 +85,15 @@ typedef struct kiln_c_function {
     /* Of two arguments whose memory is the same and whose types are not: neither may
      * be restrict. NULL: of none. */
     const bool *is_shared;
+    /* KILN_N_AXES extents of the grid that it is launched with; NULL: it is called. Then
+     * its parameters follow the pointers, 64 bits each, in front of the workspace. */
+    const int64_t *extent;
 } kiln_c_function;
 
 /* What who calls it must know. */
 typedef struct kiln_c_printed {
     size_t workspace_bytes; /* 0: the function has no parameter for it */
+    size_t shared_bytes;    /* of a block */
 } kiln_c_printed;
 
 /* One function more: `NAME(pointers of the arguments..., workspace)`, where arguments

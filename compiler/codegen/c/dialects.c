@@ -5,6 +5,8 @@
  * for -std=c99 unless it is told to. Functions that count on each rounding are EXACT. */
 const kiln_c_dialect kiln_c_dialect_c99 = {
     .name = "c99",
+    .backend = &kiln_c_backend,
+    .natives = &kiln_natives_least,
     .qualifiers = "static ",
     .restricted = "restrict ",
     .global = "",
@@ -26,4 +28,50 @@ const kiln_c_dialect kiln_c_dialect_c99 = {
                "#endif\n",
     .exact = "EXACT ",
     .exactly = "EXACTLY",
+    .vectors = &kiln_c_vectors_gnu,
+};
+
+/* OpenCL C 1.2 (Khronos, The OpenCL Specification 1.2, chapter 6). */
+const kiln_c_dialect kiln_c_dialect_opencl = {
+    .name = "opencl",
+    .backend = &kiln_c_backend_opencl,
+    .natives = &kiln_c_natives_opencl,
+    .qualifiers = "static ",
+    .restricted = "restrict ",
+    .global = "__global ",
+    .table = "__constant ",
+    .headers = "#ifndef KILN_TYPES\n"
+               "#define KILN_TYPES\n"
+               "#pragma OPENCL FP_CONTRACT ON\n"
+               "#ifdef cl_khr_fp64\n"
+               "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+               "#endif\n"
+               "typedef char int8_t;\n"
+               "typedef uchar uint8_t;\n"
+               "typedef short int16_t;\n"
+               "typedef ushort uint16_t;\n"
+               "typedef int int32_t;\n"
+               "typedef uint uint32_t;\n"
+               "typedef long int64_t;\n"
+               "typedef ulong uint64_t;\n"
+               "#define INT8_MIN CHAR_MIN\n"
+               "#define INT8_MAX CHAR_MAX\n"
+               "#define UINT8_MAX UCHAR_MAX\n"
+               "#define INT16_MIN SHRT_MIN\n"
+               "#define INT16_MAX SHRT_MAX\n"
+               "#define UINT16_MAX USHRT_MAX\n"
+               "#define INT32_MIN INT_MIN\n"
+               "#define INT32_MAX INT_MAX\n"
+               "#define UINT32_MAX UINT_MAX\n"
+               "#define INT64_MIN LONG_MIN\n"
+               "#define INT64_MAX LONG_MAX\n"
+               "#define UINT64_MAX ULONG_MAX\n"
+               "#endif\n",
+    .exact = "",
+    .exactly = "#pragma OPENCL FP_CONTRACT OFF",
+    .helpers = kiln_c_helpers_opencl,
+    .vectors = &kiln_c_vectors_opencl,
+    .is_merged = true,
+    .kernel = "__kernel ",
+    .shared = "__local ",
 };

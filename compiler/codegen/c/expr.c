@@ -442,10 +442,53 @@ static kiln_c_text dot4(kiln_c_printer *p, const kiln_expr *e, const char *lane)
     return call(p, kiln_c_helper(p, "add", KILN_I32), acc, all);
 }
 
-/* What the pass `expand` leaves: kiln_natives_least. */
+/* What a dialect has words for, beside kiln_natives_least; NULL: it is none of these. */
+static const char *word_of(kiln_intrin i) {
+    switch ((int)i) {
+    case KILN_INTRIN_abs:
+        return "fabs";
+    case KILN_INTRIN_ceil:
+        return "ceil";
+    case KILN_INTRIN_copysign:
+        return "copysign";
+    case KILN_INTRIN_floor:
+        return "floor";
+    case KILN_INTRIN_fma:
+        return "fma";
+    case KILN_INTRIN_round: /* to even */
+        return "rint";
+    case KILN_INTRIN_trunc:
+        return "trunc";
+    }
+    return NULL;
+}
+
+static kiln_c_text native(kiln_c_printer *p, const kiln_expr *e, const char *word,
+                          const char *lane) {
+    kiln_c_text all = kiln_c_expr(p, e->arg[0], lane);
+    for (int i = 1; i < e->n_arg; i++)
+        all = kiln_c_put(p, KILN_C_PRIMARY, "%s, %s", all.text,
+                         kiln_c_expr(p, e->arg[i], lane).text);
+    return kiln_c_put(p, KILN_C_PRIMARY, "%s(%s)", word, all.text);
+}
+
+static kiln_c_text is_nan(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
+    const kiln_c_text x = kiln_c_expr(p, e->arg[0], lane);
+    const char *in = kiln_c_in(p, x, KILN_C_SUM);
+    return kiln_c_put(p, KILN_C_COMPARE, "%s != %s", in, in);
+}
+
+/* What the pass `expand` leaves: the dialect's natives. */
 static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
     if (e->u.intrin == KILN_INTRIN_dot4)
         return dot4(p, e, lane);
+    if (kiln_is_native(p->unit->dialect->natives, e->u.intrin, e->arg[0]->dtype)) {
+        const char *word = word_of(e->u.intrin);
+        if (word != NULL)
+            return native(p, e, word, lane);
+        if (e->u.intrin == KILN_INTRIN_isnan)
+            return is_nan(p, e, lane);
+    }
     const kiln_c_text x = kiln_c_expr(p, e->arg[0], lane);
     switch (e->u.intrin) {
     case KILN_INTRIN_sqrt:

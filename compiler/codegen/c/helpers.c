@@ -129,6 +129,8 @@ static const char *word_of(kiln_c_printer *p, char letter, kiln_dtype d) {
         return d == KILN_F64 ? "d" : "s";
     case 'X':
         return d == KILN_F64 ? "" : "f";
+    case 'E':
+        return d == KILN_F64 ? "" : "F";
     case 'M': /* machines that have it, with this type in their registers */
         return d == KILN_F64 ? "(defined(__FMA__) || defined(__aarch64__))"
                              : "(defined(__FMA__) || defined(__aarch64__) || "
@@ -155,7 +157,7 @@ static const char *filled(kiln_c_printer *p, const char *text, kiln_dtype d) {
 }
 
 /* True where the unit has it already; else it is told that it has. */
-static bool has(kiln_c_unit *u, const char *name) {
+bool kiln_c_has(kiln_c_unit *u, const char *name) {
     if (kiln_map_has(&u->known, kiln_str_from(name)))
         return true;
     const char *kept = kiln_str_dup(u->arena, name);
@@ -163,14 +165,24 @@ static bool has(kiln_c_unit *u, const char *name) {
     return false;
 }
 
-static void add(kiln_c_printer *p, const char *text) {
-    kiln_buf_puts(&p->unit->helpers, "\n");
-    kiln_buf_puts(&p->unit->helpers, text);
+void kiln_c_add(kiln_c_printer *p, const char *name, const char *text) {
+    kiln_buf *out = &p->unit->helpers;
+    if (p->unit->dialect->is_merged)
+        kiln_buf_printf(out, "\n#ifndef KILN_HAS_%s\n#define KILN_HAS_%s\n%s#endif\n",
+                        name, name, text);
+    else
+        kiln_buf_printf(out, "\n%s", text);
 }
 
-static const char *text_of(const char *name, kiln_dtype d) {
+static const char *text_of(const kiln_c_dialect *dialect, const char *name,
+                           kiln_dtype d) {
     const bool is_float = kiln_dtype_is_float(d);
     const bool is_signed = !is_float && kiln_dtype_get(d)->is_signed;
+    for (const kiln_c_wording *w = dialect->helpers; w != NULL && w->name != NULL; w++)
+        if (strcmp(w->name, name) == 0)
+            return w->text;
+    if (strcmp(name, "prefetch") == 0)
+        return prefetch_text;
     if (strcmp(name, "muladd") == 0)
         return muladd_text;
     if (strcmp(name, "sqrt") == 0)
@@ -188,13 +200,13 @@ static const char *text_of(const char *name, kiln_dtype d) {
 
 const char *kiln_c_helper(kiln_c_printer *p, const char *name, kiln_dtype dtype) {
     if (strcmp(name, "prefetch") == 0) {
-        if (!has(p->unit, name))
-            add(p, prefetch_text);
+        if (!kiln_c_has(p->unit, name))
+            kiln_c_add(p, name, text_of(p->unit->dialect, name, dtype));
         return name;
     }
     const char *full = kiln_format(p->arena, "%s_%s", name, kiln_dtype_name(dtype));
-    if (!has(p->unit, full))
-        add(p, filled(p, text_of(name, dtype), dtype));
+    if (!kiln_c_has(p->unit, full))
+        kiln_c_add(p, full, filled(p, text_of(p->unit->dialect, name, dtype), dtype));
     return full;
 }
 
@@ -206,37 +218,39 @@ const char *kiln_c_convert(kiln_c_printer *p, kiln_dtype from, kiln_dtype to) {
     const char *name =
         kiln_format(p->arena, "%s_to_%s", kiln_dtype_name(from), kiln_dtype_name(to));
     const char *end = from == KILN_F64 ? "" : "f", *type = kiln_c_type(to);
-    if (has(p->unit, name))
+    if (kiln_c_has(p->unit, name))
         return name;
     const char *low =
         is_signed ? kiln_format(p->arena, "-0x1p%d%s", bits - 1, end) : "0";
     const char *least = is_signed ? kiln_format(p->arena, "INT%d_MIN", bits) : "0";
-    add(p, kiln_format(p->arena,
-                       "%s%s %s(%s x) {\n"
-                       "    if (!(x >= %s))\n"
-                       "        return %s%s;\n"
-                       "    return x >= 0x1p%d%s ? %sINT%d_MAX : (%s)x;\n"
-                       "}\n",
-                       p->unit->dialect->qualifiers, type, name, kiln_c_type(from), low,
-                       is_signed ? "x != x ? 0 : " : "", least,
-                       is_signed ? bits - 1 : bits, end, is_signed ? "" : "U", bits,
-                       type));
+    kiln_c_add(p, name,
+               kiln_format(p->arena,
+                           "%s%s %s(%s x) {\n"
+                           "    if (!(x >= %s))\n"
+                           "        return %s%s;\n"
+                           "    return x >= 0x1p%d%s ? %sINT%d_MAX : (%s)x;\n"
+                           "}\n",
+                           p->unit->dialect->qualifiers, type, name, kiln_c_type(from),
+                           low, is_signed ? "x != x ? 0 : " : "", least,
+                           is_signed ? bits - 1 : bits, end, is_signed ? "" : "U", bits,
+                           type));
     return name;
 }
 
 const char *kiln_c_reinterpret(kiln_c_printer *p, kiln_dtype from, kiln_dtype to) {
     const char *name =
         kiln_format(p->arena, "%s_as_%s", kiln_dtype_name(from), kiln_dtype_name(to));
-    if (has(p->unit, name))
+    if (kiln_c_has(p->unit, name))
         return name;
-    add(p, kiln_format(p->arena,
-                       "%s%s %s(%s x) {\n"
-                       "    union {\n        %s from;\n        %s to;\n    } u;\n"
-                       "    u.from = x;\n"
-                       "    return u.to;\n"
-                       "}\n",
-                       p->unit->dialect->qualifiers, kiln_c_type(to), name,
-                       kiln_c_type(from), kiln_c_type(from), kiln_c_type(to)));
+    kiln_c_add(p, name,
+               kiln_format(p->arena,
+                           "%s%s %s(%s x) {\n"
+                           "    union {\n        %s from;\n        %s to;\n    } u;\n"
+                           "    u.from = x;\n"
+                           "    return u.to;\n"
+                           "}\n",
+                           p->unit->dialect->qualifiers, kiln_c_type(to), name,
+                           kiln_c_type(from), kiln_c_type(from), kiln_c_type(to)));
     return name;
 }
 
@@ -265,11 +279,16 @@ const char *kiln_c_table(kiln_c_printer *p, const char *type, const int64_t *v, 
     const char *known = kiln_map_get(&p->unit->known, kiln_buf_str(&line));
     if (known != NULL)
         return known;
-    const char *name = kiln_format(p->unit->arena, "table_%d", p->unit->n_tables++);
+    const uint64_t hash = kiln_hash64(line.p, line.n, 0);
+    const char *name =
+        p->unit->dialect->is_merged
+            ? kiln_format(p->unit->arena, "table_%016" PRIx64, hash)
+            : kiln_format(p->unit->arena, "table_%d", p->unit->n_tables++);
     const char *key = kiln_str_dup(p->unit->arena, line.p);
     kiln_map_set(p->unit->arena, &p->unit->known, kiln_str_from(key),
                  (void *)(uintptr_t)name);
-    add(p, kiln_format(p->arena, "%.*s%s%s", (int)name_at, line.p, name,
-                       line.p + name_at));
+    kiln_c_add(p, name,
+               kiln_format(p->arena, "%.*s%s%s", (int)name_at, line.p, name,
+                           line.p + name_at));
     return name;
 }

@@ -136,8 +136,9 @@ static const char *rounding(kiln_c_printer *p, bool is_mod) {
     kiln_c_unit *u = p->unit;
     if (!kiln_map_has(&u->known, kiln_str_from(name))) {
         kiln_map_set(u->arena, &u->known, kiln_str_from(name), (void *)(uintptr_t)name);
-        kiln_buf_printf(&u->helpers, "\n%s%s", u->dialect->qualifiers,
-                        is_mod ? floor_mod_text : floor_div_text);
+        kiln_c_add(p, name,
+                   kiln_format(p->arena, "%s%s", u->dialect->qualifiers,
+                               is_mod ? floor_mod_text : floor_div_text));
     }
     return name;
 }

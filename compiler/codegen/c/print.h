@@ -58,6 +58,13 @@ typedef struct kiln_c_printer {
     KILN_VEC(kiln_c_ready) ready;
     KILN_VEC(const char *) name; /* that are taken, innermost last */
     size_t workspace, max_workspace, stack;
+    const int64_t *extent;  /* of the launch; NULL: the function is called */
+    const char **parameter; /* names */
+    unsigned bound;         /* axes of the thread loops around */
+    int n_guards;           /* that some threads do not pass */
+    bool is_alone;          /* a thread does what is printed by itself */
+    kiln_buf shared;        /* declarations of a block's memory: of the function */
+    size_t shared_bytes;
     bool is_exact; /* counts on each operation's rounding */
     kiln_status status;
     kiln_err *err;
@@ -77,9 +84,13 @@ const char *kiln_c_value_type(kiln_dtype dtype); /* "float"; of bool "int" */
 /* ---- helpers (helpers.c) --------------------------------------------------------- */
 /* "add_i32": of the unit from here on. */
 const char *kiln_c_helper(kiln_c_printer *p, const char *name, kiln_dtype dtype);
+/* A text of the unit, by its name: has it come before? */
+bool kiln_c_has(kiln_c_unit *u, const char *name);
+void kiln_c_add(kiln_c_printer *p, const char *name, const char *text);
 /* "f32_to_i8", "f32_as_i32" */
 const char *kiln_c_convert(kiln_c_printer *p, kiln_dtype from, kiln_dtype to);
 const char *kiln_c_reinterpret(kiln_c_printer *p, kiln_dtype from, kiln_dtype to);
+const char *kiln_c_opencl_type(kiln_dtype dtype); /* "uchar" */
 const char *kiln_c_table(kiln_c_printer *p, const char *type, const int64_t *v, int n);
 
 /* ---- expressions (expr.c), indexes (index.c) ------------------------------------- */
@@ -120,6 +131,21 @@ bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s);
 
 /* ---- statements (stmt.c) --------------------------------------------------------- */
 void kiln_c_stmt(kiln_c_printer *p, const kiln_stmt *s, bool is_last);
+
+/* ---- threads (threads.c) --------------------------------------------------------- */
+
+/* What of a statement all threads do not go through together is printed as one thread
+ * does it, behind a guard where it stands outside loops of some axes. False: nothing was
+ * printed. */
+bool kiln_c_alone(kiln_c_printer *p, const kiln_stmt *s);
+void kiln_c_thread_loop(kiln_c_printer *p, const kiln_stmt *s, bool is_last);
+void kiln_c_barrier(kiln_c_printer *p, const kiln_stmt *s);
+/* Where all threads evaluate an expression for those that do what it decides: nobody may
+ * be writing what it reads. */
+void kiln_c_check_together(kiln_c_printer *p, const kiln_expr *e);
+/* Declares a buffer that a launch allocates. */
+void kiln_c_thread_memory(kiln_c_printer *p, const kiln_buffer *b, const char *name,
+                          size_t bytes);
 
 /* A block in braces: names end with it. */
 typedef struct kiln_c_block {

@@ -191,7 +191,9 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     kiln_buf *out = p->out, body;
     kiln_buf_init(&body, p->arena);
     kiln_vec_push(p->arena, &p->memory, m);
-    if (b->scope != KILN_SCOPE_GLOBAL && is_small) {
+    if (p->extent != NULL) {
+        kiln_c_thread_memory(p, b, name, bytes);
+    } else if (b->scope != KILN_SCOPE_GLOBAL && is_small) {
         kiln_c_line(p, "%s %s[%" PRId64 "]%s;", type, name, elems > 0 ? elems : 1,
                     keeps_elements(b, s->u.alloc.body) ? " = {0}" : "");
         p->stack += bytes;
@@ -239,6 +241,12 @@ static bool put_once(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
 }
 
 static void put_for(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
+    if (s->u.loop.kind == KILN_LOOP_THREAD) {
+        kiln_c_thread_loop(p, s, is_last);
+        return;
+    }
+    kiln_c_check_together(p, s->u.loop.min);
+    kiln_c_check_together(p, s->u.loop.extent);
     const kiln_expr *min = s->u.loop.min, *extent = s->u.loop.extent;
     const bool is_index = s->u.loop.var->dtype == KILN_I64 && kiln_c_is_index(p, min) &&
                           kiln_c_is_index(p, extent);
@@ -273,6 +281,7 @@ static void put_for(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
 }
 
 static void put_if(kiln_c_printer *p, const kiln_stmt *s) {
+    kiln_c_check_together(p, s->u.branch.cond);
     kiln_c_prepare(p, s->u.branch.cond);
     kiln_c_line(p, "if (%s) {", kiln_c_expr(p, s->u.branch.cond, NULL).text);
     const kiln_c_block b = kiln_c_open(p);
@@ -302,6 +311,7 @@ static void find_uses(void *user, const kiln_stmt *s) {
 }
 
 static void put_let(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
+    kiln_c_check_together(p, s->u.let.value);
     using u = {s->u.let.var, false};
     kiln_stmt_visit(s->u.let.body, find_uses, &u);
     kiln_c_prepare(p, s->u.let.value);
@@ -319,6 +329,10 @@ static void put_eval(kiln_c_printer *p, const kiln_expr *e) {
         return;
     }
     const char *f = kiln_c_helper(p, "prefetch", KILN_I32);
+    if (p->extent != NULL && load->u.load.buffer->scope != KILN_SCOPE_GLOBAL)
+        return; /* it is near already */
+    if (p->extent != NULL)
+        f = "prefetch_global";
     kiln_c_line(p, "%s(&%s);", f,
                 kiln_c_element(p, load->u.load.buffer, load->arg, NULL).text);
 }
@@ -336,7 +350,7 @@ static void put_scoped(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
 }
 
 void kiln_c_stmt(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
-    if (p->status != KILN_OK)
+    if (p->status != KILN_OK || kiln_c_alone(p, s))
         return;
     switch (s->kind) {
     case KILN_STMT_SEQ:
@@ -365,11 +379,16 @@ void kiln_c_stmt(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
         kiln_c_stmt(p, s->u.attr.body, is_last);
         break;
     case KILN_STMT_BARRIER:
+        kiln_c_barrier(p, s);
+        break;
+    case KILN_STMT_LAUNCH:
+        kiln_c_fail(p, KILN_ERR_UNSUPPORTED,
+                    "'%s' launches '%s' from a device; let the host launch it",
+                    p->p->name, s->u.call.program->name);
+        break;
     case KILN_STMT_CALL:
     case KILN_STMT_COPY:
-    case KILN_STMT_LAUNCH:
-        KILN_ASSERT(false,
-                    "kiln_backend_check refuses barriers, calls, launches and copies");
+        KILN_ASSERT(false, "kiln_backend_check refuses calls and copies");
         break;
     }
 }

@@ -11,9 +11,10 @@ enum { MAX_BYTES = 64 };
 
 /* ---- what is one ----------------------------------------------------------------- */
 
-static bool has_vectors(kiln_dtype d, int lanes) {
+static bool has_vectors(const kiln_c_printer *p, kiln_dtype d, int lanes) {
     const bool is_power = lanes > 1 && (lanes & (lanes - 1)) == 0;
-    return is_power && lanes * (int)kiln_dtype_bytes(d) <= MAX_BYTES;
+    return is_power && lanes <= p->unit->dialect->vectors->max_lanes &&
+           lanes * (int)kiln_dtype_bytes(d) <= MAX_BYTES;
 }
 
 /* Has every lane the same value, by the look of it? */
@@ -106,13 +107,14 @@ static bool is_choice(const kiln_c_printer *p, const kiln_expr *e,
         return false;
     if (cond->kind == KILN_EXPR_BROADCAST)
         return is_vector(p, e->arg[1], count) && is_vector(p, e->arg[2], count);
-    return count == NULL && is_count(p, cond) && is_vector(p, e->arg[1], cond) &&
+    return p->unit->dialect->vectors->has_counts && count == NULL &&
+           is_count(p, cond) && is_vector(p, e->arg[1], cond) &&
            is_vector(p, e->arg[2], NULL);
 }
 
 static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
                       const kiln_expr *count) {
-    if (!has_vectors(e->dtype, e->lanes) || kiln_c_find_ready(p, e) != NULL)
+    if (!has_vectors(p, e->dtype, e->lanes) || kiln_c_find_ready(p, e) != NULL)
         return false;
     switch (e->kind) {
     case KILN_EXPR_BROADCAST: /* of one lane that a count may leave out */
@@ -120,7 +122,7 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
     case KILN_EXPR_LOAD:
         return (is_computed(e->dtype) || is_small_int(e->dtype)) &&
                (e->u.load.mask == NULL ||
-                (is_count(p, e->u.load.mask) &&
+                (p->unit->dialect->vectors->has_counts && is_count(p, e->u.load.mask) &&
                  (count == NULL || kiln_expr_eq(count, e->u.load.mask)))) &&
                e->u.load.buffer->rank == 1 && is_contiguous(e->arg[0]);
     case KILN_EXPR_ADD:
@@ -156,7 +158,7 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
 
 /* ---- types and operations -------------------------------------------------------- */
 
-/* @V: the vector type, @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
+/* @V: the vector type, @G: a type of OpenCL, @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
  * Integers wrap in an unsigned type, @U. */
 static const char float_text[] =
     "#if defined(__GNUC__)\n"
@@ -279,6 +281,13 @@ static const char convert_text[] =
     "    return v;\n}\n"
     "#endif\n";
 
+const kiln_c_vectors kiln_c_vectors_gnu = {.floats = float_text,
+                                           .ints = int_text,
+                                           .small = small_text,
+                                           .convert = convert_text,
+                                           .max_lanes = MAX_BYTES,
+                                           .has_counts = true};
+
 static const char *name_of(kiln_c_printer *p, kiln_dtype d, int lanes) {
     return kiln_format(p->arena, "%sx%d", kiln_dtype_name(d), lanes);
 }
@@ -332,6 +341,12 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
         case 'V':
             kiln_buf_puts(out, name_of(f->p, f->dtype, f->lanes));
             break;
+        case 'G':
+            kiln_buf_puts(out, kiln_c_opencl_type(f->dtype));
+            break;
+        case 'X':
+            kiln_buf_puts(out, f->dtype == KILN_F64 ? "" : "F");
+            break;
         case 'T':
             kiln_buf_puts(out, kiln_c_type(f->dtype));
             break;
@@ -373,20 +388,22 @@ static void add_once(kiln_c_printer *p, const char *name, const filling *f,
     kiln_c_unit *u = p->unit;
     if (kiln_map_has(&u->known, kiln_str_from(name)))
         return;
-    const char *kept = kiln_str_dup(u->arena, name);
-    kiln_map_set(u->arena, &u->known, kiln_str_from(kept), (void *)(uintptr_t)kept);
-    kiln_buf_puts(&u->helpers, "\n");
-    fill(f, text, &u->helpers);
+    kiln_buf out;
+    kiln_buf_init(&out, p->arena);
+    fill(f, text, &out);
+    (void)kiln_c_has(u, name);
+    kiln_c_add(p, name, out.p);
 }
 
 /* "f32x16": of the unit from here on. */
 static const char *type_of(kiln_c_printer *p, kiln_dtype d, int lanes) {
     const char *name = name_of(p, d, lanes);
     const filling f = {.p = p, .dtype = d, .lanes = lanes};
+    const kiln_c_vectors *words = p->unit->dialect->vectors;
     add_once(p, name, &f,
-             kiln_dtype_is_float(d) ? float_text
-             : d == KILN_I32        ? int_text
-                                    : small_text);
+             kiln_dtype_is_float(d) ? words->floats
+             : d == KILN_I32        ? words->ints
+                                    : words->small);
     return name;
 }
 
@@ -400,7 +417,7 @@ static const char *converted(kiln_c_printer *p, const kiln_expr *e, const char *
     const char *to = type_of(p, e->dtype, e->lanes);
     const filling f = {.p = p, .from = from, .dtype = e->dtype, .lanes = e->lanes};
     const char *name = kiln_format(p->arena, "%s_to_%s", from, to);
-    add_once(p, name, &f, convert_text);
+    add_once(p, name, &f, p->unit->dialect->vectors->convert);
     return kiln_format(p->arena, "%s(%s)", name, vector(p, e->arg[0], count));
 }
 

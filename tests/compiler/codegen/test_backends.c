@@ -38,6 +38,11 @@ static kiln_status print_c(kiln_arena *a, const kiln_program *p, kiln_err *err) 
     return kiln_c_print(&u, p, &f, &made, err);
 }
 
+static bool is_for(const kiln_profile *p, const kiln_backend *b) {
+    const char *name = kiln_arch_of(p->arch)->generator;
+    return strcmp(name, b->name) == 0;
+}
+
 /* For the first profile that ships and has it. */
 static kiln_status generate(kiln_arena *a, const kiln_backend *b, const kiln_program *p,
                             kiln_err *err) {
@@ -45,6 +50,9 @@ static kiln_status generate(kiln_arena *a, const kiln_backend *b, const kiln_pro
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
         if (kiln_generator_of(kiln_profile_at(i))->backend == b)
             return kiln_codegen(a, p, kiln_profile_at(i), NULL, &o, NULL, err);
+    for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
+        if (is_for(kiln_gpu_profile_at(i), b))
+            return kiln_codegen(a, p, kiln_gpu_profile_at(i), NULL, &o, NULL, err);
     return kiln_fail(err, KILN_ERR_ARG, "no profile has the generator '%s'", b->name);
 }
 
