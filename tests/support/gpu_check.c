@@ -5,6 +5,7 @@
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { MAX_ARGS = 16, TRIES = 6 };
 
@@ -63,9 +64,9 @@ int64_t gpu_check_barriers(template_runs *r, const kiln_template *tmpl,
             !kiln_test_is_missed(&missed)) {
             kiln_buf text;
             kiln_buf_init(&text, a);
-            kiln_program_print(&text, &q);
-            fail_msg("barrier %" PRId64 " is not missed: %s\n%s", i, missed.text,
-                     text.p);
+            kiln_program_print(&text, p);
+            fprintf(stderr, "%s\n", text.p);
+            fail_msg("barrier %" PRId64 " is not missed: %s", i, missed.text);
         }
     }
     return n;

@@ -2,10 +2,7 @@
 #ifndef KILN_TESTS_SUPPORT_RANDOM_MATMUL_H
 #define KILN_TESTS_SUPPORT_RANDOM_MATMUL_H
 
-#include "compiler/graph/graph.h"
-
-/* Small: for interpreters. */
-typedef enum random_size { RANDOM_SMALL, RANDOM_LARGE } random_size;
+#include "tests/support/random_work.h"
 
 /* Batch axes of y, some of them stretched in a or b, some absent; vectors too. Operands
  * of `dtype` are multiplied as `sums`. */

@@ -90,9 +90,9 @@ static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
                         .double_buffer = p->ahead,
                         .max_unroll = 1024};
     if (x->row >= 0)
-        t.axis[t.n++] = (kiln_gpu_axis){x->row, p->threads_m, p->tile_m, 1};
+        t.axis[t.n++] = (kiln_gpu_axis){x->row, p->threads_m, p->tile_m, 1, 0};
     if (x->col >= 0)
-        t.axis[t.n++] = (kiln_gpu_axis){x->col, p->threads_n, p->tile_n, p->virtual};
+        t.axis[t.n++] = (kiln_gpu_axis){x->col, p->threads_n, p->tile_n, p->virtual, 0};
     if (x->col < 0 || p->tile_n % p->lanes != 0)
         t.lanes = 1;
     return t;
@@ -110,7 +110,7 @@ static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 /* Cycles of a processor, roughly: rounds of blocks, each of multiply-adds and of loads
- * from shared memory, of which a quarter as many are done at once; and what comes from
+ * from shared memory, of which fewer are done at once, and what comes from
  * memory. */
 static double cost_of(const kiln_product *x, const plan *p) {
     const kiln_gpu *g = &x->profile->gpu;
@@ -120,11 +120,15 @@ static double cost_of(const kiln_product *x, const plan *p) {
     const double threads_all = (double)(p->threads_m * p->threads_n);
     /* A processor hides latency by many warps: with few it waits. */
     const double busy = g->warp > 1 ? fmin(1, threads_all / 128) : 1;
+    /* Tiles of more than 16 bytes a row meet in the same banks. */
+    const double meets = p->tile_n * bytes_of(x->b) > 16 ? 2 : 1;
     const double loads =
-        bm * bn * (1 / (double)(p->tile_n * p->virtual) + 1 / (double)p->tile_m);
+        bm * bn * (1 / (double)(p->tile_n * p->virtual) + meets / (double)p->tile_m);
+    /* What is cut off at the edges is guarded sum by sum. */
+    const double guards = x->m % p->tile_m != 0 || x->n % p->tile_n != 0 ? 1.25 : 1;
     const double rounds = ceil(blocks / (double)g->processors);
     const double waste = threads_all < g->warp ? (double)g->warp / threads_all : 1;
-    return rounds * (bm * bn + loads + 8 * (bm + bn)) * waste / busy;
+    return rounds * (bm * bn + loads + 8 * (bm + bn)) * waste * guards / busy;
 }
 
 static kiln_config with(const kiln_space *s, const plan *p) {
@@ -168,14 +172,14 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
     if (prof->gpu.warp <= 1)
         return guess_alone(&x, s);
     for (int i = 0; i < s->knob[THREADS_M].n * s->knob[THREADS_N].n; i++)
-        for (int k = 0; k < s->knob[TILE_M].n * s->knob[TILE_N].n; k++) {
+        for (int k = 0; k < 2 * s->knob[TILE_M].n * s->knob[TILE_N].n; k++) {
             kiln_err unused = {0};
-            plan p = {.virtual = 1, .step_k = 8, .lanes = 1, .fetches = true};
+            plan p = {.virtual = 1 + k % 2, .step_k = 8, .lanes = 1, .fetches = true};
             kiln_config c = with(s, &p);
             c.option[THREADS_M] = (int16_t)(i % s->knob[THREADS_M].n);
             c.option[THREADS_N] = (int16_t)(i / s->knob[THREADS_M].n);
-            c.option[TILE_M] = (int16_t)(k % s->knob[TILE_M].n);
-            c.option[TILE_N] = (int16_t)(k / s->knob[TILE_M].n);
+            c.option[TILE_M] = (int16_t)(k / 2 % s->knob[TILE_M].n);
+            c.option[TILE_N] = (int16_t)(k / 2 / s->knob[TILE_M].n);
             p = plan_of(&x, s, &c);
             const double cost = cost_of(&x, &p);
             if (cost < least && check(&x, &p, &unused) == KILN_OK) {

@@ -109,6 +109,9 @@ static kiln_status shape_output(build *b) {
     for (int i = 0; i < t->n; i++) {
         const kiln_gpu_axis *x = &t->axis[i];
         kiln_iter *rest, *of = kiln_stage_axis(b->y, x->axis);
+        if (x->within > 0 && x->within < of->extent)
+            KILN_TRY(
+                kiln_split(b->y, of, x->within, &b->block[b->n_blocks++], &of, b->err));
         KILN_TRY(kiln_split(b->y, of, x->virtual * x->threads * x->tile,
                             &b->block[b->n_blocks++], &rest, b->err));
         KILN_TRY(
@@ -130,7 +133,8 @@ static kiln_status shape_output(build *b) {
         KILN_TRY(kiln_bind(b->y, b->thread[i], thread_words[t->n - 1 - i], b->err));
     }
     const kiln_gpu_axis *last = &t->axis[t->n - 1];
-    const bool is_whole = kiln_te_dim(b->y->te, last->axis) % last->tile == 0;
+    const bool is_whole = kiln_te_dim(b->y->te, last->axis) % last->tile == 0 &&
+                          (last->within == 0 || last->within % last->tile == 0);
     for (int i = 0; i + 1 < t->n; i++)
         KILN_TRY(kiln_unroll(b->y, each[i], b->err));
     if (t->lanes > 1 && is_whole && each[t->n - 1]->extent % t->lanes == 0) {
@@ -222,7 +226,9 @@ static kiln_gpu_tiles cut_to(const kiln_gpu_tiles *t, const kiln_te *y) {
     kiln_gpu_tiles out = *t;
     for (int i = 0; i < t->n; i++) {
         kiln_gpu_axis *x = &out.axis[i];
-        const int64_t dim = kiln_te_dim(y, x->axis) > 0 ? kiln_te_dim(y, x->axis) : 1;
+        int64_t dim = kiln_te_dim(y, x->axis) > 0 ? kiln_te_dim(y, x->axis) : 1;
+        if (x->within > 0)
+            dim = least(dim, x->within);
         x->tile = least(x->tile, dim);
         x->threads = least(x->threads, ceil_div(dim, x->tile));
         x->virtual = least(x->virtual, ceil_div(dim, x->threads * x->tile));

@@ -12,6 +12,7 @@ typedef struct kiln_gpu_axis {
     int axis;
     int64_t threads, tile;
     int64_t virtual; /* 1: one group */
+    int64_t within;  /* blocks do not cross multiples of it; 0: no matter */
 } kiln_gpu_axis;
 
 /* What a block has in shared memory for each step. */
