@@ -305,12 +305,36 @@ static void with_values(trial *t, int i, int64_t p, int64_t c) {
     t->c.n_env = n_c;
 }
 
+static void one_side(trial *t, side *s, const kiln_var *v, int64_t value) {
+    const int n = s->n_env;
+    if (t->meets)
+        return;
+    set(s, v, value, true);
+    descend(t, s, 0);
+    s->n_env = n;
+}
+
+/* Each iteration against all before it, whose elements stay marked: further in, loops of
+ * both go their own ways. */
+static void later(trial *t, int i, int64_t min, int64_t n, bool once) {
+    const kiln_var *v = t->p.path[i]->stmt->u.loop.var;
+    t->round++;
+    for (int64_t k = 0; k + 1 < n && !t->meets; k++) {
+        if (k == 0 || !once)
+            one_side(t, &t->p, v, min + k);
+        one_side(t, &t->c, v, min + k + 1);
+    }
+}
+
 /* The iterations that stand to each other as the turn says. */
 static void linked(trial *t, int i, int64_t min, int64_t n, bool is_next) {
     const bool once = is_alike(t, t->p.path[i]->stmt->u.loop.var);
-    for (int64_t k = 0; k < (once ? 1 : n) && !t->meets; k++)
-        for (int64_t d = 1; k + d < n && d <= (is_next ? 1 : n) && !t->meets; d++)
-            with_values(t, i, min + k, min + k + d);
+    if (!is_next) {
+        later(t, i, min, n, once);
+        return;
+    }
+    for (int64_t k = 0; k + 1 < (once && n > 1 ? 2 : n) && !t->meets; k++)
+        with_values(t, i, min + k, min + k + 1);
 }
 
 static void common_loop(trial *t, int i) {
