@@ -131,13 +131,10 @@ typedef struct parts {
                                                                    "asks for "                                                             \
                                                                    "4294967295 bytes "                                                     \
                                                                    "of shared")                                                            \
-                                                        x(                                                                                 \
-                                                            operand,                                                                       \
-                                                            p->a[0].index =                                                                \
-                                                                2,                                                                         \
-                                                            "argument 0 of launch 0 "                                                      \
-                                                            "of 'twice' is an "                                                            \
-                                                            "operand")                                                                     \
+                                                        x(operand, p->a[0].index = 2,                                                      \
+                                                          "argument 0 of launch 0 "                                                        \
+                                                          "of 'twice' is an "                                                              \
+                                                          "operand")                                                                       \
                                                             x(operand_value,                                                               \
                                                               p->a[0].value =                                                              \
                                                                   1,                                                                       \
@@ -164,20 +161,19 @@ typedef struct parts {
                                                                           "multiple "                                                      \
                                                                           "of 64 "                                                         \
                                                                           "inside")                                                        \
-                                                                            x(                                                             \
-                                                                                workspace_index,                                           \
-                                                                                p->a[1]                                                    \
-                                                                                    .index =                                               \
-                                                                                    1,                                                     \
-                                                                                "is "                                                      \
-                                                                                "no "                                                      \
-                                                                                "oper"                                                     \
-                                                                                "and,"                                                     \
-                                                                                " but"                                                     \
-                                                                                " has"                                                     \
-                                                                                " an "                                                     \
-                                                                                "inde"                                                     \
-                                                                                "x")                                                       \
+                                                                            x(workspace_index,                                             \
+                                                                              p->a[1]                                                      \
+                                                                                  .index =                                                 \
+                                                                                  1,                                                       \
+                                                                              "is "                                                        \
+                                                                              "no "                                                        \
+                                                                              "oper"                                                       \
+                                                                              "and,"                                                       \
+                                                                              " but"                                                       \
+                                                                              " has"                                                       \
+                                                                              " an "                                                       \
+                                                                              "inde"                                                       \
+                                                                              "x")                                                         \
                                                                                 x(number_index,                                            \
                                                                                   p->a[2]                                                  \
                                                                                       .index =                                             \
