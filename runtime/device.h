@@ -96,7 +96,9 @@ typedef struct kiln_device_copy {
 
 typedef struct kiln_device_failure {
     uint32_t tag; /* of the operation */
-    int code;     /* the kernel's; -1: the device's */
+    int code;     /* the kernel's; the driver's; -1: the device's */
+    const char
+        *why; /* what it means, for as long as the device is open; NULL: unknown */
 } kiln_device_failure;
 
 /* All functions are there but those that say so. Those that return int return 0, or -1
