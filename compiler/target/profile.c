@@ -13,10 +13,21 @@ void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
     kiln_profile_put(&w, p);
 }
 
+static bool is_gpu(const kiln_profile *p) {
+    return kiln_arch_of(p->arch)->kind == KILN_TARGET_GPU;
+}
+
 static void put_code(kiln_json_writer *w, const kiln_profile *p) {
     kiln_profile_put_machine(w, p);
-    kiln_json_name(w, "core");
-    kiln_core_put(w, &p->core);
+    if (is_gpu(p)) {
+        kiln_json_name(w, "gpu");
+        kiln_gpu_put(w, &p->gpu);
+        if (p->host != NULL)
+            kiln_json_member_str(w, "host", p->host);
+    } else {
+        kiln_json_name(w, "core");
+        kiln_core_put(w, &p->core);
+    }
     if (p->device != NULL) {
         kiln_json_name(w, "device");
         kiln_profile_put(w, p->device);
@@ -136,6 +147,14 @@ static void read_measuring(reader *r, kiln_profile *p) {
     p->baseline = name;
 }
 
+static void read_gpu(reader *r, kiln_profile *p) {
+    if (kiln_json_get(r->root, "host") != NULL)
+        p->host = text_of(r, "host");
+    if (r->status == KILN_OK)
+        r->status =
+            kiln_gpu_read(kiln_json_get(r->root, "gpu"), r->path, &p->gpu, r->err);
+}
+
 /* May be left out, as older kilns did. */
 static void read_core(reader *r, kiln_profile *p) {
     const kiln_json *core = kiln_json_get(r->root, "core");
@@ -188,7 +207,10 @@ static void read_all(reader *r, kiln_profile *p) {
     p->has_f16 = flag_of(r, "has_f16");
     p->numerics =
         (kiln_numerics)word_of(r, "numerics", numerics, 2, "'fast' or 'strict'");
-    read_core(r, p);
+    if (is_gpu(p))
+        read_gpu(r, p);
+    else
+        read_core(r, p);
     read_measuring(r, p);
     read_device(r, p);
 }
@@ -202,7 +224,7 @@ static kiln_status check_members(kiln_arena *a, const kiln_json *root, const cha
         "cores",   "l1d_bytes", "l2_bytes",    "l3_bytes",  "vector_bytes",
         "has_fma", "has_vnni",  "has_dotprod", "has_bf16",  "vector_registers",
         "has_f16", "numerics",  "measure",     "baselines", "core",
-        "device"};
+        "gpu",     "host",      "device"};
     for (const kiln_json *m = kiln_json_first(root); m != NULL; m = kiln_json_next(m)) {
         const char *key = kiln_json_key(m);
         bool found = key == NULL; /* no object: the rest says so */
@@ -214,7 +236,13 @@ static kiln_status check_members(kiln_arena *a, const kiln_json *root, const cha
                              "native' prints all that there are",
                              path, kiln_str_printable(a, kiln_str_from(key), 64));
     }
-    const char *unknown = kiln_core_unknown(kiln_json_get(root, "core"));
+    const char *unknown = kiln_gpu_unknown(kiln_json_get(root, "gpu"));
+    if (unknown != NULL)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "%s: a profile's 'gpu' has no member '%s'; 'kiln profile show "
+                         "opencl-generic' prints all that there are",
+                         path, kiln_str_printable(a, kiln_str_from(unknown), 64));
+    unknown = kiln_core_unknown(kiln_json_get(root, "core"));
     if (unknown != NULL)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "%s: a profile's 'core' has no member '%s'; 'kiln profile "

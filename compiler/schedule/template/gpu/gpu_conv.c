@@ -209,6 +209,10 @@ static kiln_config guess_alone(const problem *p, const kiln_space *s) {
         x.step_ic /= 2;
         c = with(s, &x);
     }
+    while (x.tile[OC] > 1 && (x = plan_of(s, &c), check(p, &x, &unused) != KILN_OK)) {
+        x.tile[OC]--;
+        c = with(s, &x);
+    }
     x = plan_of(s, &c);
     while (x.lanes > 1 && x.tile[OW] % x.lanes != 0)
         x.lanes /= 2;
