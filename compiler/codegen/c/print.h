@@ -61,7 +61,6 @@ typedef struct kiln_c_printer {
     const int64_t *extent;  /* of the launch; NULL: the function is called */
     const char **parameter; /* names */
     unsigned bound;         /* axes of the thread loops around */
-    int n_guards;           /* that some threads do not pass */
     bool is_alone;          /* a thread does what is printed by itself */
     kiln_buf shared;        /* declarations of a block's memory: of the function */
     size_t shared_bytes;

@@ -16,21 +16,6 @@ static const char *const place[KILN_N_AXES] = {
     [KILN_AXIS_THREAD_Y] = "get_local_id(1)", [KILN_AXIS_THREAD_Z] = "get_local_id(2)",
 };
 
-static bool is_thread_loop(const kiln_stmt *s) {
-    return s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD;
-}
-
-/* Do all threads go through s together? */
-static bool is_collective(const kiln_stmt *s) {
-    const kiln_stmt *part = NULL;
-    bool is =
-        s->kind == KILN_STMT_BARRIER || is_thread_loop(s) ||
-        (s->kind == KILN_STMT_ALLOC && s->u.alloc.buffer->scope == KILN_SCOPE_SHARED);
-    for (int i = 0; !is && (part = kiln_stmt_part(s, i)) != NULL; i++)
-        is = is_collective(part);
-    return is;
-}
-
 /* "get_local_id(0) == 0 && ...": of the axes that no loop around stands for. NULL: of
  * all of them one does. */
 static const char *first_of_others(kiln_c_printer *p) {
@@ -44,7 +29,7 @@ static const char *first_of_others(kiln_c_printer *p) {
 
 bool kiln_c_alone(kiln_c_printer *p, const kiln_stmt *s) {
     if (p->extent == NULL || p->is_alone || s->kind == KILN_STMT_SEQ ||
-        is_collective(s))
+        kiln_stmt_is_collective(s))
         return false;
     const char *guard = first_of_others(p);
     p->is_alone = true;
@@ -61,17 +46,6 @@ bool kiln_c_alone(kiln_c_printer *p, const kiln_stmt *s) {
 }
 
 /* ---- loops ----------------------------------------------------------------------- */
-
-static void find_barrier(void *user, const kiln_stmt *s) {
-    bool *found = user;
-    *found = *found || s->kind == KILN_STMT_BARRIER;
-}
-
-static bool has_barrier(const kiln_stmt *s) {
-    bool found = false;
-    kiln_stmt_visit(s, find_barrier, &found);
-    return found;
-}
 
 static void put_bound(kiln_c_printer *p, const kiln_stmt *s, kiln_launch_axis axis,
                       bool is_last) {
@@ -119,7 +93,7 @@ void kiln_c_thread_loop(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
         put_bound(p, s, (kiln_launch_axis)axis, is_last);
         return;
     }
-    if (axis >= KILN_AXIS_THREAD_X && has_barrier(s->u.loop.body))
+    if (axis >= KILN_AXIS_THREAD_X && kiln_stmt_has_barrier(s->u.loop.body))
         kiln_c_fail(p, KILN_ERR_ARG,
                     "divergent barrier: %" PRId64 " of %" PRId64
                     " threads along %s come to the one in loop '%s'",
@@ -139,28 +113,15 @@ void kiln_c_barrier(kiln_c_printer *p, const kiln_stmt *s) {
 
 /* ---- what all of them evaluate --------------------------------------------------- */
 
-typedef struct reads {
-    const kiln_c_printer *p;
-    const kiln_buffer *found;
-} reads;
-
-static void find_read(void *user, const kiln_expr *e) {
-    reads *r = user;
-    if (e->kind == KILN_EXPR_LOAD &&
-        (e->u.load.buffer->arg < 0 || e->u.load.buffer->is_written))
-        r->found = e->u.load.buffer;
-}
-
 void kiln_c_check_together(kiln_c_printer *p, const kiln_expr *e) {
-    reads r = {p, NULL};
     if (p->extent == NULL || p->is_alone || first_of_others(p) == NULL)
         return;
-    kiln_expr_visit(e, find_read, &r);
-    if (r.found != NULL)
+    const kiln_buffer *found = kiln_expr_unsettled(e);
+    if (found != NULL)
         kiln_c_fail(p, KILN_ERR_UNSUPPORTED,
                     "what '%s' does outside loops of all axes depends on '%s', which "
                     "it writes; put that inside the thread loops",
-                    p->p->name, r.found->name);
+                    p->p->name, found->name);
 }
 
 /* ---- memory ---------------------------------------------------------------------- */
