@@ -3,9 +3,9 @@
  * registers. Skipped where there is no ptxas (PATH, CUDA_HOME). KILN_SOAK=1: 1,000
  * programs. */
 #include "base/file.h"
-#include "base/process.h"
 #include "compiler/codegen/gpu_module.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/ptxas.h"
 #include "tests/support/random_threads.h"
 
 #include <stdlib.h>
@@ -15,56 +15,11 @@ enum { N_PROGRAMS = 24, SOAK = 1000, BATCH = 100 };
 
 static const char *const profiles[] = {"cuda-sm70", "cuda-sm80", "cuda-sm90"};
 
-static const char *program; /* NULL: there is none */
-
-/* On PATH, or where CUDA_HOME says that CUDA is. */
-static const char *ptxas(void) {
-    static const char script[] =
-        "command -v ptxas || ls \"${CUDA_HOME:-/nowhere}\"/bin/ptxas 2> /dev/null";
-    const kiln_process_result r = kiln_test_shell(script);
-    const size_t n = strcspn(r.out.p, "\n");
-    return n > 0 ? kiln_format(kiln_test_arena(), "%.*s", (int)n, r.out.p) : NULL;
-}
-
 static const kiln_profile *profile_of(const char *name) {
     for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
         if (strcmp(kiln_gpu_profile_at(i)->name, name) == 0)
             return kiln_gpu_profile_at(i);
     fail_msg("no profile '%s'", name);
-    return NULL;
-}
-
-/* What the assembler says with -v; NULL: it does not know that GPU. */
-static const char *assembled_for(kiln_arena *a, const char *arch, const char *code) {
-    const char *folder = NULL;
-    kiln_err err = {0};
-    kiln_process_result r;
-    kiln_assert_status_ok(kiln_dir_temp(a, &folder, &err), &err);
-    const char *file = kiln_format(a, "%s/kernels.ptx", folder);
-    kiln_assert_status_ok(kiln_file_write(file, code, strlen(code), &err), &err);
-    const char *argv[] = {program, "-v", "-O3",       "-arch", arch,
-                          file,    "-o", "/dev/null", NULL};
-    const kiln_process_options o = {.argv = argv,
-                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
-    if (strstr(r.err.p, "is not defined for option 'gpu-name'") != NULL)
-        return NULL;
-    if (r.end != KILN_PROCESS_EXITED || r.code != 0)
-        fail_msg("ptxas for %s says: %s%s", arch, r.err.p, r.out.p);
-    return kiln_format(a, "%s%s", r.err.p, r.out.p);
-}
-
-/* Later assemblers forget old GPUs: they still take code for one, and make it for a later
- * one. */
-static const char *assembled(kiln_arena *a, const kiln_profile *p, const char *code) {
-    static const char *const later[] = {NULL, "sm_75", "sm_80", "sm_90", "sm_100"};
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        const char *arch = later[i] != NULL ? later[i] : p->cpu;
-        const char *said = assembled_for(a, arch, code);
-        if (said != NULL)
-            return said;
-    }
-    fail_msg("ptxas knows none of the GPUs that run code for %s", p->cpu);
     return NULL;
 }
 
@@ -96,8 +51,8 @@ static void batch(const kiln_profile *prof, uint64_t first, int n) {
     kiln_assert_status_ok(kiln_gpu_module_open(&a, linked, &m, &err), &err);
     assert_int_equal(m.header->language, KILN_GPU_PTX);
     assert_int_equal(m.header->n_kernels, n);
-    if (program != NULL)
-        (void)assembled(&a, prof, m.code);
+    if (ptxas_is_here())
+        (void)ptxas_said(&a, prof, m.code);
     kiln_arena_fini(&a);
 }
 
@@ -108,7 +63,7 @@ static void random_programs(void **state) {
         for (int i = 0; i < n; i += BATCH)
             batch(profile_of(profiles[k]), kiln_test_seed() * 1000003u + (uint64_t)i,
                   n - i < BATCH ? n - i : BATCH);
-    if (program == NULL)
+    if (!ptxas_is_here())
         kiln_test_skip("no ptxas");
     print_message("%d programs for each of 3 architectures\n", n);
 }
@@ -169,19 +124,18 @@ static void tiles_stay_in_registers(void **state) {
         assert_int_equal(count(m.code, "ld.shared.v4.f32"), 16 + 16);
         assert_int_equal(count(m.code, "st.global.v4.f32"), 4);
         assert_int_equal(count(m.code, "bar.sync"), 2);
-        if (program == NULL)
+        if (!ptxas_is_here())
             continue;
-        const char *said = assembled(&a, prof, m.code);
+        const char *said = ptxas_said(&a, prof, m.code);
         print_message("%s: %s", prof->cpu, said);
         assert_non_null(strstr(said, "0 bytes spill stores, 0 bytes spill loads"));
     }
     kiln_arena_fini(&a);
-    if (program == NULL)
+    if (!ptxas_is_here())
         kiln_test_skip("no ptxas");
 }
 
 int main(void) {
-    program = ptxas();
     kiln_test_add("random_programs", random_programs, NULL);
     kiln_test_add("tiles_stay_in_registers", tiles_stay_in_registers, NULL);
     return kiln_test_run("PTX");
