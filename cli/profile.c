@@ -91,26 +91,39 @@ static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err
     return KILN_OK;
 }
 
+/* Of which devices there are this list knows nothing: kiln doctor does. */
+static void list_one(kiln_cli_answer *answer, const kiln_profile *p,
+                     const kiln_profile *machine) {
+    char missing[128];
+    const bool runs = kiln_profile_runs_on(p, machine, missing);
+    const bool is_gpu = kiln_profile_is_gpu(p);
+    if (is_gpu)
+        kiln_buf_printf(&answer->text, "%-18s %d threads a block  %s\n", p->name,
+                        p->gpu.block_threads, "runs on a GPU");
+    else
+        kiln_buf_printf(&answer->text, "%-18s %d-byte vectors  %s\n", p->name,
+                        p->vector_bytes, runs ? "runs here" : missing);
+    kiln_json_begin_object(&answer->w);
+    kiln_json_member_str(&answer->w, "name", p->name);
+    kiln_json_member_str(&answer->w, "arch", kiln_arch_name(p->arch));
+    kiln_json_member_i64(&answer->w, "vector_bytes", p->vector_bytes);
+    if (is_gpu)
+        kiln_json_member_i64(&answer->w, "block_threads", p->gpu.block_threads);
+    kiln_json_member_bool(&answer->w, "runs_here", runs);
+    kiln_json_member_str(&answer->w, "missing", runs ? NULL : missing);
+    kiln_json_end_object(&answer->w);
+}
+
 static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
     kiln_profile machine;
     kiln_cli_answer answer;
     KILN_TRY(kiln_profile_detect(args->arena, &machine, err));
     kiln_cli_answer_init(&answer, args->arena);
     kiln_json_begin_array(&answer.w);
-    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
-        const kiln_profile *p = kiln_profile_at(i);
-        char missing[128];
-        const bool runs = kiln_profile_runs_on(p, &machine, missing);
-        kiln_buf_printf(&answer.text, "%-18s %d-byte vectors  %s\n", p->name,
-                        p->vector_bytes, runs ? "runs here" : missing);
-        kiln_json_begin_object(&answer.w);
-        kiln_json_member_str(&answer.w, "name", p->name);
-        kiln_json_member_str(&answer.w, "arch", kiln_arch_name(p->arch));
-        kiln_json_member_i64(&answer.w, "vector_bytes", p->vector_bytes);
-        kiln_json_member_bool(&answer.w, "runs_here", runs);
-        kiln_json_member_str(&answer.w, "missing", runs ? NULL : missing);
-        kiln_json_end_object(&answer.w);
-    }
+    for (int i = 0; kiln_profile_at(i) != NULL; i++)
+        list_one(&answer, kiln_profile_at(i), &machine);
+    for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
+        list_one(&answer, kiln_gpu_profile_at(i), &machine);
     kiln_json_end_array(&answer.w);
     if (kiln_args_has(args, OPT_OUTPUT))
         return kiln_cli_output(kiln_args_get(args, OPT_OUTPUT, NULL),

@@ -99,7 +99,7 @@ PKGS := nettle libcjson libarchive libsodium sqlite3 libcurl
 HDF5 := hdf5-serial
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null || echo $(3))
 PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)) $(call pkg,--cflags,$(HDF5),-I/usr/include/hdf5/serial))
-# LLVM has its own program for the same; its headers are compiler/codegen/llvm_cpu's only.
+# LLVM has its own program for the same; its headers are compiler/codegen's only.
 llvm = $(shell llvm-config-19 $(1) 2>/dev/null || echo $(2))
 PKG_CPPFLAGS += -isystem $(call llvm,--includedir,/usr/lib/llvm-19/include)
 # Only programs that use a cost model start with its library (and OpenMP behind it), only those that

@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ALIGN = 64, MAX_LAUNCHES = 4096, MAX_TURNS = 1 << 16 };
+/* OpenCL's devices give a part of their memory only from multiples of what they say: 128
+ * bytes on CPUs and Mali, 512 on NVIDIA's. */
+enum { ALIGN = 64, APART = 512, MAX_LAUNCHES = 4096, MAX_TURNS = 1 << 16 };
 static const int64_t max_memory = (int64_t)1 << 40;
 
 typedef struct held {
@@ -173,7 +175,7 @@ static void host_alloc(splitter *x, const kiln_stmt *s) {
     const size_t bytes = (size_t)elems * kiln_dtype_bytes(b->dtype);
     const held h = {b, before};
     kiln_vec_push(x->arena, &x->held, h);
-    x->workspace += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    x->workspace += (bytes + APART - 1) / APART * APART;
     if (x->workspace > x->out->workspace_bytes)
         x->out->workspace_bytes = x->workspace;
     host(x, s->u.alloc.body);

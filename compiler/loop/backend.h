@@ -62,6 +62,20 @@ typedef struct kiln_backend {
 kiln_status kiln_backend_check(const kiln_backend *b, const kiln_program *p,
                                kiln_err *err);
 
+/* ---- threads, where each of them runs the whole program (collective.c) -------------- */
+
+/* Do all threads of a block go through s together? Whatever else there is one thread does
+ * by itself: outside all loops of an axis the one that stands at 0 there. */
+bool kiln_stmt_is_collective(const kiln_stmt *s);
+bool kiln_stmt_has_barrier(const kiln_stmt *s);
+/* What e reads that is no input of the program: where all threads evaluate e for those
+ * that do what it decides, somebody may be writing it. NULL: nothing. */
+const kiln_buffer *kiln_expr_unsettled(const kiln_expr *e);
+
+/* A power of two, up to 64, that divides lane 0 of an integer whatever its variables
+ * are. */
+int64_t kiln_expr_divisor(const kiln_expr *e);
+
 /* For messages: "floor divide". */
 const char *kiln_expr_kind_name(kiln_expr_kind kind);
 

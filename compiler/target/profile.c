@@ -13,21 +13,17 @@ void kiln_profile_json(kiln_buf *out, const kiln_profile *p) {
     kiln_profile_put(&w, p);
 }
 
-static bool is_gpu(const kiln_profile *p) {
-    return kiln_arch_of(p->arch)->kind == KILN_TARGET_GPU;
-}
-
 static void put_code(kiln_json_writer *w, const kiln_profile *p) {
     kiln_profile_put_machine(w, p);
-    if (is_gpu(p)) {
+    if (kiln_profile_is_gpu(p)) {
         kiln_json_name(w, "gpu");
         kiln_gpu_put(w, &p->gpu);
         if (p->host != NULL)
             kiln_json_member_str(w, "host", p->host);
-    } else {
-        kiln_json_name(w, "core");
-        kiln_core_put(w, &p->core);
+        return;
     }
+    kiln_json_name(w, "core");
+    kiln_core_put(w, &p->core);
     if (p->device != NULL) {
         kiln_json_name(w, "device");
         kiln_profile_put(w, p->device);
@@ -147,12 +143,18 @@ static void read_measuring(reader *r, kiln_profile *p) {
     p->baseline = name;
 }
 
+/* A GPU's profile has these, and no core. */
 static void read_gpu(reader *r, kiln_profile *p) {
-    if (kiln_json_get(r->root, "host") != NULL)
-        p->host = text_of(r, "host");
     if (r->status == KILN_OK)
         r->status =
             kiln_gpu_read(kiln_json_get(r->root, "gpu"), r->path, &p->gpu, r->err);
+    need(r, kiln_json_get(r->root, "core") == NULL, "core",
+         "left out where the profile is a GPU's");
+    p->host = "native";
+    if (kiln_json_get(r->root, "host") != NULL) {
+        p->host = text_of(r, "host");
+        need(r, is_plain(p->host) && p->host[0] != '\0', "host", "a profile's name");
+    }
 }
 
 /* May be left out, as older kilns did. */
@@ -207,10 +209,13 @@ static void read_all(reader *r, kiln_profile *p) {
     p->has_f16 = flag_of(r, "has_f16");
     p->numerics =
         (kiln_numerics)word_of(r, "numerics", numerics, 2, "'fast' or 'strict'");
-    if (is_gpu(p))
+    if (r->status == KILN_OK && kiln_profile_is_gpu(p)) {
         read_gpu(r, p);
-    else
+    } else {
+        need(r, kiln_json_get(r->root, "gpu") == NULL, "gpu",
+             "left out where the profile is a CPU's");
         read_core(r, p);
+    }
     read_measuring(r, p);
     read_device(r, p);
 }
@@ -236,18 +241,17 @@ static kiln_status check_members(kiln_arena *a, const kiln_json *root, const cha
                              "native' prints all that there are",
                              path, kiln_str_printable(a, kiln_str_from(key), 64));
     }
-    const char *unknown = kiln_gpu_unknown(kiln_json_get(root, "gpu"));
-    if (unknown != NULL)
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "%s: a profile's 'gpu' has no member '%s'; 'kiln profile show "
-                         "opencl-generic' prints all that there are",
-                         path, kiln_str_printable(a, kiln_str_from(unknown), 64));
-    unknown = kiln_core_unknown(kiln_json_get(root, "core"));
-    if (unknown != NULL)
-        return kiln_fail(err, KILN_ERR_PARSE,
-                         "%s: a profile's 'core' has no member '%s'; 'kiln profile "
-                         "show native' prints all that there are",
-                         path, kiln_str_printable(a, kiln_str_from(unknown), 64));
+    const char *core = kiln_core_unknown(kiln_json_get(root, "core"));
+    const char *gpu = kiln_gpu_unknown(kiln_json_get(root, "gpu"));
+    if (core != NULL || gpu != NULL)
+        return kiln_fail(
+            err, KILN_ERR_PARSE,
+            "%s: a profile's '%s' has no member '%s'; 'kiln profile show %s' prints "
+            "all "
+            "that there are",
+            path, core != NULL ? "core" : "gpu",
+            kiln_str_printable(a, kiln_str_from(core != NULL ? core : gpu), 64),
+            core != NULL ? "native" : kiln_gpu_profile_at(0)->name);
     return KILN_OK;
 }
 
@@ -255,6 +259,8 @@ static const char *shipped_names(kiln_arena *a) {
     const char *all = "";
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
         all = kiln_format(a, "%s, %s", all, kiln_profile_at(i)->name);
+    for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
+        all = kiln_format(a, "%s, %s", all, kiln_gpu_profile_at(i)->name);
     return all;
 }
 

@@ -114,6 +114,8 @@ void kiln_profile_put(kiln_json_writer *w, const kiln_profile *p);
 kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *where,
                               kiln_profile *out, kiln_err *err);
 const char *kiln_numerics_name(kiln_numerics n); /* "fast" */
+/* Has it threads instead of cores? Then `gpu` is filled in, and `core` is not. */
+bool kiln_profile_is_gpu(const kiln_profile *p);
 /* Can code for `p` run on a machine that detect described as `machine`? The text says
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,

@@ -27,11 +27,10 @@ int kiln_asm_number(kiln_str text, size_t at);
 
 /* The first member that is none of a core's; NULL: all are. */
 const char *kiln_core_unknown(const kiln_json *json);
-/* A GPU as an object of JSON, and read from one, of which all members must be there. */
+/* The same of a GPU, as JSON by itself. */
 void kiln_gpu_put(kiln_json_writer *w, const kiln_gpu *g);
 kiln_status kiln_gpu_read(const kiln_json *json, const char *where, kiln_gpu *out,
                           kiln_err *err);
-/* As kiln_core_unknown. */
 const char *kiln_gpu_unknown(const kiln_json *json);
 /* A common core of the kind: for documents that do not say. */
 kiln_core kiln_core_default(kiln_arch arch, int vector_bytes);

@@ -1,5 +1,7 @@
 #include "tests/support/opencl_run.h"
 
+#include "tests/support/kiln_test.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +89,8 @@ static const char *find_device(void) {
     handle platform[MAX_PLATFORMS];
     uint32_t n = 0, n_devices = 0;
     int32_t st = 0;
+    /* PoCL keeps what it compiles, in the home folder unless it is told another. */
+    (void)setenv("POCL_CACHE_DIR", kiln_test_dir(), 0);
     const char *why = open_library();
     if (why != NULL)
         return why;

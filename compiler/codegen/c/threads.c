@@ -16,21 +16,6 @@ static const char *const place[KILN_N_AXES] = {
     [KILN_AXIS_THREAD_Y] = "get_local_id(1)", [KILN_AXIS_THREAD_Z] = "get_local_id(2)",
 };
 
-static bool is_thread_loop(const kiln_stmt *s) {
-    return s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD;
-}
-
-/* Do all threads go through s together? */
-static bool is_collective(const kiln_stmt *s) {
-    const kiln_stmt *part = NULL;
-    bool is =
-        s->kind == KILN_STMT_BARRIER || is_thread_loop(s) ||
-        (s->kind == KILN_STMT_ALLOC && s->u.alloc.buffer->scope == KILN_SCOPE_SHARED);
-    for (int i = 0; !is && (part = kiln_stmt_part(s, i)) != NULL; i++)
-        is = is_collective(part);
-    return is;
-}
-
 /* "get_local_id(0) == 0 && ...": of the axes that no loop around stands for. NULL: of
  * all of them one does. */
 static const char *first_of_others(kiln_c_printer *p) {
@@ -44,7 +29,7 @@ static const char *first_of_others(kiln_c_printer *p) {
 
 bool kiln_c_alone(kiln_c_printer *p, const kiln_stmt *s) {
     if (p->extent == NULL || p->is_alone || s->kind == KILN_STMT_SEQ ||
-        is_collective(s))
+        kiln_stmt_is_collective(s))
         return false;
     const char *guard = first_of_others(p);
     p->is_alone = true;
@@ -61,17 +46,6 @@ bool kiln_c_alone(kiln_c_printer *p, const kiln_stmt *s) {
 }
 
 /* ---- loops ----------------------------------------------------------------------- */
-
-static void find_barrier(void *user, const kiln_stmt *s) {
-    bool *found = user;
-    *found = *found || s->kind == KILN_STMT_BARRIER;
-}
-
-static bool has_barrier(const kiln_stmt *s) {
-    bool found = false;
-    kiln_stmt_visit(s, find_barrier, &found);
-    return found;
-}
 
 static void put_bound(kiln_c_printer *p, const kiln_stmt *s, kiln_launch_axis axis,
                       bool is_last) {
@@ -119,7 +93,7 @@ void kiln_c_thread_loop(kiln_c_printer *p, const kiln_stmt *s, bool is_last) {
         put_bound(p, s, (kiln_launch_axis)axis, is_last);
         return;
     }
-    if (axis >= KILN_AXIS_THREAD_X && has_barrier(s->u.loop.body))
+    if (axis >= KILN_AXIS_THREAD_X && kiln_stmt_has_barrier(s->u.loop.body))
         kiln_c_fail(p, KILN_ERR_ARG,
                     "divergent barrier: %" PRId64 " of %" PRId64
                     " threads along %s come to the one in loop '%s'",
@@ -139,41 +113,35 @@ void kiln_c_barrier(kiln_c_printer *p, const kiln_stmt *s) {
 
 /* ---- what all of them evaluate --------------------------------------------------- */
 
-typedef struct reads {
-    const kiln_c_printer *p;
-    const kiln_buffer *found;
-} reads;
-
-static void find_read(void *user, const kiln_expr *e) {
-    reads *r = user;
-    if (e->kind == KILN_EXPR_LOAD &&
-        (e->u.load.buffer->arg < 0 || e->u.load.buffer->is_written))
-        r->found = e->u.load.buffer;
-}
-
 void kiln_c_check_together(kiln_c_printer *p, const kiln_expr *e) {
-    reads r = {p, NULL};
     if (p->extent == NULL || p->is_alone || first_of_others(p) == NULL)
         return;
-    kiln_expr_visit(e, find_read, &r);
-    if (r.found != NULL)
+    const kiln_buffer *found = kiln_expr_unsettled(e);
+    if (found != NULL)
         kiln_c_fail(p, KILN_ERR_UNSUPPORTED,
                     "what '%s' does outside loops of all axes depends on '%s', which "
                     "it writes; put that inside the thread loops",
-                    p->p->name, r.found->name);
+                    p->p->name, found->name);
 }
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-/* In front of the function's statements, as OpenCL C has it. */
-static void put_shared(kiln_c_printer *p, const kiln_buffer *b, const char *name,
-                       size_t bytes) {
+/* In front of the function's statements, as OpenCL C has it: where a loop was unrolled,
+ * its copies have the same memory. */
+static const char *put_shared(kiln_c_printer *p, const kiln_buffer *b,
+                              const char *wanted, size_t bytes) {
     const int64_t elems = kiln_buffer_elems(b);
+    for (size_t i = 0; i < p->declared.n; i++)
+        if (p->declared.v[i].buffer == b)
+            return p->declared.v[i].name;
+    const kiln_c_memory m = {.buffer = b, .name = name};
+    kiln_vec_push(p->arena, &p->declared, m);
     p->shared_bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     kiln_buf_printf(&p->shared,
                     "    %s%s %s[%" PRId64 "] __attribute__((aligned(%d)));\n",
                     p->unit->dialect->shared, kiln_c_type(b->dtype), name,
                     elems > 0 ? elems : 1, ALIGN);
+    return name;
 }
 
 /* Of these axes, as one number; *n: how many there are. */
@@ -210,21 +178,25 @@ static void put_workspace(kiln_c_printer *p, const kiln_buffer *b, const char *n
     p->workspace += room * (size_t)n;
 }
 
-void kiln_c_thread_memory(kiln_c_printer *p, const kiln_buffer *b, const char *name,
-                          size_t bytes) {
+const char *kiln_c_thread_memory(kiln_c_printer *p, const char *name, size_t bytes) {
+    kiln_c_memory *m = &p->memory.v[p->memory.n - 1];
+    const kiln_buffer *b = m->buffer;
     const int64_t *n = p->extent + KILN_AXIS_THREAD_X;
     const int64_t most = MAX_PRIVATE_BLOCK / (n[0] * n[1] * n[2]);
     const bool is_own = b->scope != KILN_SCOPE_GLOBAL && b->scope != KILN_SCOPE_SHARED;
     const bool fits = p->stack + bytes <= MAX_PRIVATE &&
                       (int64_t)(p->stack + bytes) <= (most > 1024 ? most : 1024);
     if (b->scope == KILN_SCOPE_SHARED) {
-        put_shared(p, b, name, bytes);
+        m->space = p->unit->dialect->shared;
+        m->name = put_shared(p, b, name, bytes);
     } else if (is_own && fits) {
         const int64_t elems = kiln_buffer_elems(b);
-        kiln_c_line(p, "%s %s[%" PRId64 "];", kiln_c_type(b->dtype), name,
-                    elems > 0 ? elems : 1);
+        kiln_c_line(p, "%s %s[%" PRId64 "] __attribute__((aligned(%d)));",
+                    kiln_c_type(b->dtype), name, elems > 0 ? elems : 1, ALIGN);
         p->stack += bytes;
     } else {
+        m->space = p->unit->dialect->global;
         put_workspace(p, b, name, bytes, is_own ? ~0u : p->bound);
     }
+    return m->name;
 }

@@ -3,8 +3,8 @@
  * kiln_asm_innermost_loops reads the text as it reads a compiler's.
  *
  * Two walks: the first learns where branches lead, the second prints. */
-#include "compiler/codegen/llvm_cpu/emit.h"
-#include "compiler/codegen/llvm_cpu/machine.h"
+#include "compiler/codegen/llvm_cpu/cpu.h"
+#include "compiler/codegen/llvm/machine.h"
 
 #include <inttypes.h>
 #include <llvm-c/Disassembler.h>

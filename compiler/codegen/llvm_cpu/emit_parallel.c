@@ -1,7 +1,7 @@
 /* A parallel loop becomes a function of its own, called through ctx->parallel_for. What
  * its body uses of the function around it travels in a closure on that function's
  * stack: one slot of eight bytes a variable or pointer. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm_cpu/cpu.h"
 #include "base/fault.h"
 
 enum { SLOT = 8 };
@@ -87,7 +87,7 @@ static LLVMValueRef declare_body(kiln_cg *g, LLVMTypeRef *type) {
     *type = LLVMFunctionType(g->i32, param, 6, false);
     const LLVMValueRef fn = LLVMAddFunction(g->module, name, *type);
     LLVMSetLinkage(fn, LLVMInternalLinkage);
-    kiln_cg_function_attributes(g, fn);
+    g->kind->attributes(g, fn);
     return fn;
 }
 
@@ -138,9 +138,10 @@ static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
     LLVMPositionBuilderAtEnd(g->b, around);
 }
 
-void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
-    KILN_ASSERT(loop->kind == KILN_STMT_FOR && !g->now.is_parallel_body,
-                "a parallel loop of '%s' is inside another", g->p->name);
+bool kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
+    if (loop->kind != KILN_STMT_FOR || loop->u.loop.kind != KILN_LOOP_PARALLEL ||
+        g->now.is_parallel_body)
+        return false;
     use u = {g};
     LLVMTypeRef type;
     size_t n_slots = 1; /* an empty array has no address */
@@ -148,7 +149,7 @@ void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
         kiln_cg_fail(g, KILN_ERR_ARG,
                      "the variable '%s' of a parallel loop must be i64",
                      loop->u.loop.var->name);
-        return;
+        return true;
     }
     kiln_stmt_visit(loop, use_stmt, &u);
     for (size_t i = 0; i < g->vars.n; i++)
@@ -179,4 +180,5 @@ void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
     LLVMPositionBuilderAtEnd(g->b, failed);
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 1, false));
     LLVMPositionBuilderAtEnd(g->b, go_on);
+    return true;
 }

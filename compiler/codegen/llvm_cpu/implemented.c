@@ -1,11 +1,11 @@
 /* What this back end implements; README.md says how. A construct without a row, and one
  * that says why not, is refused before anything is generated. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm_cpu/cpu.h"
 
 #define NO_THREADS "a CPU has no axes of hardware threads; make the loop parallel"
 
 /* Vectorised and unrolled loops that reach it mean what serial ones do. */
-const kiln_backend kiln_cg_backend = {
+const kiln_backend kiln_cg_cpu_backend = {
     .name = "llvm_cpu",
     .stmt =
         {[KILN_STMT_FOR] = KILN_DOES,

@@ -5,11 +5,19 @@
 #include <math.h>
 #include <string.h>
 
+/* Those of CPUs, then those of GPUs; NULL past the end. */
+static const kiln_profile *any_at(int i) {
+    int n = 0;
+    while (kiln_profile_at(n) != NULL)
+        n++;
+    return i < n ? kiln_profile_at(i) : kiln_gpu_profile_at(i - n);
+}
+
 static void shipped_ones_read_back(void **state) {
     kiln_arena *a = kiln_test_arena();
     (void)state;
-    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
-        const kiln_profile *p = kiln_profile_at(i);
+    for (int i = 0; any_at(i) != NULL; i++) {
+        const kiln_profile *p = any_at(i);
         kiln_profile q;
         kiln_err err = {0};
         kiln_buf first, second;
@@ -23,6 +31,39 @@ static void shipped_ones_read_back(void **state) {
         kiln_assert_text_equal(kiln_buf_str(&second), kiln_buf_str(&first));
         kiln_assert_status_ok(kiln_profile_find(a, p->name, &q, &err), &err);
         assert_string_equal(q.triple, p->triple);
+    }
+}
+
+static void a_gpu_says_all_of_its_limits(void **state) {
+    static const struct {
+        const char *from, *to, *says;
+    } wrong[] = {
+        {"\"warp\": 32", "\"warp\": 0", "'gpu.warp' must be a whole number"},
+        {"\"warp\": 32,", "", "'gpu.warp' must be a whole number"},
+        {"\"warp\"", "\"wrap\"", "'gpu' has no member 'wrap'"},
+        {"\"shared_bytes\": 49152", "\"shared_bytes\": \"all\"",
+         "'gpu.shared_bytes' must be a whole number"},
+        {"\"has_tensor_cores\": true", "\"has_tensor_cores\": 1",
+         "'gpu.has_tensor_cores' must be true or false"},
+        {"\"host\": \"native\"", "\"host\": \"\"", "'host' must be"},
+        {"\"arch\": \"nvptx\"", "\"arch\": \"x86_64\"", "'gpu' must be left out"},
+        {"\"gpu\"", "\"core\"", "has no member"}};
+    kiln_arena *a = kiln_test_arena();
+    kiln_profile p;
+    kiln_buf text;
+    (void)state;
+    kiln_buf_init(&text, a);
+    kiln_profile_json(&text, kiln_gpu_profile_at(0));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *at = strstr(text.p, wrong[i].from);
+        const char *path = kiln_path_join(a, kiln_test_dir(), "gpu.json");
+        kiln_err err = {0};
+        assert_non_null(at);
+        const char *bad = kiln_format(a, "%.*s%s%s", (int)(at - text.p), text.p,
+                                      wrong[i].to, at + strlen(wrong[i].from));
+        kiln_assert_status_ok(kiln_file_write(path, bad, strlen(bad), &err), &err);
+        kiln_assert_fails(kiln_profile_find(a, path, &p, &err), KILN_ERR_PARSE, &err,
+                          wrong[i].says);
     }
 }
 
@@ -281,6 +322,7 @@ static void refuses_an_unknown_name(void **state) {
 
 int main(void) {
     kiln_test_add("shipped_ones_read_back", shipped_ones_read_back, NULL);
+    kiln_test_add("a_gpu_says_all_of_its_limits", a_gpu_says_all_of_its_limits, NULL);
     kiln_test_add("measuring_changes_no_code", measuring_changes_no_code, NULL);
     kiln_test_add("a_core_may_be_left_out", a_core_may_be_left_out, NULL);
     kiln_test_add("shipped_cores_are_whole", shipped_cores_are_whole, NULL);

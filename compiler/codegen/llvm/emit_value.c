@@ -1,5 +1,5 @@
 /* Types, constants, splats, calls of LLVM's intrinsics. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Scalar functions, lane by lane. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 
-/* Where fma is no instruction, rounding is none either. */
 kiln_natives kiln_cg_natives(const kiln_profile *p) {
     uint64_t floats = KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(isnan) |
                       KILN_NATIVE(sqrt);

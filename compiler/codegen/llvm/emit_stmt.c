@@ -1,15 +1,10 @@
-/* Statements. Thread-bound and virtual-thread loops are plain loops on a CPU; what
- * passes left marked as vectorised or unrolled is a plain loop too. */
-#include "compiler/codegen/llvm_cpu/emit.h"
-#include "base/fault.h"
+/* Statements that every machine has. What passes left marked as vectorised or unrolled is
+ * a plain loop. */
+#include "compiler/codegen/llvm/emit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Local buffers up to this size live on the stack, and no more than this together: a
- * thread's stack is not ours to fill. Register tiles are smaller than 32 registers of
- * 64 bytes; what is larger would be spilled anyhow. */
-enum { MAX_STACK_BUFFER = 4096, MAX_STACK = 32768, ALIGN = 64 };
 /* Of a kernel's workspace or a thread's scratch. */
 static const int64_t max_memory = (int64_t)1 << 40;
 
@@ -22,15 +17,6 @@ void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value) {
 LLVMValueRef kiln_cg_field(kiln_cg *g, LLVMValueRef base, int64_t offset) {
     LLVMValueRef at = kiln_cg_int(g, g->i64, offset, 1);
     return LLVMBuildInBoundsGEP2(g->b, g->i8, base, &at, 1, "");
-}
-
-static LLVMValueRef pointer_at(kiln_cg *g, LLVMValueRef base, int64_t offset) {
-    return LLVMBuildLoad2(g->b, g->ptr, kiln_cg_field(g, base, offset), "");
-}
-
-LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg) {
-    const LLVMValueRef tensors = pointer_at(g, g->now.args, 0);
-    return pointer_at(g, tensors, (int64_t)arg * 8);
 }
 
 /* ---- alias scopes ---------------------------------------------------------------- */
@@ -97,37 +83,6 @@ void kiln_cg_push_memory(kiln_cg *g, kiln_cg_mem m) {
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-static void allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m) {
-    const bool small = bytes <= MAX_STACK_BUFFER && g->stack + bytes <= MAX_STACK;
-    const size_t room = (bytes + ALIGN - 1) / ALIGN * ALIGN;
-    *m = (kiln_cg_mem){.buffer = b};
-    if (small && (b->scope == KILN_SCOPE_REGISTER || b->scope == KILN_SCOPE_LOCAL)) {
-        const LLVMTypeRef t =
-            LLVMArrayType2(kiln_cg_memory_type(g, b->dtype),
-                           (uint64_t)(bytes / kiln_dtype_bytes(b->dtype)));
-        m->place = KILN_CG_STACK;
-        m->base = kiln_cg_local(g, t, ALIGN);
-        g->stack += bytes;
-    } else if (b->scope == KILN_SCOPE_GLOBAL && !g->now.is_parallel_body) {
-        m->place = KILN_CG_WORKSPACE;
-        m->offset = g->workspace;
-        m->base = kiln_cg_field(g, pointer_at(g, g->now.args, 8), (int64_t)m->offset);
-        g->workspace += KILN_FAULT(workspace_overlap) ? 0 : room;
-    } else { /* each thread has its own */
-        m->place = KILN_CG_SCRATCH;
-        m->offset = g->scratch;
-        m->base = kiln_cg_field(
-            g,
-            KILN_FAULT(scratch_shared) ? pointer_at(g, g->now.args, 8) : g->now.scratch,
-            (int64_t)m->offset);
-        g->scratch += KILN_FAULT(scratch_overlap) ? 0 : room;
-    }
-    if (g->workspace > g->max_workspace)
-        g->max_workspace = g->workspace / (KILN_FAULT(workspace_size) ? 2 : 1);
-    if (g->scratch > g->max_scratch)
-        g->max_scratch = g->scratch;
-}
-
 static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.alloc.buffer;
     const size_t workspace = g->workspace, scratch = g->scratch;
@@ -140,7 +95,7 @@ static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
         return;
     }
     const size_t bytes = (size_t)elems * kiln_dtype_bytes(b->dtype);
-    allocate(g, b, bytes, &m);
+    g->kind->allocate(g, b, bytes, &m);
     if (g->workspace > (size_t)max_memory || g->scratch > (size_t)max_memory)
         kiln_cg_fail(g, KILN_ERR_LIMIT, "the memory of '%s' must stay below %" PRId64,
                      g->p->name, max_memory);
@@ -209,7 +164,7 @@ static void emit_if(kiln_cg *g, const kiln_stmt *s) {
     LLVMPositionBuilderAtEnd(g->b, join);
 }
 
-/* Whatever else has an effect was refused before (implemented.c). */
+/* Whatever else has an effect was refused before (the table of the kind). */
 static void emit_eval(kiln_cg *g, const kiln_expr *e) {
     KILN_ASSERT(e->kind == KILN_EXPR_CALL && e->u.intrin == KILN_INTRIN_prefetch,
                 "'%s' holds a statement that is not generated", g->p->name);
@@ -217,15 +172,11 @@ static void emit_eval(kiln_cg *g, const kiln_expr *e) {
 }
 
 void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
-    if (g->status != KILN_OK)
+    if (g->status != KILN_OK || g->kind->stmt(g, s))
         return;
     switch (s->kind) {
     case KILN_STMT_FOR:
-        /* A parallel loop inside another is a plain one. */
-        if (s->u.loop.kind == KILN_LOOP_PARALLEL && !g->now.is_parallel_body)
-            kiln_cg_parallel(g, s);
-        else
-            emit_for(g, s);
+        emit_for(g, s);
         break;
     case KILN_STMT_SEQ:
         for (int i = 0; i < s->u.seq.n; i++)
@@ -256,7 +207,9 @@ void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
     case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         KILN_ASSERT(false,
-                    "kiln_backend_check refuses barriers, calls, launches and copies");
+                    "kiln_backend_check refuses barriers, calls, launches and copies "
+                    "of '%s'",
+                    g->p->name);
         break;
     }
 }

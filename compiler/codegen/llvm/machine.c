@@ -1,7 +1,7 @@
 /* LLVM's target machines, kept for the next kernel of the same profile: making one and
  * what it learns of the CPU (its subtarget) costs 0.35 ms of a kernel's 5. A machine
  * belongs to one compilation at a time and to no context. */
-#include "compiler/codegen/llvm_cpu/machine.h"
+#include "compiler/codegen/llvm/machine.h"
 
 #include "compiler/codegen/codegen.h"
 
@@ -31,9 +31,13 @@ static void initialise(void) {
     LLVMInitialize##LLVM##TargetMC();                                                  \
     LLVMInitialize##LLVM##AsmPrinter();                                                \
     LLVMInitialize##LLVM##Disassembler();
-#define KILN_GPU_ARCH(ID, row)
+#define KILN_GPU_ARCH(ID, row) /* a driver's, or below */
 #include "compiler/target/archs.def"
 #undef KILN_ARCH
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
 }
 
 void kiln_cg_initialise(void) { pthread_once(&once, initialise); }

@@ -1,7 +1,7 @@
 /* Loads and stores. A vector of indexes that rises by one per lane becomes a vector
  * access, by zero a broadcast, by minus one a reversed vector access; any other goes
  * lane by lane. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 #include "base/fault.h"
 
 #include <inttypes.h>
@@ -68,38 +68,6 @@ static LLVMValueRef first_lane(kiln_cg *g, const kiln_expr *e) {
                                     : LLVMBuildMul(g->b, x, y, "");
 }
 
-/* A power of two, up to 64, that divides lane 0 whatever the variables are. */
-static int64_t divisor(const kiln_expr *e) {
-    int64_t v = 0, x = 0, y = 0;
-    if (kiln_x_is_int(e, &v)) {
-        for (x = 1; x < 64 && v % (x * 2) == 0; x *= 2)
-            ;
-        return x;
-    }
-    switch (e->kind) {
-    case KILN_EXPR_RAMP:
-    case KILN_EXPR_BROADCAST:
-        return divisor(e->arg[0]);
-    case KILN_EXPR_ADD:
-    case KILN_EXPR_SUB:
-        x = divisor(e->arg[0]);
-        y = divisor(e->arg[1]);
-        return x < y ? x : y;
-    case KILN_EXPR_MUL:
-        x = divisor(e->arg[0]) * divisor(e->arg[1]);
-        return x < 64 ? x : 64;
-    case KILN_EXPRS_CONSTANT:
-    case KILN_EXPR_VAR:
-    case KILN_EXPRS_DIVIDING:
-    case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_LOGICAL:
-    case KILN_EXPRS_COMPOSED:
-    case KILN_EXPR_SHUFFLE:
-        break;
-    }
-    return 1;
-}
-
 typedef struct place {
     const kiln_cg_mem *mem;
     LLVMTypeRef type; /* of one element in memory */
@@ -128,7 +96,7 @@ static bool locate(kiln_cg *g, const kiln_buffer *b, const kiln_expr *const *ind
                              .dtype = KILN_I64,
                              .lanes = 1,
                              .u = {.i = stride[i]}};
-        const int64_t d = divisor(index[i]) * divisor(&s);
+        const int64_t d = kiln_expr_divisor(index[i]) * kiln_expr_divisor(&s);
         div = d < div ? d : div;
     }
     const int64_t bytes = div * (int64_t)kiln_dtype_bytes(b->dtype);
@@ -205,12 +173,21 @@ static bool is_contiguous(const place *at) {
 static LLVMValueRef plain_load(kiln_cg *g, const place *at, LLVMTypeRef t,
                                LLVMValueRef p, unsigned align) {
     const LLVMValueRef v = tagged(g, at->mem, LLVMBuildLoad2(g->b, t, p, ""));
+    if (at->mem->is_constant)
+        LLVMSetMetadata(
+            v, g->md_invariant,
+            LLVMMetadataAsValue(g->cx, LLVMMDNodeInContext2(g->cx, NULL, 0)));
     LLVMSetAlignment(v, align);
     return v;
 }
 
 static unsigned elem_bytes(const place *at) {
     return (unsigned)kiln_dtype_bytes(at->mem->buffer->dtype);
+}
+
+/* Of one element: what follows it may be one access with it. */
+static unsigned scalar_align(const kiln_cg *g, const place *at) {
+    return g->kind->joins_scalars ? at->align : elem_bytes(at);
 }
 
 static LLVMValueRef masked_access(kiln_cg *g, const place *at, const char *name,
@@ -290,7 +267,7 @@ static LLVMValueRef scalar_load(kiln_cg *g, const kiln_expr *e) {
     if (!locate(g, e->u.load.buffer, e->arg, NULL, &at))
         return LLVMGetPoison(kiln_cg_value_type(g, e->dtype));
     const LLVMValueRef v =
-        plain_load(g, &at, at.type, address(g, &at, at.index), elem_bytes(&at));
+        plain_load(g, &at, at.type, address(g, &at, at.index), scalar_align(g, &at));
     return from_memory(g, e->dtype, v);
 }
 
@@ -345,11 +322,7 @@ void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load) {
     }
     if (!locate(g, load->u.load.buffer, load->arg, NULL, &at))
         return;
-    LLVMValueRef arg[4] = {address(g, &at, at.index), LLVMConstInt(g->i32, 0, false),
-                           LLVMConstInt(g->i32, 2, false), /* into the L2 cache */
-                           LLVMConstInt(g->i32, 1, false)};
-    LLVMTypeRef t = g->ptr;
-    kiln_cg_intrinsic(g, "llvm.prefetch", &t, 1, arg, 4);
+    g->kind->prefetch(g, address(g, &at, at.index));
 }
 
 /* ---- stores ---------------------------------------------------------------------- */
@@ -402,7 +375,7 @@ static void store_where(kiln_cg *g, const kiln_stmt *s, LLVMValueRef mask) {
     if (!locate(g, s->u.store.buffer, s->u.store.index, mask, &at))
         return;
     if (lanes == 1)
-        plain_store(g, &at, v, address(g, &at, at.index), elem_bytes(&at));
+        plain_store(g, &at, v, address(g, &at, at.index), scalar_align(g, &at));
     else if (mask == NULL)
         vector_store(g, &at, v, lanes);
     else

@@ -1,5 +1,5 @@
 /* Loops and tables in expressions. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 
 /* ---- loops ----------------------------------------------------------------------- */
 
@@ -102,8 +102,10 @@ static LLVMValueRef constant(kiln_cg *g, const kiln_table *t) {
     LLVMValueRef *v = kiln_array(g->arena, LLVMValueRef, t->n);
     for (int i = 0; i < t->n; i++)
         v[i] = LLVMConstInt(elem, (unsigned long long)t->v[i], true);
-    const LLVMValueRef c = LLVMAddGlobal(
-        g->module, type, kiln_format(g->arena, "kiln.table%zu", g->tables.n));
+    const char *prefix = g->prefix != NULL ? g->prefix : g->kind->prefix;
+    const LLVMValueRef c = LLVMAddGlobalInAddressSpace(
+        g->module, type, kiln_format(g->arena, "%stable%zu", prefix, g->tables.n),
+        g->kind->constants);
     LLVMSetInitializer(c, LLVMConstArray2(elem, v, (uint64_t)t->n));
     LLVMSetGlobalConstant(c, true);
     LLVMSetLinkage(c, LLVMInternalLinkage);

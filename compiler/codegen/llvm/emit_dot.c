@@ -10,7 +10,7 @@
  *   Arm with dotprod   sdot, udot; signs mixed as above.
  *   others             32-bit products of each byte.
  */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 
 typedef struct dot {
     kiln_cg *g;

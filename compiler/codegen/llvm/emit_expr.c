@@ -1,5 +1,5 @@
 /* Expressions. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 
 static bool is_float(kiln_dtype d) { return kiln_dtype_is_float(d); }
 static bool is_signed(kiln_dtype d) { return kiln_dtype_get(d)->is_signed; }

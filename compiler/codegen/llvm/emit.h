@@ -7,10 +7,11 @@
  * The first failure is kept in `status`; emission goes on with poison values, and the
  * entry looks at the status at the end. So emitters return values, not codes.
  */
-#ifndef KILN_COMPILER_CODEGEN_LLVM_CPU_EMIT_H
-#define KILN_COMPILER_CODEGEN_LLVM_CPU_EMIT_H
+#ifndef KILN_COMPILER_CODEGEN_LLVM_EMIT_H
+#define KILN_COMPILER_CODEGEN_LLVM_EMIT_H
 
 #include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
 
 #include "compiler/codegen/codegen.h"
 
@@ -22,10 +23,11 @@ typedef struct kiln_cg_var {
 
 /* Where a buffer's memory comes from. */
 typedef enum kiln_cg_place {
-    KILN_CG_ARG,       /* args->tensor[i] */
+    KILN_CG_ARG,       /* args->tensor[i]; a GPU's function has it as a parameter */
     KILN_CG_WORKSPACE, /* args->workspace + offset */
     KILN_CG_SCRATCH,   /* the thread's scratch + offset */
-    KILN_CG_STACK      /* a local variable of the function: becomes registers */
+    KILN_CG_STACK,     /* a local variable of the function: becomes registers */
+    KILN_CG_SHARED     /* a variable of a block of threads */
 } kiln_cg_place;
 
 typedef struct kiln_cg_mem {
@@ -36,6 +38,7 @@ typedef struct kiln_cg_mem {
     LLVMValueRef alias_scope; /* accesses to two buffers never overlap */
     LLVMValueRef no_alias;
     bool is_captured;
+    bool is_constant; /* nobody writes it while the function runs */
 } kiln_cg_mem;
 
 typedef struct kiln_cg_table {
@@ -50,7 +53,26 @@ typedef struct kiln_cg_fn {
     bool is_parallel_body;
 } kiln_cg_fn;
 
-typedef struct kiln_cg {
+typedef struct kiln_cg kiln_cg;
+
+/* What kinds of machines do otherwise. */
+typedef struct kiln_cg_kind {
+    const char *prefix; /* of names of constants */
+    unsigned constants; /* their address space */
+    kiln_natives (*natives)(const kiln_profile *p);
+    /* Memory for a buffer that the program allocates. */
+    void (*allocate)(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m);
+    /* Emits what the common part would not, or otherwise; false: it is that part's. */
+    bool (*stmt)(kiln_cg *g, const kiln_stmt *s);
+    void (*prefetch)(kiln_cg *g, LLVMValueRef address);
+    /* CPU, features, vector width; no calls of library routines, no unwinding. */
+    void (*attributes)(kiln_cg *g, LLVMValueRef fn);
+    const char *pipeline; /* of LLVM's passes */
+    bool joins_scalars;   /* LLVM makes one access of several elements where it may */
+} kiln_cg_kind;
+
+struct kiln_cg {
+    const kiln_cg_kind *kind;
     kiln_arena *arena;
     const kiln_program *p;
     const kiln_profile *profile;
@@ -60,7 +82,7 @@ typedef struct kiln_cg {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
-    unsigned md_alias_scope, md_no_alias;
+    unsigned md_alias_scope, md_no_alias, md_invariant;
     kiln_cg_fn now;
     KILN_VEC(kiln_cg_var) vars;
     KILN_VEC(kiln_cg_mem) mem;
@@ -70,13 +92,40 @@ typedef struct kiln_cg {
     size_t n_scopes;
     size_t workspace, max_workspace, scratch, max_scratch, stack;
     int n_parallel;
-} kiln_cg;
+    const char *prefix; /* of names; NULL: that of the kind */
+    /* Of a GPU's function. */
+    const int64_t *extent;                /* of its launch */
+    LLVMValueRef axis[KILN_N_AXES], work; /* where the thread stands: i64 */
+    unsigned bound;                       /* axes of the thread loops around */
+    bool is_alone;                       /* one thread does what is emitted by itself */
+    KILN_VEC(kiln_cg_mem) shared_memory; /* of a block, by buffer */
+    size_t shared;
+};
 
-/* What the generator's row says of it. */
-extern const kiln_backend kiln_cg_backend;
+/* ---- a module (module.c) --------------------------------------------------------- */
+
+/* Whatever a compilation holds in LLVM. */
+typedef struct kiln_cg_session {
+    kiln_cg g;
+    LLVMTargetMachineRef machine;
+} kiln_cg_session;
+
+/* g.arena, g.p, g.profile, g.kind and g.err are set before. */
+kiln_status kiln_cg_open(kiln_cg_session *s, const char *name);
+void kiln_cg_close(kiln_cg_session *s);
+/* A copy of the program after the passes `halves` and `expand`. */
+kiln_status kiln_cg_expand(kiln_cg *g);
+/* LLVM's verifier, then its passes. */
+kiln_status kiln_cg_optimise(kiln_cg_session *s);
+kiln_status kiln_cg_machine_code(kiln_cg_session *s, LLVMModuleRef m,
+                                 LLVMCodeGenFileType type, kiln_str *out);
+void kiln_cg_text_attribute(kiln_cg *g, LLVMValueRef fn, const char *name,
+                            const char *value);
+/* A name that an assembler and a linker take as it is; else KILN_ERR_ARG. */
+kiln_status kiln_cg_check_symbol(const char *name, kiln_err *err);
+
+/* Where fma is an instruction, rounding is one, too. */
 kiln_natives kiln_cg_natives(const kiln_profile *p);
-kiln_status kiln_cg_list(kiln_arena *a, kiln_str code, const kiln_profile *p,
-                         kiln_buf *out, kiln_err *err);
 
 /* Keeps the first failure. */
 void kiln_cg_fail(kiln_cg *g, kiln_status st, const char *fmt, ...) KILN_PRINTF(3, 4);
@@ -118,16 +167,12 @@ LLVMValueRef kiln_cg_table_at(kiln_cg *g, const kiln_expr *e);
 LLVMValueRef kiln_cg_any_lane(const kiln_cg *g, LLVMValueRef mask); /* i1 */
 const kiln_cg_mem *kiln_cg_memory_of(kiln_cg *g, const kiln_buffer *b);
 
-/* ---- statements (emit_stmt.c, emit_parallel.c) --------------------------------- */
+/* ---- statements (emit_stmt.c) -------------------------------------------------- */
 void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s);
-void kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop);
-/* CPU, features, vector width; no calls of library routines, no unwinding. */
-void kiln_cg_function_attributes(kiln_cg *g, LLVMValueRef fn);
 /* Gives every buffer of the program its alias scope; arguments their pointers. */
 void kiln_cg_collect_scopes(kiln_cg *g);
 void kiln_cg_push_memory(kiln_cg *g, kiln_cg_mem m);
 void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value);
-LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg);
 LLVMValueRef kiln_cg_field(kiln_cg *g, LLVMValueRef base, int64_t offset);
 
 #endif

@@ -1,0 +1,22 @@
+/* What code of NVIDIA's GPUs has of its own: a grid of threads. */
+#ifndef KILN_COMPILER_CODEGEN_NVPTX_NVPTX_H
+#define KILN_COMPILER_CODEGEN_NVPTX_NVPTX_H
+
+#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/llvm/emit.h"
+
+/* PTX's state spaces, as LLVM numbers them. */
+enum { KILN_NVPTX_GLOBAL = 1, KILN_NVPTX_SHARED = 3 };
+/* Bytes that a thread has for itself: PTX's local memory, which is registers once the
+ * indexes are known. What does not fit lies in the workspace. */
+enum { KILN_NVPTX_PRIVATE = 65536 };
+
+extern const kiln_backend kiln_nvptx_backend;
+
+/* Where the thread stands along each axis, in the entry block; what the axis has. */
+void kiln_nvptx_begin(kiln_cg *g, const int64_t *extent);
+bool kiln_nvptx_stmt(kiln_cg *g, const kiln_stmt *s);
+void kiln_nvptx_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes,
+                         kiln_cg_mem *m);
+
+#endif

@@ -1,0 +1,253 @@
+/* Random schedules for GPUs of tensor expressions: printed as OpenCL C and run on this
+ * machine's device they compute what the expressions say, within the tolerance of
+ * tests/support/te_call.h; as PTX NVIDIA's assembler takes them. KILN_SOAK=1: 1,000 of them. */
+#include "compiler/codegen/gpu_module.h"
+#include "compiler/schedule/schedule.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/opencl_run.h"
+#include "tests/support/ptxas.h"
+#include "tests/support/random_schedule.h"
+#include "tests/support/te_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOAK_EACH = 32, MAX_PRIMITIVES = 24, TRIES = 24, BATCH = 11 };
+
+enum { OPENCL, PTX, N_LANGUAGES };
+static const char *const profiles[N_LANGUAGES] = {"opencl-pocl", "cuda-sm80"};
+
+typedef struct drawn {
+    const kiln_program *p;
+    te_example x;
+    te_call c;
+    kiln_wide in[8], want[8];
+    kiln_buf log;
+} drawn;
+
+typedef struct counts {
+    int made, n_launches, lowered, raced, refused, threads;
+} counts;
+
+static const kiln_profile *profile_of(const char *name) {
+    for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
+        if (strcmp(kiln_gpu_profile_at(i)->name, name) == 0)
+            return kiln_gpu_profile_at(i);
+    fail_msg("no profile '%s'", name);
+    return NULL;
+}
+
+/* What was to be parallel, and more, becomes axes of a grid. */
+static void bind_all(kiln_schedule *s, kiln_rng *rng, kiln_buf *log) {
+    static const char *const tag[] = {"blockIdx.x",  "threadIdx.y", "blockIdx.y",
+                                      "threadIdx.x", "threadIdx.z", "blockIdx.z"};
+    enum { N_TAGS = sizeof tag / sizeof tag[0] };
+    for (size_t i = 0; i < s->stage.n; i++) {
+        kiln_stage *st = s->stage.v[i];
+        const bool is_bound = kiln_rng_range(rng, 0, 2) > 0;
+        for (size_t k = 0; k < st->leaf.n; k++) {
+            kiln_iter *x = st->leaf.v[k];
+            kiln_err err = {0};
+            const bool was_parallel = x->loop == KILN_LOOP_PARALLEL;
+            if (was_parallel)
+                x->loop = KILN_LOOP_SERIAL;
+            else if (!is_bound || x->loop != KILN_LOOP_SERIAL || k > 2)
+                continue;
+            const char *t = tag[kiln_rng_range(rng, 0, N_TAGS - 1)];
+            if (kiln_bind(st, x, t, &err) == KILN_OK)
+                kiln_buf_printf(log, "bind %s %s %s\n", st->te->name, x->name, t);
+        }
+    }
+}
+
+/* What a stage reads, fetched by a block's threads for all of them. */
+static void share(kiln_schedule *s, kiln_rng *rng, kiln_buf *log) {
+    kiln_stage *st = s->stage.v[kiln_rng_range(rng, 0, (int64_t)s->stage.n - 1)], *made;
+    kiln_err err = {0};
+    if (st->te->n_in == 0 || st->leaf.n == 0 || s->stage.n > 7)
+        return;
+    const kiln_te *read = st->te->in[kiln_rng_range(rng, 0, st->te->n_in - 1)];
+    kiln_iter *x = st->leaf.v[kiln_rng_range(rng, 0, (int64_t)st->leaf.n - 1)];
+    if (kiln_cache_read(s, read, KILN_SCOPE_SHARED, &st, 1, &made, &err) != KILN_OK)
+        return;
+    kiln_buf_printf(log, "cache_read %s shared %s\n", read->name, st->te->name);
+    if (kiln_compute_at(made, st, x, &err) == KILN_OK)
+        kiln_buf_printf(log, "compute_at %s %s %s\n", made->te->name, st->te->name,
+                        x->name);
+}
+
+static void find_thread(void *user, const kiln_stmt *s) {
+    int *n = user;
+    *n += s->kind == KILN_STMT_LAUNCH;
+}
+
+/* False: lowering, or a pass, refuses the draw; or threads of it race. */
+static bool draw(kiln_arena *a, const te_example_def *def, uint64_t seed, drawn *d,
+                 counts *n) {
+    kiln_rng rng;
+    random_schedule_stats stats = {0, 0};
+    kiln_err err = {0};
+    kiln_program *p = NULL;
+    const kiln_natives natives = kiln_codegen_natives(profile_of("opencl-pocl"));
+    const kiln_loop_options lo = {.natives = &natives};
+    *d = (drawn){.p = NULL};
+    kiln_rng_init(&rng, seed);
+    kiln_buf_init(&d->log, a);
+    def->make(a, &d->x);
+    te_call_prepare(a, &rng, &d->x, &d->c, d->in);
+    te_call_evaluate(a, &d->x, d->in, d->want);
+    const kiln_te *const *out = d->x.arg + d->x.n_inputs;
+    kiln_schedule *s =
+        random_schedule(a, &rng, out, d->x.n_args - d->x.n_inputs,
+                        (int)kiln_rng_range(&rng, 0, MAX_PRIMITIVES), &d->log, &stats);
+    if (kiln_rng_range(&rng, 0, 2) > 0)
+        share(s, &rng, &d->log);
+    bind_all(s, &rng, &d->log);
+    if (kiln_lower(a, s, d->x.arg, d->x.n_args, d->x.n_inputs, "drawn", &p, &err) !=
+        KILN_OK)
+        return false;
+    n->lowered++;
+    if (kiln_program_optimize(p, &lo, &err) != KILN_OK)
+        return false;
+    if (kiln_program_run(a, p, d->c.arg, &(kiln_loop_run_options){.seed = seed},
+                         &err) != KILN_OK) {
+        n->raced++;
+        return false;
+    }
+    kiln_stmt_visit(p->body, find_thread, &n->threads);
+    d->p = p;
+    return true;
+}
+
+/* False: a table, or the profile's limits, refuse it by name. */
+static bool compile(kiln_arena *a, drawn *d, int number, kiln_str *out, counts *n) {
+    kiln_program *p = kiln_new(a, kiln_program);
+    *p = *d->p;
+    p->name = kiln_format(a, "drawn_%d", number);
+    d->p = p;
+    for (size_t i = 0; i < N_LANGUAGES; i++) {
+        kiln_object o;
+        kiln_err err = {0};
+        const kiln_status st =
+            kiln_codegen(a, p, profile_of(profiles[i]), NULL, &o, NULL, &err);
+        if (st == KILN_ERR_UNSUPPORTED) {
+            n->refused++;
+            if (getenv("VERBOSE") != NULL)
+                print_message("%s\n", err.text);
+            return false;
+        }
+        if (st != KILN_OK)
+            fprintf(stderr, "%s", d->log.n > 0 ? d->log.p : "");
+        kiln_assert_status_ok(st, &err);
+        kiln_assert_status_ok(kiln_object_check(o.bytes, &err), &err);
+        out[i] = o.bytes;
+    }
+    return true;
+}
+
+static void report(kiln_arena *a, const drawn *d, const char *what) {
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_program_print(&text, d->p);
+    fprintf(stderr, "%s: %s\n%s\n%s\n", d->p->name, what, d->log.n > 0 ? d->log.p : "",
+            text.p);
+}
+
+/* All of one language. */
+static kiln_gpu_module linked(kiln_arena *a, kiln_str (*object)[N_LANGUAGES], size_t n,
+                              int language) {
+    kiln_str *all = kiln_array(a, kiln_str, n), out = {"", 0};
+    kiln_gpu_module m;
+    kiln_err err = {0};
+    for (size_t i = 0; i < n; i++)
+        all[i] = object[i][language];
+    kiln_assert_status_ok(kiln_gpu_module_link(a, all, n, &out, &err), &err);
+    kiln_assert_status_ok(kiln_gpu_module_open(a, out, &m, &err), &err);
+    return m;
+}
+
+/* Returns how many compute something else. */
+static int run(kiln_arena *a, opencl_code *code, drawn *d) {
+    opencl_operand operand[16];
+    kiln_err err = {0};
+    for (int i = 0; i < d->p->n_args; i++) {
+        const kiln_buffer *b = d->p->arg[i];
+        operand[i] = (opencl_operand){d->c.arg[i], (size_t)kiln_buffer_elems(b) *
+                                                       kiln_dtype_bytes(b->dtype)};
+        if (i >= d->p->n_inputs)
+            memset(d->c.arg[i], 0xFF, operand[i].bytes);
+    }
+    const kiln_status st = opencl_run(code, d->p->name, operand, d->p->n_args, &err);
+    if (st != KILN_OK)
+        report(a, d, err.text);
+    kiln_assert_status_ok(st, &err);
+    for (int i = 0; i < d->c.n_out; i++)
+        if (te_call_differs(a, &d->c.out[i], &d->want[i])) {
+            report(a, d, "another result");
+            return 1;
+        }
+    return 0;
+}
+
+static int batch(size_t first, size_t n_examples, uint64_t round, counts *n) {
+    kiln_arena a = {0};
+    drawn *all = kiln_array(&a, drawn, BATCH);
+    kiln_str object[BATCH][N_LANGUAGES];
+    kiln_err err = {0};
+    opencl_code *code = NULL;
+    size_t n_all = 0;
+    int n_wrong = 0;
+    for (size_t i = first; i < first + n_examples; i++)
+        for (uint64_t k = 0; k < TRIES; k++) {
+            const uint64_t seed =
+                kiln_test_seed() * 1000003u + (round * n_te_examples + i) * TRIES + k;
+            if (!draw(&a, &te_examples[i], seed, &all[n_all], n) ||
+                !compile(&a, &all[n_all], (int)n_all, object[n_all], n))
+                continue;
+            n_all++;
+            break;
+        }
+    n->made += (int)n_all;
+    const kiln_gpu_module m = linked(&a, object, n_all, OPENCL);
+    const kiln_gpu_module ptx = linked(&a, object, n_all, PTX);
+    if (ptxas_is_here())
+        (void)ptxas_said(&a, profile_of(profiles[PTX]), ptx.code);
+    n->n_launches += (int)m.header->n_launches;
+    if (opencl_missing() == NULL) {
+        const kiln_status st = opencl_open(&a, &m, &code, &err);
+        if (st != KILN_OK && getenv("VERBOSE") != NULL)
+            fprintf(stderr, "%s\n", m.code);
+        kiln_assert_status_ok(st, &err);
+    }
+    for (size_t i = 0; i < n_all && code != NULL; i++)
+        n_wrong += run(&a, code, &all[i]);
+    if (code != NULL)
+        opencl_close(code);
+    kiln_arena_fini(&a);
+    return n_wrong;
+}
+
+static void random_schedules(void **state) {
+    const uint64_t rounds = getenv("KILN_SOAK") != NULL ? SOAK_EACH : 1;
+    counts n = {0};
+    int n_wrong = 0;
+    (void)state;
+    for (uint64_t r = 0; r < rounds; r++)
+        for (size_t i = 0; i < n_te_examples; i += BATCH)
+            n_wrong +=
+                batch(i, n_te_examples - i < BATCH ? n_te_examples - i : BATCH, r, &n);
+    print_message("%d programs of %d launches, %d with threads; %d lowered, %d raced, "
+                  "%d refused by name; %d compute something else\n",
+                  n.made, n.n_launches, n.threads, n.lowered, n.raced, n.refused,
+                  n_wrong);
+    if (opencl_missing() != NULL)
+        kiln_test_skip("%s", opencl_missing());
+    assert_int_equal(n_wrong, 0);
+    assert_true(n.made * 10 >= (int)(rounds * n_te_examples) * 9);
+}
+
+int main(void) {
+    kiln_test_add("random_schedules", random_schedules, NULL);
+    return kiln_test_run("GPU schedules");
+}
