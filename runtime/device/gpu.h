@@ -78,19 +78,19 @@ struct kiln_gpu_driver {
     .copy = kiln_gpu_queue_copy, .order = kiln_gpu_queue_order,                        \
     .finish = kiln_gpu_queue_finish
 
-int kiln_gpu_module_open(kiln_device *d, const kiln_device_image *image,
+int kiln_gpu_module_open(kiln_device *base, const kiln_device_image *image,
                          kiln_device_module **out, char error[KILN_ERROR_TEXT]);
-int kiln_gpu_module_kernel(kiln_device_module *m, const char *symbol,
+int kiln_gpu_module_kernel(kiln_device_module *base, const char *symbol,
                            kiln_device_kernel *out);
-void kiln_gpu_module_close(kiln_device_module *m);
+void kiln_gpu_module_close(kiln_device_module *base);
 int kiln_gpu_queue_open(kiln_device *d, const kiln_device_queue_options *o,
                         kiln_device_queue **out, char error[KILN_ERROR_TEXT]);
-void kiln_gpu_queue_close(kiln_device_queue *q);
-uint64_t kiln_gpu_queue_launch(kiln_device_queue *q, const kiln_device_launch *l);
-uint64_t kiln_gpu_queue_copy(kiln_device_queue *q, const kiln_device_copy *c);
-void kiln_gpu_queue_order(kiln_device_queue *q, kiln_device_queue *other,
+void kiln_gpu_queue_close(kiln_device_queue *base);
+uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch *l);
+uint64_t kiln_gpu_queue_copy(kiln_device_queue *base, const kiln_device_copy *c);
+void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_other,
                           uint64_t ticket);
-int kiln_gpu_queue_finish(kiln_device_queue *q, uint64_t ticket,
+int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
                           kiln_device_failure *out);
 
 /* A kernel's handle: which one it is, and what its launches are told by. */

@@ -35,8 +35,8 @@ int kiln_opencl_pick(const kiln_opencl_api *cl, kiln_cl_platform *platform,
                      kiln_cl_device *device, char error[KILN_ERROR_TEXT]);
 
 /* Of the kind (opencl_memory.c). */
-void *kiln_opencl_alloc(kiln_device *d, uint32_t memory, size_t bytes);
-void kiln_opencl_release(kiln_device *d, uint32_t memory, void *block);
+void *kiln_opencl_alloc(kiln_device *base, uint32_t memory, size_t bytes);
+void kiln_opencl_release(kiln_device *base, uint32_t memory, void *block);
 /* Where there is no shared virtual memory: the buffer that an address is in, and where
  * there. NULL: it is the host's. */
 kiln_cl_mem kiln_opencl_buffer_at(kiln_opencl_device *d, uint64_t address, size_t *at);

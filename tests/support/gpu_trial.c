@@ -128,7 +128,8 @@ static void launch(run *r, int queue) {
             is_mix ? x[i] + 7 * y[N - 1 - i] : 5 * x[i] + 3;
 }
 
-static void begin(run *r, kiln_arena *a) {
+/* -1: the device failed. */
+static int begin(run *r, kiln_arena *a) {
     for (int i = 0; i < 2 * TENSORS; i++) {
         value *v = &r->value[i];
         for (int k = 0; k < N; k++)
@@ -141,9 +142,11 @@ static void begin(run *r, kiln_arena *a) {
         kiln_device_failure failure;
         if (v->host == NULL) {
             r->t->kind->copy(r->t->queue[0], &c);
-            r->t->kind->finish(r->t->queue[0], KILN_DEVICE_ALL, &failure);
+            if (r->t->kind->finish(r->t->queue[0], KILN_DEVICE_ALL, &failure) != 0)
+                return -1;
         }
     }
+    return 0;
 }
 
 const char *kiln_gpu_trial_run(const kiln_gpu_trial *t, kiln_arena *a, uint64_t seed,
@@ -153,7 +156,8 @@ const char *kiln_gpu_trial_run(const kiln_gpu_trial *t, kiln_arena *a, uint64_t 
     memset(r, 0, sizeof *r);
     r->t = t;
     kiln_rng_init(&r->rng, seed);
-    begin(r, a);
+    if (begin(r, a) != 0)
+        return "a first copy failed";
     for (int i = 0; i < n_operations; i++) {
         const int queue = draw(r, 2);
         if (draw(r, 2) == 0)

@@ -128,8 +128,8 @@ void kiln_c_check_together(kiln_c_printer *p, const kiln_expr *e) {
 
 /* In front of the function's statements, as OpenCL C has it: where a loop was unrolled,
  * its copies have the same memory. */
-static const char *put_shared(kiln_c_printer *p, const kiln_buffer *b,
-                              const char *wanted, size_t bytes) {
+static const char *put_shared(kiln_c_printer *p, const kiln_buffer *b, const char *name,
+                              size_t bytes) {
     const int64_t elems = kiln_buffer_elems(b);
     for (size_t i = 0; i < p->declared.n; i++)
         if (p->declared.v[i].buffer == b)
