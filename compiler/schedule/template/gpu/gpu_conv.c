@@ -180,7 +180,12 @@ static double cost_of(const problem *p, const plan *x) {
         8 * ((double)patch_of(p, x) + (double)(block_of(x, OC) * p->taps));
     const double busy = fmin(1, all / 128);
     const double warps = (double)ceil_div((int64_t)all, g->warp) * g->warp / all;
-    return ceil(blocks / (double)g->processors) *
+    /* What is cut off at the edges is guarded sum by sum. */
+    const double guards = p->o % block_of(x, OC) != 0 || p->oh % block_of(x, OH) != 0 ||
+                                  p->ow % block_of(x, OW) != 0
+                              ? 1.15
+                              : 1;
+    return guards * ceil(blocks / (double)g->processors) *
            (sums * (double)p->taps * warps + loads * warps + fetched) / busy;
 }
 
