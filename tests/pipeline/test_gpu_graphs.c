@@ -4,6 +4,7 @@
  *   KILN_SEED=N    the first graph's seed; each graph has the seed after the last one's
  *   KILN_GRAPHS=N  so many graphs */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/device.h"
