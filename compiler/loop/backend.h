@@ -72,6 +72,10 @@ bool kiln_stmt_has_barrier(const kiln_stmt *s);
  * that do what it decides, somebody may be writing it. NULL: nothing. */
 const kiln_buffer *kiln_expr_unsettled(const kiln_expr *e);
 
+/* A power of two, up to 64, that divides lane 0 of an integer whatever its variables
+ * are. */
+int64_t kiln_expr_divisor(const kiln_expr *e);
+
 /* For messages: "floor divide". */
 const char *kiln_expr_kind_name(kiln_expr_kind kind);
 

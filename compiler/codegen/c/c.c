@@ -53,7 +53,8 @@ static void bind_arguments(kiln_c_printer *p, const kiln_c_function *f) {
         const kiln_c_memory m = {
             p->p->arg[i],
             same >= 0 ? p->memory.v[same].name : kiln_c_name(p, p->p->arg[i]->name),
-            same >= 0 ? p->memory.v[same].is_used : kiln_new(p->arena, bool)};
+            same >= 0 ? p->memory.v[same].is_used : kiln_new(p->arena, bool),
+            p->unit->dialect->global};
         kiln_vec_push(p->arena, &p->memory, m);
     }
 }

@@ -28,6 +28,7 @@ typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
     int max_lanes;
     bool has_counts; /* the first lanes of a vector by themselves */
+    bool is_aligned; /* where memory is, it is read and written as one element */
 } kiln_c_vectors;
 
 typedef struct kiln_c_dialect {

@@ -223,6 +223,17 @@ kiln_c_text kiln_c_index(kiln_c_printer *p, const kiln_expr *e, const char *lane
     return known(p, 0);
 }
 
+const kiln_c_memory *kiln_c_memory_of(kiln_c_printer *p, const kiln_buffer *b) {
+    for (size_t i = p->memory.n; i-- > 0;)
+        if (p->memory.v[i].buffer == b) {
+            *p->memory.v[i].is_used = true;
+            return &p->memory.v[i];
+        }
+    kiln_c_fail(p, KILN_ERR_ARG, "buffer '%s' is used where it does not exist",
+                b->name);
+    return NULL;
+}
+
 /* Row-major; flat buffers have one index. */
 kiln_c_text kiln_c_element(kiln_c_printer *p, const kiln_buffer *b,
                            const kiln_expr *const *index, const char *lane) {
@@ -234,13 +245,6 @@ kiln_c_text kiln_c_element(kiln_c_printer *p, const kiln_buffer *b,
             sum(p, at,
                 product(p, kiln_c_index(p, index[i], index[i]->lanes > 1 ? lane : NULL),
                         known(p, stride[i])));
-    for (size_t i = p->memory.n; i-- > 0;)
-        if (p->memory.v[i].buffer == b) {
-            *p->memory.v[i].is_used = true;
-            return kiln_c_put(p, KILN_C_PRIMARY, "%s[%s]", p->memory.v[i].name,
-                              at.text);
-        }
-    kiln_c_fail(p, KILN_ERR_ARG, "buffer '%s' is used where it does not exist",
-                b->name);
-    return at;
+    const kiln_c_memory *m = kiln_c_memory_of(p, b);
+    return m == NULL ? at : kiln_c_put(p, KILN_C_PRIMARY, "%s[%s]", m->name, at.text);
 }

@@ -109,6 +109,9 @@ static bool is_taken(const kiln_c_printer *p, const char *name) {
     for (size_t i = p->name.n; i-- > 0;)
         if (strcmp(p->name.v[i], name) == 0)
             return true;
+    for (size_t i = 0; i < p->declared.n; i++)
+        if (strcmp(p->declared.v[i].name, name) == 0)
+            return true;
     return kiln_map_get(&p->unit->known, kiln_str_from(name)) != NULL;
 }
 

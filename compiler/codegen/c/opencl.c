@@ -61,7 +61,8 @@ const kiln_c_vectors kiln_c_vectors_opencl = {.floats = float_text,
                                               .ints = int_text,
                                               .small = small_text,
                                               .convert = convert_text,
-                                              .max_lanes = 16};
+                                              .max_lanes = 16,
+                                              .is_aligned = true};
 
 const char *kiln_c_opencl_type(kiln_dtype dtype) {
     static const char *const name[KILN_N_DTYPES] = {

@@ -38,6 +38,7 @@ typedef struct kiln_c_memory {
     const kiln_buffer *buffer;
     const char *name;
     bool *is_used;
+    const char *space; /* in front of the type that a pointer there leads to */
 } kiln_c_memory;
 
 /* A vector that was computed before, because its lanes depend on one another. */
@@ -58,11 +59,12 @@ typedef struct kiln_c_printer {
     KILN_VEC(kiln_c_ready) ready;
     KILN_VEC(const char *) name; /* that are taken, innermost last */
     size_t workspace, max_workspace, stack;
-    const int64_t *extent;  /* of the launch; NULL: the function is called */
-    const char **parameter; /* names */
-    unsigned bound;         /* axes of the thread loops around */
-    bool is_alone;          /* a thread does what is printed by itself */
-    kiln_buf shared;        /* declarations of a block's memory: of the function */
+    const int64_t *extent;            /* of the launch; NULL: the function is called */
+    const char **parameter;           /* names */
+    unsigned bound;                   /* axes of the thread loops around */
+    bool is_alone;                    /* a thread does what is printed by itself */
+    KILN_VEC(kiln_c_memory) declared; /* of a block: names of the function */
+    kiln_buf shared; /* declarations of a block's memory: of the function */
     size_t shared_bytes;
     bool is_exact; /* counts on each operation's rounding */
     kiln_status status;
@@ -104,6 +106,7 @@ kiln_c_text kiln_c_index(kiln_c_printer *p, const kiln_expr *e, const char *lane
 /* "x[i * 16 + k]" */
 kiln_c_text kiln_c_element(kiln_c_printer *p, const kiln_buffer *b,
                            const kiln_expr *const *index, const char *lane);
+const kiln_c_memory *kiln_c_memory_of(kiln_c_printer *p, const kiln_buffer *b);
 const kiln_c_var *kiln_c_find(const kiln_c_printer *p, const kiln_var *v);
 void kiln_c_bind(kiln_c_printer *p, const kiln_var *v, kiln_c_text text);
 const kiln_c_ready *kiln_c_find_ready(const kiln_c_printer *p, const kiln_expr *e);
@@ -142,9 +145,9 @@ void kiln_c_barrier(kiln_c_printer *p, const kiln_stmt *s);
 /* Where all threads evaluate an expression for those that do what it decides: nobody may
  * be writing what it reads. */
 void kiln_c_check_together(kiln_c_printer *p, const kiln_expr *e);
-/* Declares a buffer that a launch allocates. */
-void kiln_c_thread_memory(kiln_c_printer *p, const kiln_buffer *b, const char *name,
-                          size_t bytes);
+/* Declares the buffer that a launch allocated last; its name, which need not be the one
+ * that it would have. */
+const char *kiln_c_thread_memory(kiln_c_printer *p, const char *name, size_t bytes);
 
 /* A block in braces: names end with it. */
 typedef struct kiln_c_block {

@@ -187,12 +187,12 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     const bool is_small = bytes <= MAX_STACK_BUFFER && p->stack + bytes <= MAX_STACK;
     const char *name = kiln_c_name(p, b->name), *type = kiln_c_type(b->dtype);
     bool *is_used = kiln_new(p->arena, bool);
-    const kiln_c_memory m = {b, name, is_used};
+    const kiln_c_memory m = {b, name, is_used, ""};
     kiln_buf *out = p->out, body;
     kiln_buf_init(&body, p->arena);
     kiln_vec_push(p->arena, &p->memory, m);
     if (p->extent != NULL) {
-        kiln_c_thread_memory(p, b, name, bytes);
+        name = kiln_c_thread_memory(p, name, bytes);
     } else if (b->scope != KILN_SCOPE_GLOBAL && is_small) {
         kiln_c_line(p, "%s %s[%" PRId64 "]%s;", type, name, elems > 0 ? elems : 1,
                     keeps_elements(b, s->u.alloc.body) ? " = {0}" : "");

@@ -126,15 +126,22 @@ void kiln_c_check_together(kiln_c_printer *p, const kiln_expr *e) {
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-/* In front of the function's statements, as OpenCL C has it. */
-static void put_shared(kiln_c_printer *p, const kiln_buffer *b, const char *name,
-                       size_t bytes) {
+/* In front of the function's statements, as OpenCL C has it: where a loop was unrolled,
+ * its copies have the same memory. */
+static const char *put_shared(kiln_c_printer *p, const kiln_buffer *b, const char *name,
+                              size_t bytes) {
     const int64_t elems = kiln_buffer_elems(b);
+    for (size_t i = 0; i < p->declared.n; i++)
+        if (p->declared.v[i].buffer == b)
+            return p->declared.v[i].name;
+    const kiln_c_memory m = {.buffer = b, .name = name};
+    kiln_vec_push(p->arena, &p->declared, m);
     p->shared_bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     kiln_buf_printf(&p->shared,
                     "    %s%s %s[%" PRId64 "] __attribute__((aligned(%d)));\n",
                     p->unit->dialect->shared, kiln_c_type(b->dtype), name,
                     elems > 0 ? elems : 1, ALIGN);
+    return name;
 }
 
 /* Of these axes, as one number; *n: how many there are. */
@@ -171,21 +178,25 @@ static void put_workspace(kiln_c_printer *p, const kiln_buffer *b, const char *n
     p->workspace += room * (size_t)n;
 }
 
-void kiln_c_thread_memory(kiln_c_printer *p, const kiln_buffer *b, const char *name,
-                          size_t bytes) {
+const char *kiln_c_thread_memory(kiln_c_printer *p, const char *name, size_t bytes) {
+    kiln_c_memory *m = &p->memory.v[p->memory.n - 1];
+    const kiln_buffer *b = m->buffer;
     const int64_t *n = p->extent + KILN_AXIS_THREAD_X;
     const int64_t most = MAX_PRIVATE_BLOCK / (n[0] * n[1] * n[2]);
     const bool is_own = b->scope != KILN_SCOPE_GLOBAL && b->scope != KILN_SCOPE_SHARED;
     const bool fits = p->stack + bytes <= MAX_PRIVATE &&
                       (int64_t)(p->stack + bytes) <= (most > 1024 ? most : 1024);
     if (b->scope == KILN_SCOPE_SHARED) {
-        put_shared(p, b, name, bytes);
+        m->space = p->unit->dialect->shared;
+        m->name = put_shared(p, b, name, bytes);
     } else if (is_own && fits) {
         const int64_t elems = kiln_buffer_elems(b);
-        kiln_c_line(p, "%s %s[%" PRId64 "];", kiln_c_type(b->dtype), name,
-                    elems > 0 ? elems : 1);
+        kiln_c_line(p, "%s %s[%" PRId64 "] __attribute__((aligned(%d)));",
+                    kiln_c_type(b->dtype), name, elems > 0 ? elems : 1, ALIGN);
         p->stack += bytes;
     } else {
+        m->space = p->unit->dialect->global;
         put_workspace(p, b, name, bytes, is_own ? ~0u : p->bound);
     }
+    return m->name;
 }

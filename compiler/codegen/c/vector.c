@@ -443,6 +443,20 @@ static const char *chosen(kiln_c_printer *p, const kiln_expr *e, const char *v,
     return kiln_format(p->arena, "first_%s(%s, %s, %s)", v, n, a, b);
 }
 
+/* "*(const __global f32x4 *)&x[i]", where each element of a vector's type begins so; NULL:
+ * nobody knows that. */
+static const char *whole(kiln_c_printer *p, const kiln_buffer *b,
+                         const kiln_expr *index, const char *v, int lanes,
+                         bool is_const) {
+    if (!p->unit->dialect->vectors->is_aligned || kiln_expr_divisor(index) % lanes != 0)
+        return NULL;
+    const kiln_c_memory *m = kiln_c_memory_of(p, b);
+    const char *at = kiln_c_element(p, b, &index, "0").text;
+    return m == NULL ? NULL
+                     : kiln_format(p->arena, "*(%s%s%s *)&%s", is_const ? "const " : "",
+                                   m->space, v, at);
+}
+
 static const char *loaded(kiln_c_printer *p, const kiln_expr *e, const char *v,
                           const char *count) {
     const char *at = kiln_c_element(p, e->u.load.buffer, e->arg, "0").text;
@@ -450,6 +464,10 @@ static const char *loaded(kiln_c_printer *p, const kiln_expr *e, const char *v,
     if (e->u.load.mask != NULL)
         count = count_of(p, e->u.load.mask);
     /* A tile is read whole, whatever lanes are wanted of it. */
+    const char *all =
+        count == NULL ? whole(p, e->u.load.buffer, e->arg[0], v, e->lanes, true) : NULL;
+    if (all != NULL)
+        return all;
     if (count == NULL ||
         (e->u.load.buffer->scope == KILN_SCOPE_REGISTER && e->u.load.mask == NULL))
         return kiln_format(p->arena, "load_%s(&%s)", v, at);
@@ -483,6 +501,11 @@ bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s) {
     const char *v = type_of(p, value->dtype, value->lanes);
     const char *x = vector(p, value, NULL);
     const kiln_c_text to = kiln_c_element(p, s->u.store.buffer, s->u.store.index, "0");
-    kiln_c_line(p, "store_%s(&%s, %s);", v, to.text, x);
+    const char *all =
+        whole(p, s->u.store.buffer, s->u.store.index[0], v, value->lanes, false);
+    if (all != NULL)
+        kiln_c_line(p, "%s = %s;", all, x);
+    else
+        kiln_c_line(p, "store_%s(&%s, %s);", v, to.text, x);
     return true;
 }

@@ -97,8 +97,9 @@ struct kiln_cg {
     const int64_t *extent;                /* of its launch */
     LLVMValueRef axis[KILN_N_AXES], work; /* where the thread stands: i64 */
     unsigned bound;                       /* axes of the thread loops around */
-    bool is_alone; /* one thread does what is emitted by itself */
-    size_t shared, n_shared;
+    bool is_alone;                       /* one thread does what is emitted by itself */
+    KILN_VEC(kiln_cg_mem) shared_memory; /* of a block, by buffer */
+    size_t shared;
 };
 
 /* ---- a module (module.c) --------------------------------------------------------- */

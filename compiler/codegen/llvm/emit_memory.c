@@ -68,38 +68,6 @@ static LLVMValueRef first_lane(kiln_cg *g, const kiln_expr *e) {
                                     : LLVMBuildMul(g->b, x, y, "");
 }
 
-/* A power of two, up to 64, that divides lane 0 whatever the variables are. */
-static int64_t divisor(const kiln_expr *e) {
-    int64_t v = 0, x = 0, y = 0;
-    if (kiln_x_is_int(e, &v)) {
-        for (x = 1; x < 64 && v % (x * 2) == 0; x *= 2)
-            ;
-        return x;
-    }
-    switch (e->kind) {
-    case KILN_EXPR_RAMP:
-    case KILN_EXPR_BROADCAST:
-        return divisor(e->arg[0]);
-    case KILN_EXPR_ADD:
-    case KILN_EXPR_SUB:
-        x = divisor(e->arg[0]);
-        y = divisor(e->arg[1]);
-        return x < y ? x : y;
-    case KILN_EXPR_MUL:
-        x = divisor(e->arg[0]) * divisor(e->arg[1]);
-        return x < 64 ? x : 64;
-    case KILN_EXPRS_CONSTANT:
-    case KILN_EXPR_VAR:
-    case KILN_EXPRS_DIVIDING:
-    case KILN_EXPRS_EXTREME:
-    case KILN_EXPRS_LOGICAL:
-    case KILN_EXPRS_COMPOSED:
-    case KILN_EXPR_SHUFFLE:
-        break;
-    }
-    return 1;
-}
-
 typedef struct place {
     const kiln_cg_mem *mem;
     LLVMTypeRef type; /* of one element in memory */
@@ -128,7 +96,7 @@ static bool locate(kiln_cg *g, const kiln_buffer *b, const kiln_expr *const *ind
                              .dtype = KILN_I64,
                              .lanes = 1,
                              .u = {.i = stride[i]}};
-        const int64_t d = divisor(index[i]) * divisor(&s);
+        const int64_t d = kiln_expr_divisor(index[i]) * kiln_expr_divisor(&s);
         div = d < div ? d : div;
     }
     const int64_t bytes = div * (int64_t)kiln_dtype_bytes(b->dtype);

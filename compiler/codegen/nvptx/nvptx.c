@@ -136,7 +136,7 @@ static kiln_status emit_entry(kiln_cg *g, kiln_gpu_entry *e) {
     g->p = e->program;
     g->prefix = kiln_format(g->arena, "%s_", e->name);
     g->vars.n = g->mem.n = g->tables.n = 0;
-    g->n_scopes = g->n_shared = 0;
+    g->n_scopes = g->shared_memory.n = 0;
     g->workspace = g->max_workspace = g->stack = g->shared = 0;
     g->bound = 0;
     g->is_alone = false;

@@ -146,14 +146,21 @@ static LLVMTypeRef array_of(kiln_cg *g, const kiln_buffer *b, size_t bytes) {
 
 static void in_shared(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m) {
     const LLVMTypeRef t = array_of(g, b, bytes);
+    for (size_t i = 0; i < g->shared_memory.n; i++)
+        if (g->shared_memory.v[i].buffer == b) { /* a loop around it was unrolled */
+            *m = g->shared_memory.v[i];
+            return;
+        }
     m->place = KILN_CG_SHARED;
     m->base = LLVMAddGlobalInAddressSpace(
-        g->module, t, kiln_format(g->arena, "%sshared%zu", g->prefix, g->n_shared++),
+        g->module, t,
+        kiln_format(g->arena, "%sshared%zu", g->prefix, g->shared_memory.n),
         KILN_NVPTX_SHARED);
     LLVMSetLinkage(m->base, LLVMInternalLinkage);
     LLVMSetInitializer(m->base, LLVMGetUndef(t));
     LLVMSetAlignment(m->base, ALIGN);
     g->shared += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    kiln_vec_push(g->arena, &g->shared_memory, *m);
 }
 
 /* One for each that there is of these axes. */

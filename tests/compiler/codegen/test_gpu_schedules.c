@@ -61,6 +61,22 @@ static void bind_all(kiln_schedule *s, kiln_rng *rng, kiln_buf *log) {
     }
 }
 
+/* What a stage reads, fetched by a block's threads for all of them. */
+static void share(kiln_schedule *s, kiln_rng *rng, kiln_buf *log) {
+    kiln_stage *st = s->stage.v[kiln_rng_range(rng, 0, (int64_t)s->stage.n - 1)], *made;
+    kiln_err err = {0};
+    if (st->te->n_in == 0 || st->leaf.n == 0 || s->stage.n > 7)
+        return;
+    const kiln_te *read = st->te->in[kiln_rng_range(rng, 0, st->te->n_in - 1)];
+    kiln_iter *x = st->leaf.v[kiln_rng_range(rng, 0, (int64_t)st->leaf.n - 1)];
+    if (kiln_cache_read(s, read, KILN_SCOPE_SHARED, &st, 1, &made, &err) != KILN_OK)
+        return;
+    kiln_buf_printf(log, "cache_read %s shared %s\n", read->name, st->te->name);
+    if (kiln_compute_at(made, st, x, &err) == KILN_OK)
+        kiln_buf_printf(log, "compute_at %s %s %s\n", made->te->name, st->te->name,
+                        x->name);
+}
+
 static void find_thread(void *user, const kiln_stmt *s) {
     int *n = user;
     *n += s->kind == KILN_STMT_LAUNCH;
@@ -85,6 +101,8 @@ static bool draw(kiln_arena *a, const te_example_def *def, uint64_t seed, drawn 
     kiln_schedule *s =
         random_schedule(a, &rng, out, d->x.n_args - d->x.n_inputs,
                         (int)kiln_rng_range(&rng, 0, MAX_PRIMITIVES), &d->log, &stats);
+    if (kiln_rng_range(&rng, 0, 2) > 0)
+        share(s, &rng, &d->log);
     bind_all(s, &rng, &d->log);
     if (kiln_lower(a, s, d->x.arg, d->x.n_args, d->x.n_inputs, "drawn", &p, &err) !=
         KILN_OK)
@@ -198,7 +216,7 @@ static int batch(size_t first, size_t n_examples, uint64_t round, counts *n) {
     n->n_launches += (int)m.header->n_launches;
     if (opencl_missing() == NULL) {
         const kiln_status st = opencl_open(&a, &m, &code, &err);
-        if (st != KILN_OK)
+        if (st != KILN_OK && getenv("VERBOSE") != NULL)
             fprintf(stderr, "%s\n", m.code);
         kiln_assert_status_ok(st, &err);
     }
