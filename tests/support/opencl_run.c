@@ -44,6 +44,7 @@ typedef struct api {
 
 static api cl;
 static handle device, context, queue;
+static int32_t opened; /* what opening them came to */
 
 struct opencl_code {
     const kiln_gpu_module *module;
@@ -88,7 +89,6 @@ static const char *open_library(void) {
 static const char *find_device(void) {
     handle platform[MAX_PLATFORMS];
     uint32_t n = 0, n_devices = 0;
-    int32_t st = 0;
     /* PoCL keeps what it compiles, in the home folder unless it is told another. */
     (void)setenv("POCL_CACHE_DIR", kiln_test_dir(), 0);
     const char *why = open_library();
@@ -103,9 +103,9 @@ static const char *find_device(void) {
             n_devices = 0;
     if (n_devices == 0)
         return "no device of OpenCL";
-    context = cl.create_context(NULL, 1, &device, NULL, NULL, &st);
+    context = cl.create_context(NULL, 1, &device, NULL, NULL, &opened);
     if (context != NULL)
-        queue = cl.create_queue(context, device, 0, &st);
+        queue = cl.create_queue(context, device, 0, &opened);
     return queue == NULL ? "the OpenCL device opens no queue" : NULL;
 }
 

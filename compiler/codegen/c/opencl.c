@@ -109,8 +109,8 @@ const kiln_backend kiln_c_backend_opencl = {
                   ("all that the kernel has is the device's; use global memory, which "
                    "launches share"),
               [KILN_N_SCOPES - 1] =
-                  "OpenCL C has four kinds of memory; use global, shared, local or "
-                  "register"},
+                  ("OpenCL C has four kinds of memory; use global, shared, local or "
+                   "register")},
     .attr =
         {[KILN_STMT_ATTR_PRAGMA] = "no word of a pragma is known; leave it out",
          [KILN_STMT_ATTR_THREAD_EXTENT] =

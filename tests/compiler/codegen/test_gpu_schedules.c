@@ -229,7 +229,10 @@ static int batch(size_t first, size_t n_examples, uint64_t round, counts *n) {
 }
 
 static void random_schedules(void **state) {
-    const uint64_t rounds = getenv("KILN_SOAK") != NULL ? SOAK_EACH : 1;
+    const int64_t asked = kiln_test_cases(1); /* KILN_SCHEDULES */
+    const uint64_t rounds = getenv("KILN_SOAK") != NULL ? SOAK_EACH
+                            : asked > 1                 ? (uint64_t)asked
+                                                        : 1;
     counts n = {0};
     int n_wrong = 0;
     (void)state;
