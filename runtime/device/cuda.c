@@ -203,6 +203,8 @@ static int make_stream(kiln_gpu_queue *q) {
     for (int i = 0; i < KILN_GPU_SLOTS && code == 0; i++)
         code = cu->cuEventCreate((kiln_cu_event *)&q->event[i],
                                  KILN_CU_EVENT_DISABLE_TIMING);
+    for (int i = 0; i < 2 && q->is_timed && code == 0; i++)
+        code = cu->cuEventCreate((kiln_cu_event *)&q->timed[i], 0);
     return code;
 }
 
@@ -211,6 +213,9 @@ static void release_stream(kiln_gpu_queue *q) {
     for (int i = 0; i < KILN_GPU_SLOTS; i++)
         if (q->event[i] != NULL)
             cu->cuEventDestroy_v2(q->event[i]);
+    for (int i = 0; i < 2; i++)
+        if (q->timed[i] != NULL)
+            cu->cuEventDestroy_v2(q->timed[i]);
     if (q->stream != NULL)
         cu->cuStreamDestroy_v2(q->stream);
 }
@@ -247,6 +252,20 @@ static int drain(kiln_gpu_queue *q) {
     return api_of(q)->cuStreamSynchronize(q->stream);
 }
 
+static int begin_timing(kiln_gpu_queue *q) {
+    return api_of(q)->cuEventRecord(q->timed[0], q->stream);
+}
+
+static int end_timing(kiln_gpu_queue *q) {
+    return api_of(q)->cuEventRecord(q->timed[1], q->stream);
+}
+
+static uint64_t elapsed_ns(kiln_gpu_queue *q) {
+    float ms = 0;
+    const int code = api_of(q)->cuEventElapsedTime(&ms, q->timed[0], q->timed[1]);
+    return code == 0 && ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+}
+
 static const kiln_gpu_driver driver = {
     .language = KILN_GPU_PTX,
     .enter = enter,
@@ -264,6 +283,9 @@ static const kiln_gpu_driver driver = {
     .await = await,
     .follow = follow,
     .drain = drain,
+    .begin_timing = begin_timing,
+    .end_timing = end_timing,
+    .elapsed_ns = elapsed_ns,
 };
 
 const kiln_device_kind kiln_device_kind_cuda = {

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 static const kiln_driver_symbol symbols[] = {
-#define KILN_CU_FUNCTION(name, parameters) {#name, offsetof(kiln_cuda_api, name), 1},
-    KILN_CU_FUNCTIONS(KILN_CU_FUNCTION)
-#undef KILN_CU_FUNCTION
+#define KILN_CU(name, parameters) {#name, offsetof(kiln_cuda_api, name), 1},
+#include "runtime/device/cuda_api.def"
+#undef KILN_CU
 };
 
 static const kiln_driver_library library = {

@@ -28,58 +28,10 @@ enum {
     KILN_CU_EVENT_DISABLE_TIMING = 2
 };
 
-/* x(name, parameters); all return 0 or an error. */
-#define KILN_CU_FUNCTIONS(x)                                                           \
-    x(cuInit, (unsigned flags)) x(cuGetErrorString, (int code, const char **text)) x(  \
-        cuDeviceGetCount, (int *n)) x(cuDeviceGet, (int *device, int i))               \
-        x(cuDeviceGetAttribute, (int *value, int what, int device)) x(                 \
-            cuDevicePrimaryCtxRetain,                                                  \
-            (kiln_cu_context * c, int device)) x(cuDevicePrimaryCtxRelease,            \
-                                                 (int device)) x(cuCtxPushCurrent_v2,  \
-                                                                 (kiln_cu_context c))  \
-            x(cuCtxPopCurrent_v2, (kiln_cu_context * c)) x(                            \
-                cuMemAlloc_v2, (kiln_cu_address * p, size_t bytes))                    \
-                x(cuMemFree_v2, (kiln_cu_address p)) x(                                \
-                    cuMemcpyAsync,                                                     \
-                    (kiln_cu_address to, kiln_cu_address from, size_t bytes,           \
-                     kiln_cu_stream s))                                                \
-                    x(cuModuleLoadDataEx,                                              \
-                      (kiln_cu_module * m, const void *image, unsigned n, int *option, \
-                       void **value)) x(cuModuleUnload, (kiln_cu_module m))            \
-                        x(cuModuleGetFunction,                                         \
-                          (kiln_cu_function * f, kiln_cu_module m, const char *name))  \
-                            x(cuFuncGetAttribute,                                      \
-                              (int *value, int what, kiln_cu_function f))              \
-                                x(cuFuncSetAttribute,                                  \
-                                  (kiln_cu_function f, int what, int value))           \
-                                    x(cuLaunchKernel,                                  \
-                                      (kiln_cu_function f, unsigned grid_x,            \
-                                       unsigned grid_y, unsigned grid_z,               \
-                                       unsigned block_x, unsigned block_y,             \
-                                       unsigned block_z, unsigned shared,              \
-                                       kiln_cu_stream s, void **parameter,             \
-                                       void **extra)) x(cuStreamCreate,                \
-                                                        (kiln_cu_stream * s,           \
-                                                         unsigned flags))              \
-                                        x(cuStreamDestroy_v2, (kiln_cu_stream s)) x(   \
-                                            cuStreamSynchronize, (kiln_cu_stream s))   \
-                                            x(cuStreamWaitEvent,                       \
-                                              (kiln_cu_stream s, kiln_cu_event e,      \
-                                               unsigned flags))                        \
-                                                x(cuEventCreate,                       \
-                                                  (kiln_cu_event * e, unsigned flags)) \
-                                                    x(cuEventDestroy_v2,               \
-                                                      (kiln_cu_event e))               \
-                                                        x(cuEventRecord,               \
-                                                          (kiln_cu_event e,            \
-                                                           kiln_cu_stream s))          \
-                                                            x(cuEventSynchronize,      \
-                                                              (kiln_cu_event e))
-
 typedef struct kiln_cuda_api {
-#define KILN_CU_FUNCTION(name, parameters) int(*name) parameters;
-    KILN_CU_FUNCTIONS(KILN_CU_FUNCTION)
-#undef KILN_CU_FUNCTION
+#define KILN_CU(name, parameters) int(*name) parameters;
+#include "runtime/device/cuda_api.def"
+#undef KILN_CU
 } kiln_cuda_api;
 
 /* The functions of this machine's driver, opened once. NULL with the reason. */

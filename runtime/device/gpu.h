@@ -28,7 +28,9 @@ typedef struct kiln_gpu_queue {
     void *stream;                /* the driver's */
     void *event[KILN_GPU_SLOTS]; /* the driver's, by slot; whose meaning is its own */
     void *last;                  /* for the driver: of what was told last */
-    char *workspace;             /* NULL: none */
+    void *timed[2]; /* for the driver: where the last launch began, ended */
+    char is_timed;
+    char *workspace; /* NULL: none */
     size_t workspace_bytes;
     uint64_t n_told, n_done; /* tickets given, and those known to be done */
     uint32_t tag[KILN_GPU_SLOTS];
@@ -68,6 +70,11 @@ struct kiln_gpu_driver {
     /* q waits for other's event; a failure there is one here, if the driver says so. */
     int (*follow)(kiln_gpu_queue *q, kiln_gpu_queue *other, uint32_t slot);
     int (*drain)(kiln_gpu_queue *q); /* until all is done */
+
+    /* Of timed queues: around the launches of a kernel, and how long they took. */
+    int (*begin_timing)(kiln_gpu_queue *q);
+    int (*end_timing)(kiln_gpu_queue *q);
+    uint64_t (*elapsed_ns)(kiln_gpu_queue *q); /* 0: unknown */
 };
 
 /* Members of the row of a kind that is one. */
@@ -76,7 +83,7 @@ struct kiln_gpu_driver {
     .module_close = kiln_gpu_module_close, .queue_open = kiln_gpu_queue_open,          \
     .queue_close = kiln_gpu_queue_close, .launch = kiln_gpu_queue_launch,              \
     .copy = kiln_gpu_queue_copy, .order = kiln_gpu_queue_order,                        \
-    .finish = kiln_gpu_queue_finish
+    .finish = kiln_gpu_queue_finish, .last_ns = kiln_gpu_queue_last_ns
 
 int kiln_gpu_module_open(kiln_device *base, const kiln_device_image *image,
                          kiln_device_module **out, char error[KILN_ERROR_TEXT]);
@@ -92,6 +99,7 @@ void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_ot
                           uint64_t ticket);
 int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
                           kiln_device_failure *out);
+uint64_t kiln_gpu_queue_last_ns(kiln_device_queue *base);
 
 /* A kernel's handle: which one it is, and what its launches are told by. */
 typedef struct kiln_gpu_handle {

@@ -75,8 +75,9 @@ static const char *disagree(const kiln_gpu_queue *q, const kiln_device_launch *l
 
 static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
     const kiln_gpu_handle *h = l->kernel.handle;
+    const kiln_gpu_driver *driver = q->device->driver;
     uint64_t value[KILN_GPU_MAX_ARGS];
-    int code = 0;
+    int code = q->is_timed ? driver->begin_timing(q) : 0;
     for (uint32_t i = 0; i < h->kernel->n_launches && code == 0; i++) {
         const kiln_gpu_launch *one = &h->module->launch[h->kernel->first_launch + i];
         const kiln_gpu_arg *arg = &h->module->arg[one->first_arg];
@@ -86,9 +87,9 @@ static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
                        : arg[j].kind == KILN_GPU_WORKSPACE
                            ? (uint64_t)(uintptr_t)q->workspace + arg[j].value
                            : arg[j].value;
-        code = q->device->driver->launch(q, h->entry[i], one, arg, value);
+        code = driver->launch(q, h->entry[i], one, arg, value);
     }
-    return code;
+    return code == 0 && q->is_timed ? driver->end_timing(q) : code;
 }
 
 uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch *l) {
@@ -162,6 +163,16 @@ int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
     return -1;
 }
 
+uint64_t kiln_gpu_queue_last_ns(kiln_device_queue *base) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    if (!q->is_timed)
+        return 0;
+    enter(q->device);
+    const uint64_t ns = q->device->driver->elapsed_ns(q);
+    leave(q->device);
+    return ns;
+}
+
 /* ---- opening and closing ---------------------------------------------------------- */
 
 void kiln_gpu_queue_close(kiln_device_queue *base) {
@@ -187,6 +198,7 @@ int kiln_gpu_queue_open(kiln_device *d, const kiln_device_queue_options *o,
     q->base.kind = d->kind;
     q->device = (kiln_gpu_device *)d;
     q->workspace_bytes = o->workspace_bytes;
+    q->is_timed = o->is_timed != 0;
     if (o->workspace_bytes > 0)
         q->workspace = d->kind->alloc(d, 0, o->workspace_bytes);
     if (o->workspace_bytes > 0 && q->workspace == NULL) {

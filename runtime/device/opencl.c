@@ -209,7 +209,8 @@ static void release_entry(kiln_gpu_device *d, void *p) {
 static int make_stream(kiln_gpu_queue *q) {
     const kiln_opencl_device *d = device_of(q);
     int32_t code = 0;
-    q->stream = d->cl->clCreateCommandQueue(d->context, d->id, 0, &code);
+    q->stream = d->cl->clCreateCommandQueue(
+        d->context, d->id, q->is_timed ? KILN_CL_QUEUE_PROFILING_ENABLE : 0, &code);
     return code;
 }
 
@@ -223,6 +224,8 @@ static void release_stream(kiln_gpu_queue *q) {
     for (int i = 0; i < KILN_GPU_SLOTS; i++)
         release_event(q, &q->event[i]);
     release_event(q, &q->last);
+    release_event(q, &q->timed[0]);
+    release_event(q, &q->timed[1]);
     if (q->stream != NULL)
         device_of(q)->cl->clReleaseCommandQueue(q->stream);
 }
@@ -254,6 +257,41 @@ static int set_args(kiln_opencl_device *d, kiln_cl_kernel k, const kiln_gpu_laun
     return code;
 }
 
+static int begin_timing(kiln_gpu_queue *q) {
+    release_event(q, &q->timed[0]);
+    release_event(q, &q->timed[1]);
+    return 0;
+}
+
+/* The event of the first launch, and that of the last one so far. */
+static int keep_times(kiln_gpu_queue *q) {
+    for (int i = q->timed[0] != NULL; i < 2; i++) {
+        release_event(q, &q->timed[i]);
+        const int code = device_of(q)->cl->clRetainEvent(q->last);
+        if (code != 0)
+            return code;
+        q->timed[i] = q->last;
+    }
+    return 0;
+}
+
+static int end_timing(kiln_gpu_queue *q) {
+    (void)q;
+    return 0;
+}
+
+static uint64_t elapsed_ns(kiln_gpu_queue *q) {
+    const kiln_opencl_api *cl = device_of(q)->cl;
+    uint64_t begin = 0, end = 0;
+    if (q->timed[0] == NULL || q->timed[1] == NULL ||
+        cl->clGetEventProfilingInfo(q->timed[0], KILN_CL_PROFILING_COMMAND_START,
+                                    sizeof begin, &begin, NULL) != 0 ||
+        cl->clGetEventProfilingInfo(q->timed[1], KILN_CL_PROFILING_COMMAND_END,
+                                    sizeof end, &end, NULL) != 0)
+        return 0;
+    return end > begin ? end - begin : 0;
+}
+
 static int launch(kiln_gpu_queue *q, void *p, const kiln_gpu_launch *l,
                   const kiln_gpu_arg *arg, const uint64_t *value) {
     kiln_opencl_device *d = device_of(q);
@@ -269,7 +307,7 @@ static int launch(kiln_gpu_queue *q, void *p, const kiln_gpu_launch *l,
         code = d->cl->clEnqueueNDRangeKernel(q->stream, e->kernel, KILN_GPU_AXES, NULL,
                                              all, group, 0, NULL, fresh(q));
     pthread_mutex_unlock(&e->lock);
-    return code;
+    return code == 0 && q->is_timed ? keep_times(q) : code;
 }
 
 static int copy(kiln_gpu_queue *q, void *to, const void *from, size_t bytes) {
@@ -346,6 +384,9 @@ static const kiln_gpu_driver driver = {
     .await = await,
     .follow = follow,
     .drain = drain,
+    .begin_timing = begin_timing,
+    .end_timing = end_timing,
+    .elapsed_ns = elapsed_ns,
 };
 
 const kiln_device_kind kiln_device_kind_opencl = {

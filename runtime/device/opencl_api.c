@@ -7,10 +7,10 @@
 #include <string.h>
 
 static const kiln_driver_symbol symbols[] = {
-#define KILN_CL_FUNCTION(needed, result, name, parameters)                             \
+#define KILN_CL(needed, result, name, parameters)                                      \
     {#name, offsetof(kiln_opencl_api, name), needed},
-    KILN_CL_FUNCTIONS(KILN_CL_FUNCTION)
-#undef KILN_CL_FUNCTION
+#include "runtime/device/opencl_api.def"
+#undef KILN_CL
 };
 
 static const kiln_driver_library library = {

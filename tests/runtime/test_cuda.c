@@ -12,7 +12,7 @@
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.entry times5 .entry plus3 "
                           ".entry mixed .entry fault\n";
-static kiln_gpu_row rows[] = {{"as_late_as_it_may", "cuda", NULL, NULL, ptx}};
+static kiln_gpu_row rows[] = {{"as_late_as_it_may", "cuda", NULL, NULL, ptx, 2000000}};
 
 /* ---- the driver ------------------------------------------------------------------- */
 
@@ -210,6 +210,7 @@ int main(void) {
     kiln_test_add_rows(kiln_gpu_check_skips_what_follows_a_failure, rows);
     kiln_test_add_rows(kiln_gpu_check_wants_its_workspace, rows);
     kiln_test_add_rows(kiln_gpu_check_failing_memory_leaves_nothing, rows);
+    kiln_test_add_rows(kiln_gpu_check_times_its_launches, rows);
     kiln_test_add("survives_every_call_that_fails", survives_every_call_that_fails,
                   NULL);
     kiln_test_add("says_what_the_driver_says", says_what_the_driver_says, NULL);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 static kiln_gpu_row rows[] = {
-    {"by_addresses", "opencl", "KILN_OPENCL_MEMORY", "addresses", NULL},
-    {"by_buffers", "opencl", "KILN_OPENCL_MEMORY", "buffers", NULL}};
+    {"by_addresses", "opencl", "KILN_OPENCL_MEMORY", "addresses", NULL, 0},
+    {"by_buffers", "opencl", "KILN_OPENCL_MEMORY", "buffers", NULL, 0}};
 
 /* ---- modules ---------------------------------------------------------------------- */
 
@@ -133,6 +133,7 @@ int main(void) {
     kiln_test_add_rows(kiln_gpu_check_skips_what_follows_a_failure, rows);
     kiln_test_add_rows(kiln_gpu_check_wants_its_workspace, rows);
     kiln_test_add_rows(kiln_gpu_check_failing_memory_leaves_nothing, rows);
+    kiln_test_add_rows(kiln_gpu_check_times_its_launches, rows);
     kiln_test_add_rows(refuses, refusals);
     kiln_test_add("refuses_what_is_no_module", refuses_what_is_no_module, NULL);
     return kiln_test_run("opencl");

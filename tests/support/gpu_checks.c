@@ -202,3 +202,24 @@ void kiln_gpu_check_failing_memory_leaves_nothing(void **state) {
     assert_true(n_failures >
                 6); /* device, module of four blocks, queues; a kind's own */
 }
+
+void kiln_gpu_check_times_its_launches(void **state) {
+    const kiln_gpu_row *r = *state;
+    kiln_gpu_trial t;
+    kiln_device_failure failure = {0};
+    char error[KILN_ERROR_TEXT] = "";
+    const kiln_device_queue_options options = {.workspace_bytes = 4096, .is_timed = 1};
+    kiln_gpu_row_open(r, &t);
+    assert_true(t.kind->last_ns(t.queue[0]) == 0); /* it is not timed */
+    t.kind->queue_close(t.queue[0]);
+    assert_int_equal(t.kind->queue_open(t.device, &options, &t.queue[0], error), 0);
+    assert_true(t.kind->last_ns(t.queue[0]) == 0); /* nothing was launched */
+    for (int again = 0; again < 3; again++) {
+        launch(&t, 0, 2, 0);
+        assert_int_equal(t.kind->finish(t.queue[0], KILN_DEVICE_ALL, &failure), 0);
+        const uint64_t ns = t.kind->last_ns(t.queue[0]);
+        assert_true(ns > 0);
+        assert_true(r->ns == 0 || ns == r->ns);
+    }
+    kiln_gpu_row_close(&t);
+}

@@ -8,6 +8,7 @@ typedef struct kiln_gpu_row {
     const char *name, *kind;
     const char *variable, *value; /* of the environment; NULL: none */
     const char *ptx;              /* NULL: the trial's OpenCL C */
+    uint64_t ns;                  /* that the trial's step takes; 0: who knows */
 } kiln_gpu_row;
 
 /* A trial by an allocator that counts. Where there is no device, the test is skipped;
@@ -26,5 +27,6 @@ void kiln_gpu_check_is_shared_by_threads(void **state);
 void kiln_gpu_check_skips_what_follows_a_failure(void **state);
 void kiln_gpu_check_wants_its_workspace(void **state);
 void kiln_gpu_check_failing_memory_leaves_nothing(void **state);
+void kiln_gpu_check_times_its_launches(void **state);
 
 #endif

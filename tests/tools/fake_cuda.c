@@ -28,7 +28,7 @@ typedef struct kiln_cu_stream_s {
     operation told[MAX_OPERATIONS];
 } stream;
 typedef struct kiln_cu_event_s {
-    int is_open;
+    int is_open, is_timed;
     stream *stream; /* NULL: never recorded */
     unsigned long long at;
 } event;
@@ -115,9 +115,9 @@ static int end(int code) {
 }
 
 /* Every function is declared where its pointer is: here their names. */
-#define KILN_CU_FUNCTION(name, parameters) int name parameters;
-KILN_CU_FUNCTIONS(KILN_CU_FUNCTION)
-#undef KILN_CU_FUNCTION
+#define KILN_CU(name, parameters) int name parameters;
+#include "runtime/device/cuda_api.def"
+#undef KILN_CU
 
 int cuInit(unsigned flags) {
     (void)flags;
@@ -319,10 +319,11 @@ int cuEventCreate(kiln_cu_event *e, unsigned flags) {
     int code = begin(1), i = 0;
     while (i < MAX_EVENTS && events[i].is_open)
         i++;
-    if (code == 0 && (i == MAX_EVENTS || flags != KILN_CU_EVENT_DISABLE_TIMING))
+    if (code == 0 &&
+        (i == MAX_EVENTS || (flags != 0 && flags != KILN_CU_EVENT_DISABLE_TIMING)))
         code = INVALID_VALUE;
     if (code == 0) {
-        events[i] = (event){.is_open = 1};
+        events[i] = (event){.is_open = 1, .is_timed = flags == 0};
         *e = &events[i];
         n_live++;
     }
@@ -336,10 +337,21 @@ int cuEventDestroy_v2(kiln_cu_event e) {
     return end(code);
 }
 
+/* A millisecond for everything that was told in between. */
+int cuEventElapsedTime(float *milliseconds, kiln_cu_event from, kiln_cu_event to) {
+    const int code = begin(1);
+    const int is_good = from->is_timed && to->is_timed && from->stream != NULL &&
+                        from->stream == to->stream && to->stream->n_done >= to->at;
+    *milliseconds = is_good ? (float)(to->at - from->at) : 0;
+    return end(code != 0 ? code : is_good ? 0 : INVALID_VALUE);
+}
+
 int cuEventRecord(kiln_cu_event e, kiln_cu_stream s) {
     const int code = begin(1);
-    if (code == 0)
-        *e = (event){1, s, s->n_told};
+    if (code == 0) {
+        e->stream = s;
+        e->at = s->n_told;
+    }
     return end(code != 0 ? code : sticky);
 }
 
