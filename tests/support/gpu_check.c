@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_ARGS = 16, TRIES = 6 };
 
@@ -70,4 +71,31 @@ int64_t gpu_check_barriers(template_runs *r, const kiln_template *tmpl,
         }
     }
     return n;
+}
+
+void gpu_check_traffic(kiln_arena *a, const kiln_template *t, const kiln_workload *w,
+                       const kiln_profile *p, const kiln_space *s, const kiln_config *c,
+                       kiln_traffic *out) {
+    kiln_err err = {0};
+    kiln_scheduled x;
+    kiln_program *made;
+    void *arg[MAX_ARGS];
+    kiln_arena run = {0};
+    const kiln_loop_run_options o = {.traffic = out};
+    kiln_assert_status_ok(kiln_template_apply(a, t, w, p, s, c, &x, &err), &err);
+    kiln_assert_status_ok(kiln_scheduled_program(a, &x, "k", &made, &err), &err);
+    assert_true(x.te.n_args <= MAX_ARGS);
+    for (size_t i = 0; i < x.te.n_args; i++)
+        arg[i] = kiln_ref_random(a, &x.te.arg_type[i], i).data;
+    kiln_assert_status_ok(kiln_program_run(&run, made, arg, &o, &err), &err);
+    kiln_arena_fini(&run);
+}
+
+const kiln_buffer_traffic *gpu_check_traffic_of(const kiln_traffic *t,
+                                                const char *buffer) {
+    for (size_t i = 0; i < t->of.n; i++)
+        if (strcmp(t->of.v[i].buffer->name, buffer) == 0)
+            return &t->of.v[i];
+    fail_msg("nobody touched '%s'", buffer);
+    return NULL;
 }

@@ -10,4 +10,12 @@
 int64_t gpu_check_barriers(template_runs *r, const kiln_template *tmpl,
                            const kiln_graph *g);
 
+/* What a configuration, which must not be refused, moves when it is interpreted. */
+void gpu_check_traffic(kiln_arena *a, const kiln_template *t, const kiln_workload *w,
+                       const kiln_profile *p, const kiln_space *s, const kiln_config *c,
+                       kiln_traffic *out);
+/* Of the buffer so named; it must be there. */
+const kiln_buffer_traffic *gpu_check_traffic_of(const kiln_traffic *t,
+                                                const char *buffer);
+
 #endif

@@ -76,3 +76,32 @@ kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype,
     kiln_graph_add_output(g, y, "y");
     return g;
 }
+
+kiln_graph *random_transposed(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
+    kiln_graph *g = kiln_graph_new(a, "transposed");
+    random_conv_shape s = random_shape(rng, RANDOM_SMALL);
+    int64_t x[KILN_MAX_RANK] = {s.batch, s.c * s.groups};
+    int64_t w[KILN_MAX_RANK] = {s.c * s.groups, s.o};
+    for (int i = 0; i < s.n_spatial; i++) {
+        if (one_in(rng, 4)) { /* each output has one tap */
+            s.kernel[i] = s.stride[i];
+            s.dilation[i] = 1;
+        }
+        x[2 + i] = kiln_rng_range(rng, 3, 6);
+        w[2 + i] = s.kernel[i];
+        s.pads[i] = kiln_rng_range(rng, 0, 1);
+        s.pads[s.n_spatial + i] = kiln_rng_range(rng, 0, 1);
+    }
+    const kiln_type tx = kiln_type_make(dtype, s.n_spatial + 2, x);
+    const kiln_type tw = kiln_type_make(dtype, s.n_spatial + 2, w);
+    const size_t n = (size_t)s.n_spatial;
+    const kiln_attr_arg args[] = {kiln_arg_ints("strides", s.stride, n),
+                                  kiln_arg_ints("dilations", s.dilation, n),
+                                  kiln_arg_ints("pads", s.pads, 2 * n),
+                                  kiln_arg_int("groups", s.groups)};
+    kiln_value *in[] = {kiln_graph_add_input(g, "x", &tx),
+                        random_operand(g, "c", &tw, true, 7)};
+    kiln_value *y = graph_node_with(g, &kiln_op_conv_transpose, in, 2, args, 4);
+    kiln_graph_add_output(g, random_epilogue(g, rng, y, 1), "y");
+    return g;
+}

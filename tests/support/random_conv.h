@@ -13,6 +13,7 @@ typedef struct random_conv_shape {
 /* With constant weights. */
 kiln_value *random_conv_of(kiln_graph *g, const random_conv_shape *s, kiln_dtype dtype,
                            bool has_bias);
+kiln_graph *random_transposed(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype);
 /* Small, odd, with channels that no block divides; batches, groups, one to three axes.
  */
 kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype,

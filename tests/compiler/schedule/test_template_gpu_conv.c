@@ -13,9 +13,12 @@ static template_property properties[] = {
     {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 4, NULL},
     {"i32_is_the_reference", KILN_I32, 0, 0, 4, NULL},
 };
+static template_property transposed = {
+    "transposed_is_the_reference", KILN_F32, 1e-5, 2e-4, 16, NULL};
 
 static kiln_graph *draw(kiln_arena *a, kiln_rng *rng, const template_property *p) {
-    return random_convolution(a, rng, p->dtype, RANDOM_SMALL);
+    return p == &transposed ? random_transposed(a, rng, p->dtype)
+                            : random_convolution(a, rng, p->dtype, RANDOM_SMALL);
 }
 
 static void random_configurations(void **state) {
@@ -34,6 +37,7 @@ static void misses_each_barrier(void **state) {
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
         kiln_test_add(properties[i].name, random_configurations, &properties[i]);
+    kiln_test_add(transposed.name, random_configurations, &transposed);
     kiln_test_add("misses_each_barrier", misses_each_barrier, NULL);
     return kiln_test_run("gpu_conv");
 }

@@ -1,7 +1,8 @@
 /* gpu_conv: direct convolution. A block computes some channels of a patch of the output;
  * for each step of input channels it fetches the patch that it reads, padded, and the
  * filters, and each thread sums a tile of channels and columns. Depthwise convolutions
- * are those of one channel a group. */
+ * are those of one channel a group; transposed ones read what is spread out, with zeros
+ * between. */
 #include "compiler/schedule/template/gpu/gpu_tiles.h"
 
 #include <inttypes.h>
@@ -41,10 +42,14 @@ typedef struct problem {
     int64_t bytes, sum_bytes;
 } problem;
 
+static bool is_transposed(const kiln_workload *w) {
+    return w->anchor->op == &kiln_op_conv_transpose;
+}
+
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
-    return p->gpu.block_threads > 0 && n->op == &kiln_op_conv && n->in[0] != n->in[1] &&
-           kiln_ends_element_wise(w) && kiln_gpu_takes(w, p);
+    return p->gpu.block_threads > 0 && (n->op == &kiln_op_conv || is_transposed(w)) &&
+           n->in[0] != n->in[1] && kiln_ends_element_wise(w) && kiln_gpu_takes(w, p);
 }
 
 static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
@@ -75,7 +80,7 @@ static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
             p.batch *= y->dim[2 + i];
             continue;
         }
-        p.step[at] = kiln_attr_at(stride, i, 1);
+        p.step[at] = is_transposed(w) ? 1 : kiln_attr_at(stride, i, 1);
         p.reach[at] = (f->dim[2 + i] - 1) * kiln_attr_at(dilation, i, 1) + 1;
     }
     if (p.n_spatial > 1)
@@ -287,7 +292,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     KILN_TRY(kiln_graph_compute(a, w->graph, NULL, false, &made.te, err));
     made.schedule = kiln_schedule_new(a, made.te.arg + made.te.n_inputs,
                                       made.te.n_args - made.te.n_inputs);
-    kiln_stage *acc = kiln_stage_tagged(made.schedule, "conv");
+    kiln_stage *acc =
+        kiln_stage_tagged(made.schedule, is_transposed(w) ? "conv_transpose" : "conv");
     KILN_TRY(kiln_inline_injective(made.schedule, err));
     if (acc->is_output)
         KILN_TRY(kiln_cache_write(acc, KILN_SCOPE_LOCAL, &acc, err));
@@ -303,7 +309,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
 
 const kiln_template kiln_template_gpu_conv = {
     .name = "gpu_conv",
-    .doc = "direct and depthwise convolution on a GPU: patches and filters in shared "
+    .doc = "direct, depthwise and transposed convolution on a GPU: patches and filters "
+           "in shared "
            "memory",
     .takes = KILN_TAKES_PLAIN,
     .target = KILN_TARGET_GPU,

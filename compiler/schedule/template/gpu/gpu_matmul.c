@@ -5,13 +5,25 @@
 
 #include <math.h>
 
-enum { THREADS_M, THREADS_N, TILE_M, TILE_N, VIRTUAL, STEP_K, FETCH, LANES, AHEAD };
+enum {
+    THREADS_M,
+    THREADS_N,
+    TILE_M,
+    TILE_N,
+    VIRTUAL,
+    STEP_K,
+    FETCH,
+    LANES,
+    AHEAD,
+    PAD
+};
 
 static const int64_t threads[] = {1, 2, 4, 8, 16, 32, 64};
 static const int64_t tiles[] = {1, 2, 3, 4, 6, 8, 16};
 static const int64_t virtuals[] = {1, 2};
 static const int64_t steps[] = {1, 2, 4, 8, 16, 32};
 static const int64_t lanes[] = {1, 2, 4, 8, 16};
+static const int64_t pads[] = {0, 1, 4};
 static const char *const fetch_words[] = {"none", "shared"};
 static const char *const ahead_words[] = {"no", "ahead"};
 
@@ -45,13 +57,15 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
                         x.b_along_n ? COUNT(lanes) : 1);
     kiln_space_add_words(s, "ahead", "is the next step fetched while one is summed",
                          ahead_words, 2);
+    kiln_space_add_ints(s, "pad", "elements between rows of a step, for other banks",
+                        pads, x.a_along_k || !x.b_along_n ? COUNT(pads) : 1);
     return KILN_OK;
 }
 
 /* ---- plans ----------------------------------------------------------------------- */
 
 typedef struct plan {
-    int64_t threads_m, threads_n, tile_m, tile_n, virtual, step_k, lanes;
+    int64_t threads_m, threads_n, tile_m, tile_n, virtual, step_k, lanes, pad;
     bool fetches, ahead;
 } plan;
 
@@ -63,6 +77,7 @@ static plan plan_of(const kiln_product *x, const kiln_space *s, const kiln_confi
               .virtual = kiln_config_int(s, c, VIRTUAL, 0),
               .step_k = kiln_config_int(s, c, STEP_K, 0),
               .lanes = kiln_config_int(s, c, LANES, 0),
+              .pad = kiln_config_int(s, c, PAD, 0),
               .fetches = kiln_config_is(s, c, FETCH, "shared")};
     p.ahead = p.fetches && kiln_config_is(s, c, AHEAD, "ahead") && p.step_k < x->k;
     return p;
@@ -81,7 +96,8 @@ static int64_t bytes_of(const kiln_value *v) {
 static int64_t shared_bytes(const kiln_product *x, const plan *p) {
     const int64_t bm = x->row >= 0 ? rows_of(p) : 1;
     const int64_t bn = x->col >= 0 ? columns_of(p) : 1;
-    return p->fetches ? p->step_k * (bm * bytes_of(x->a) + bn * bytes_of(x->b)) : 0;
+    const int64_t step = p->step_k + p->pad;
+    return p->fetches ? step * (bm * bytes_of(x->a) + bn * bytes_of(x->b)) : 0;
 }
 
 static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
@@ -140,6 +156,7 @@ static kiln_config with(const kiln_space *s, const plan *p) {
     kiln_config_set(s, &c, VIRTUAL, &p->virtual);
     kiln_config_set(s, &c, STEP_K, &p->step_k);
     kiln_config_set(s, &c, LANES, &p->lanes);
+    kiln_config_set(s, &c, PAD, &p->pad);
     if (s->knob[FETCH].n > 1)
         kiln_config_set_word(s, &c, FETCH, fetch_words[p->fetches]);
     return c;
@@ -174,7 +191,11 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
     for (int i = 0; i < s->knob[THREADS_M].n * s->knob[THREADS_N].n; i++)
         for (int k = 0; k < 2 * s->knob[TILE_M].n * s->knob[TILE_N].n; k++) {
             kiln_err unused = {0};
-            plan p = {.virtual = 1 + k % 2, .step_k = 8, .lanes = 1, .fetches = true};
+            plan p = {.virtual = 1 + k % 2,
+                      .step_k = 8,
+                      .lanes = 1,
+                      .pad = 4,
+                      .fetches = true};
             kiln_config c = with(s, &p);
             c.option[THREADS_M] = (int16_t)(i % s->knob[THREADS_M].n);
             c.option[THREADS_N] = (int16_t)(i / s->knob[THREADS_M].n);
@@ -203,9 +224,15 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     out->loop = (kiln_loop_options){.max_unroll = 4096, .keep_large_loops = true};
     kiln_gpu_tiles t = tiles_of(&x, &p);
     const kiln_te *operand[] = {out->te.value[x.a->id].te, out->te.value[x.b->id].te};
-    for (int i = 0; i < 2 && p.fetches && !is_by_itself(&x); i++)
+    const bool along_k[] = {x.a_along_k, !x.b_along_n};
+    for (int i = 0; i < 2 && p.fetches && !is_by_itself(&x); i++) {
+        const bool pads_rows = p.pad > 0 && along_k[i] && operand[i]->rank > 1;
         t.fetched[t.n_fetched++] =
-            (kiln_gpu_fetched){.te = operand[i], .lanes = 1, .pad_axis = -1};
+            (kiln_gpu_fetched){.te = operand[i],
+                               .lanes = 1,
+                               .pad_axis = pads_rows ? operand[i]->rank - 2 : -1,
+                               .stride = (int32_t)(p.step_k + p.pad)};
+    }
     return kiln_gpu_tiles_apply(y, acc, &t, err);
 }
 

@@ -158,7 +158,8 @@ static kiln_status fetch(build *b, const kiln_gpu_fetched *f, kiln_iter *at) {
                              &copy, b->err));
     KILN_TRY(kiln_compute_at(copy, b->acc, at, b->err));
     if (f->pad_axis >= 0)
-        KILN_TRY(kiln_storage_align(copy, f->pad_axis, BANKS, f->pad, b->err));
+        KILN_TRY(
+            kiln_storage_align(copy, f->pad_axis, BANKS, f->stride % BANKS, b->err));
     if (b->t->double_buffer)
         KILN_TRY(kiln_double_buffer(copy, b->err));
     KILN_TRY(kiln_gpu_fuse(copy, 0, 0, &all, b->err));

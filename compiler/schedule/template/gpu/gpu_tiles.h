@@ -19,9 +19,9 @@ typedef struct kiln_gpu_axis {
 typedef struct kiln_gpu_fetched {
     const kiln_te *te;
     int64_t lanes; /* copied at once; 1: one after another */
-    int pad_axis; /* whose rows begin `pad` elements behind a multiple of 32, so in other
-                      banks; -1: none */
-    int32_t pad;
+    int pad_axis; /* from one of its elements to the next there are `stride` elements, as
+                     banks count: modulo 32; -1: none is padded */
+    int32_t stride;
 } kiln_gpu_fetched;
 
 enum { KILN_GPU_AXES = 3, KILN_GPU_FETCHES = 4 };
