@@ -10,6 +10,7 @@ const kiln_buffer *kiln_copies_of(const kiln_copies *c, const kiln_buffer *b) {
 const kiln_buffer *kiln_copies_make(kiln_copies *c, const kiln_buffer *b, int64_t n) {
     if (b->rank == KILN_MAX_AXES)
         return NULL;
+    KILN_ASSERT(n > 0, "'%s' is made %lld times", b->name, (long long)n);
     kiln_buffer *made = kiln_new(c->arena, kiln_buffer);
     *made = *b;
     made->rank = b->rank + 1;
@@ -26,6 +27,7 @@ const kiln_buffer *kiln_copies_make(kiln_copies *c, const kiln_buffer *b, int64_
 /* The copy's number in front. */
 static const kiln_expr *const *index_of(const kiln_copies *c, const kiln_expr **to,
                                         const kiln_expr *const *index, int n) {
+    KILN_ASSERT(n < KILN_MAX_AXES, "%d indexes have no room for one more", n);
     to[0] = n > 0 ? kiln_x_broadcast(c->arena, c->which, index[0]->lanes) : c->which;
     for (int i = 0; i < n; i++)
         to[i + 1] = index[i];

@@ -68,6 +68,8 @@ typedef struct num {
 static inline num num_of(kiln_formula *f, val x) {
     if (x->dtype == KILN_F64)
         return (num){f, KILN_F64, true, 52, 1023, KILN_I64, KILN_U64, 0x1.8p52};
+    KILN_ASSERT(x->dtype == KILN_F32, "a formula of %s: its bits are others",
+                kiln_dtype_name(x->dtype));
     return (num){f, KILN_F32, false, 23, 127, KILN_I32, KILN_U32, 0x1.8p23};
 }
 

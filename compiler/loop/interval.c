@@ -33,6 +33,7 @@ static int64_t sat_mul(int64_t x, int64_t y) {
 }
 
 static int64_t floor_div(int64_t x, int64_t y) {
+    KILN_ASSERT(y > 0, "bounds are divided by %lld", (long long)y);
     if (is_infinite(x))
         return x;
     return x / y - (x % y != 0 && (x < 0) != (y < 0));

@@ -103,6 +103,8 @@ static bool is_within_limits(const kiln_node *n, kiln_fold_budget *budget) {
         return false;
     budget->made_bytes -= out_bytes;
     budget->work -= cost.flops + moving;
+    KILN_ASSERT(budget->made_bytes >= 0 && budget->work >= 0,
+                "'%s' takes more than there was", n->name);
     return true;
 }
 

@@ -19,6 +19,9 @@ static void push_edge(kiln_cut *c, int from, int to, int64_t room) {
 }
 
 void kiln_cut_add_edge(kiln_cut *c, int from, int to, int64_t price) {
+    KILN_ASSERT(price >= 0 && (size_t)from < c->first.n && (size_t)to < c->first.n,
+                "an edge of %lld from node %d to %d of %zu", (long long)price, from, to,
+                c->first.n);
     if (price == 0)
         return;
     push_edge(c, from, to, price);
@@ -54,6 +57,7 @@ static int64_t push_flow(kiln_cut *c, const int *path, int n, int *narrowest) {
             flow = c->edge.v[path[i]].room;
             *narrowest = i;
         }
+    KILN_ASSERT(n > 0 && flow > 0, "a path of %d edges has no room", n);
     for (int i = 0; i < n; i++) {
         c->edge.v[path[i]].room -= flow;
         c->edge.v[path[i] ^ 1].room += flow;

@@ -8,6 +8,9 @@
 kiln_perm kiln_perm_of(const kiln_node *transpose) {
     const kiln_attr *perm = kiln_node_attr(transpose, "perm");
     kiln_perm p = {.rank = (int)perm->n};
+    KILN_ASSERT(p.rank == transpose->in[0]->type.rank,
+                "'%s' permutes %d axes of a value of %d", transpose->name, p.rank,
+                transpose->in[0]->type.rank);
     for (int i = 0; i < p.rank; i++)
         p.axis[i] = perm->ints[i];
     return p;
@@ -38,6 +41,8 @@ kiln_perm kiln_perm_inverse(const kiln_perm *p) {
 
 kiln_perm kiln_perm_then(const kiln_perm *first, const kiln_perm *second) {
     kiln_perm both = {.rank = first->rank};
+    KILN_ASSERT(first->rank == second->rank, "%d axes permuted as %d", first->rank,
+                second->rank);
     for (int i = 0; i < both.rank; i++)
         both.axis[i] = first->axis[second->axis[i]];
     return both;

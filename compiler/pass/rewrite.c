@@ -107,6 +107,9 @@ void kiln_sweep_remove_in(kiln_sweep *s, kiln_node *n, int k) {
 void kiln_sweep_replace(kiln_sweep *s, const kiln_value *from, kiln_value *to) {
     make_room(s);
     KILN_ASSERT(from != to, "value '%s' would replace itself", from->name);
+    KILN_ASSERT(from->type.dtype == to->type.dtype, "'%s' of %s would become %s",
+                from->name, kiln_dtype_name(from->type.dtype),
+                kiln_dtype_name(to->type.dtype));
     s->to.v[from->id] = to;
     add_uses(s, to, s->uses.v[from->id]);
     s->uses.v[from->id] = 0;

@@ -20,9 +20,15 @@ void kiln_splice_region(kiln_sweep *s, const kiln_graph *region, kiln_value *con
                         kiln_value **out, kiln_node ***nodes, size_t *n_nodes) {
     kiln_graph *g = s->g;
     kiln_graph *copy = kiln_graph_clone(g->arena, region);
+    KILN_ASSERT(copy->values.n == region->values.n && copy->nodes.n == region->nodes.n,
+                "a clone of '%s' is another graph", region->name);
     kiln_value **stands_for = kiln_array(s->cx->scratch, kiln_value *, copy->values.n);
-    for (size_t i = 0; i < copy->inputs.n; i++)
+    for (size_t i = 0; i < copy->inputs.n; i++) {
+        KILN_ASSERT(in[i] != NULL && in[i]->type.dtype == copy->inputs.v[i]->type.dtype,
+                    "input '%s' of a region is given none of its dtype",
+                    copy->inputs.v[i]->name);
         stands_for[copy->inputs.v[i]->id] = in[i];
+    }
     for (size_t i = 0; i < copy->values.n; i++) {
         if (stands_for[i] != NULL)
             continue;

@@ -119,6 +119,9 @@ static kiln_value *weights_of(kiln_graph *g, const splitting *p, const phase *f)
         for (int i = 0; i < p->n; i++)
             source += (f[i].first + p->stride[i] * (f[i].taps - 1 - at[2 + i])) *
                       stride[2 + i];
+        KILN_ASSERT(source >= 0 && source < kiln_type_elems(from),
+                    "a phase of '%s' takes weight %lld", p->node->name,
+                    (long long)source);
         memcpy(to + (size_t)k * bytes,
                (const unsigned char *)w->data + (size_t)source * bytes, bytes);
         for (int i = t.rank - 1; i >= 0 && ++at[i] == dim[i]; i--)
@@ -180,6 +183,8 @@ static kiln_status split(kiln_sweep *s, kiln_node *n, const splitting *p) {
     same = part[0];
     if (p->n_phases > 1)
         KILN_TRY(weave(s, p, part, &same));
+    KILN_ASSERT(kiln_type_same_shape(&same->type, &n->out[0]->type),
+                "phases of '%s' make another shape", n->name);
     kiln_sweep_replace(s, n->out[0], same);
     kiln_sweep_drop(s, n);
     return KILN_OK;

@@ -86,6 +86,7 @@ int kiln_asm_number(kiln_str text, size_t at) {
     enum { MAX_DIGITS = 3 };
     const size_t begin = at;
     int n = 0;
+    KILN_ASSERT(at <= text.n, "byte %zu of %zu", at, text.n);
     while (at < text.n && at < begin + MAX_DIGITS && text.p[at] >= '0' &&
            text.p[at] <= '9')
         n = n * 10 + (text.p[at++] - '0');

@@ -37,6 +37,8 @@ static kiln_status read_type(const kiln_plan *plan, const kiln_plan_port *p,
 
 static kiln_status read_ports(kiln_arena *a, const kiln_plan *plan, uint32_t first,
                               uint32_t n, const kiln_device_port **out, kiln_err *err) {
+    KILN_ASSERT(first + n <= plan->header->n_inputs + plan->header->n_outputs,
+                "ports %u to %u", first, first + n);
     kiln_device_port *port = kiln_array(a, kiln_device_port, n);
     for (uint32_t i = 0; i < n; i++) {
         const kiln_plan_port *p = &plan->port[first + i];

@@ -127,6 +127,7 @@ static kiln_status make_command(const run *r, bool wants_outputs, const char ***
     }
     argv[n++] = "--input-dir";
     argv[n++] = r->dir;
+    KILN_ASSERT(n < KILN_DEVICE_COMMAND + OWN_ARGS, "a command of %zu words", n);
     argv[n] = NULL;
     *out = argv;
     return KILN_OK;

@@ -123,6 +123,8 @@ static kiln_status prove_run(proving *v, const kiln_tensor *in, uint64_t seed,
     for (int begin = 0, end; begin < v->n->n_steps && st == KILN_OK; begin = end) {
         end = v->n->n_steps;
         (void)kiln_network_trace_bytes(v->n, begin, &end, max_trace_bytes);
+        KILN_ASSERT(end > begin && end <= v->n->n_steps, "steps %d to %d of %d", begin,
+                    end, v->n->n_steps);
         st = prove_part(v, p, in, begin, end, err);
     }
     kiln_prover_end(p);

@@ -132,6 +132,8 @@ kiln_status kiln_shipped_of_model(kiln_arena *a, const kiln_source *source,
         .model = source->name, .profile = *p, .threads = threads > 0 ? threads : 1};
     KILN_TRY(kiln_package_kernels_of(a, n, &s.facts, err));
     take_kernels(a, &s);
+    KILN_ASSERT(w.made.n >= s.kernel.n, "%zu kernels, %zu were made", s.kernel.n,
+                w.made.n);
     for (size_t i = 0; i < s.kernel.n; i++) {
         s.kernel.v[i].schedule = w.made.v[i].schedule;
         s.kernel.v[i].program = w.made.v[i].program;

@@ -75,6 +75,8 @@ static uint64_t size_with(const part *p, int k) {
 static void add_option(part *p, int k, int option) {
     if (p->has[k][option] || size_with(p, k) > p->most)
         return;
+    KILN_ASSERT(k >= 0 && k < KILN_MAX_KNOBS && option >= 0, "option %d of knob %d",
+                option, k);
     p->size = size_with(p, k);
     p->has[k][option] = true;
     p->n[k]++;
@@ -102,6 +104,8 @@ static void fill(const kiln_space *s, kiln_rng *rng, part *p) {
 }
 
 static void narrow(kiln_arena *a, const part *p, kiln_space *s) {
+    KILN_ASSERT(p->size > 0 && p->size <= p->most, "a part of %llu configurations",
+                (unsigned long long)p->size);
     s->size = p->size;
     for (int k = 0; k < s->n; k++) {
         int *kept = kiln_array(a, int, s->knob[k].n), n = 0;

@@ -135,6 +135,7 @@ static kiln_status read_times(kiln_arena *a, const kiln_json *line,
                                      .cost_ns = fabs(ns)};
         if (out->trial[i].outcome == KILN_OUTCOME_LOST)
             continue;
+        KILN_ASSERT(out->n_recorded < n, "more than %zu times", n);
         recorded[out->n_recorded++] = i;
         if (ns > 0 && (!(out->best.cost_ns > 0) || ns < out->best.cost_ns))
             out->best = out->trial[i];

@@ -106,8 +106,12 @@ static size_t draw(reading *r, const candidates *all, const char *tmpl,
     if (n <= MOST_EACH)
         return n;
     const size_t head = MOST_EACH / 3, rest = MOST_EACH - head;
-    for (size_t i = 0; i < rest; i++) /* never ahead of where it reads */
-        of[head + kept++] = of[head + i * (n - head) / rest];
+    for (size_t i = 0; i < rest; i++) {
+        const size_t from = head + i * (n - head) / rest;
+        KILN_ASSERT(from >= head + kept && from < n, "candidate %zu goes to %zu of %zu",
+                    from, head + kept, n);
+        of[head + kept++] = of[from];
+    }
     return head + kept;
 }
 
@@ -160,6 +164,8 @@ static void encode(reading *r, const kiln_tune_subject *s, const candidate *cons
         kiln_encoding_list_add(r->arena, list, e->bytes);
         out->encoding = kiln_encoding_list_view(list);
     }
+    KILN_ASSERT(out->encoding.n <= n && out->rule < (ptrdiff_t)out->encoding.n,
+                "a lesson of %zu candidates has %zu", n, (size_t)out->encoding.n);
 }
 
 /* A template's part of a task; what today's templates do not take teaches nothing. */

@@ -123,6 +123,7 @@ void kiln_corpus_lesson(kiln_arena *a, const kiln_corpus_work *w,
         if (n_cost == 0 || !has_rule || index != w->rule.index)
             add(a, c, &w->trial[index], list, cost, &n_cost);
     }
+    KILN_ASSERT(n_cost <= n + 1, "%zu costs of %zu trials", n_cost, n);
     out->encoding = kiln_encoding_list_view(list);
 }
 

@@ -57,6 +57,8 @@ static bool is_over(const settle *s) { return kiln_interrupted() || is_out_of_ti
 static kiln_status ask(settle *s, const kiln_oracle *oracle, int rank, size_t i,
                        kiln_err *err) {
     kiln_answers known = {.n = 0};
+    KILN_ASSERT(rank >= 0 && rank < N_RANKS && i < s->works.list.n,
+                "rank %d of work %zu", rank, i);
     settling *w = &s->work[i];
     KILN_TRY(oracle->ask(oracle->user, s->arena, w->op, s->o->profile, &known, err));
     if (known.n == 0)
@@ -149,6 +151,8 @@ static kiln_status compile_variant(settle *s, int rank, kiln_err *err) {
                        : (uintptr_t)kiln_map_get(
                              &s->index_of,
                              kiln_str_from(v->network.kernel.v[kernel].workload));
+        KILN_ASSERT(at <= s->works.list.n, "work %zu of %zu", (size_t)at - 1,
+                    s->works.list.n);
         v->work_of[i] = (int)at - 1;
     }
     return KILN_OK;
@@ -172,6 +176,7 @@ static kiln_status run_once(settle *s, int rank, int round, kiln_err *err) {
     KILN_TRY(kiln_remote_take_turn(v->remote, v->session, &once, &turn, err));
     if (round < 0)
         return KILN_OK;
+    KILN_ASSERT(round < ROUNDS, "round %d of %d", round, ROUNDS);
     for (size_t i = 0; i < v->network.step.n && i < turn.n_steps; i++) {
         const double ns = (double)turn.step_ns[i];
         v->total_ns[round] += ns;
@@ -277,6 +282,8 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
     const char *proof = proof_of(s, w, rank, err);
     if (proof == NULL)
         return kiln_fail(err, KILN_ERR_LIB, "the record of '%s' has gone", w->op->name);
+    KILN_ASSERT(w->steps > 0 && s->rounds <= ROUNDS, "'%s' took no step in %d rounds",
+                w->op->name, s->rounds);
     for (int i = 0; i < s->rounds; i++)
         ns[i] = fmax(w->sample_ns[rank][i] / w->steps, 1);
     const kiln_db_trial t = {.candidate = {w->tmpl[rank], w->config[rank]},
@@ -293,6 +300,7 @@ static kiln_status record(settle *s, settling *w, int rank, kiln_err *err) {
 
 static double median(const double *v, int n) {
     double x[ROUNDS];
+    KILN_ASSERT(n >= LEAST_ROUNDS && n <= ROUNDS, "a median of %d rounds", n);
     memcpy(x, v, sizeof x);
     return kiln_median(x, (size_t)n);
 }

@@ -243,6 +243,9 @@ static void show(kiln_tuning *r, const kiln_tuned_work *t, const kiln_measured *
 
 static void count(kiln_tuning *r, const kiln_tune_pending *p, const kiln_measured *m) {
     const kiln_outcome outcome = kiln_tune_outcome(m->error);
+    KILN_ASSERT(p->work->n_pending > 0 && p->work->lead->n_sent > 0,
+                "'%s' heard of a trial that was not sent", p->work->row.name);
+    KILN_ASSERT(m->error < KILN_N_TRIAL_ERRORS, "outcome %d", (int)m->error);
     p->work->n_pending--;
     p->work->lead->n_sent--;
     if (p->is_again) {
@@ -277,6 +280,7 @@ kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
 void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
     if (r->scheduler == NULL)
         return; /* the first look: replayed later */
+    KILN_ASSERT(t >= r->work && t < r->work + r->n, "a work of another run");
     kiln_task_scheduler_report(r->scheduler, (int)(t - r->work), t->turn,
                                t->row.best_ns, t->is_exhausted);
     t->turn = 0;
@@ -284,6 +288,7 @@ void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
 
 double kiln_tune_best_ns(const kiln_tuning *r, const kiln_tuned_work *lead) {
     double best = 0;
+    KILN_ASSERT(lead->lead == lead, "'%s' is led by another way", lead->row.name);
     for (size_t i = 0; i < r->n; i++)
         if (r->work[i].lead == lead && r->work[i].row.best_ns > 0 &&
             (best <= 0 || r->work[i].row.best_ns < best))

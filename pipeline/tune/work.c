@@ -74,6 +74,8 @@ static kiln_status list_group(listing *l, const kiln_graph *g, const kiln_group 
         return KILN_OK; /* nobody reads it */
     KILN_TRY(kiln_op_work_of(&l->scratch, part->name, part, &w, err));
     const uintptr_t at = (uintptr_t)kiln_map_get(&l->index_of, w.key);
+    KILN_ASSERT(at <= l->works.list.n, "work %zu of %zu", (size_t)at - 1,
+                l->works.list.n);
     if (at != 0) {
         l->works.list.v[at - 1].calls += runs;
         return KILN_OK;
@@ -166,6 +168,8 @@ const char *kiln_tune_activations(kiln_arena *scratch, const kiln_tune_task *t,
 }
 
 void kiln_tune_keep_options(kiln_arena *a, kiln_knob *knob, const int *kept, int n) {
+    KILN_ASSERT(n > 0 && n <= knob->n, "knob '%s' keeps %d options of %d", knob->name,
+                n, knob->n);
     if (knob->value != NULL) {
         int64_t *v = kiln_array(a, int64_t, n * knob->n_parts);
         for (int i = 0; i < n; i++)

@@ -61,6 +61,9 @@ static LLVMValueRef first_lane(kiln_cg *g, const kiln_expr *e) {
         return kiln_cg_expr(g, e, NULL);
     if (e->kind == KILN_EXPR_RAMP || e->kind == KILN_EXPR_BROADCAST)
         return first_lane(g, e->arg[0]);
+    KILN_ASSERT(e->kind == KILN_EXPR_ADD || e->kind == KILN_EXPR_SUB ||
+                    e->kind == KILN_EXPR_MUL,
+                "'%s' is no linear index", kiln_expr_kind_name(e->kind));
     const LLVMValueRef x = first_lane(g, e->arg[0]), y = first_lane(g, e->arg[1]);
     if (e->kind == KILN_EXPR_ADD)
         return LLVMBuildAdd(g->b, x, y, "");

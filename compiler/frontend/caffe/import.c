@@ -67,6 +67,7 @@ static const char *node_name(kiln_import_cx *cx, const void *site) {
 
 static const char *out_name(kiln_import_cx *cx, const void *site, int i) {
     const kiln_caffe_layer *const l = site;
+    KILN_ASSERT(i >= 0, "top %d", i);
     const size_t at = (size_t)i < l->n_top ? (size_t)i : 0;
     return kiln_str_dupv(&cx->scratch, l->n_top > 0 ? l->top[at] : l->name);
 }
@@ -77,6 +78,7 @@ static const kiln_import_format format = {.node_name = node_name, .out_name = ou
 
 kiln_status kiln_caffe_axis(kiln_caffe_cx *cx, const char *what, int64_t given,
                             int limit, int *out) {
+    KILN_ASSERT(what != NULL && limit >= 0, "an axis of %d", limit);
     const int64_t axis = given < 0 ? given + limit : given;
     if (axis < 0 || axis >= limit)
         return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
@@ -107,6 +109,7 @@ static kiln_status find_blob(kiln_caffe_cx *cx, kiln_str name,
 }
 
 static void set_blob(kiln_caffe_cx *cx, kiln_str name, kiln_value *v) {
+    KILN_ASSERT(v != NULL, "a blob of nothing");
     kiln_caffe_blob_value *const b =
         kiln_new(&cx->common.scratch, kiln_caffe_blob_value);
     *b = (kiln_caffe_blob_value){.name = name, .value = v};
@@ -132,6 +135,8 @@ static kiln_status check_top(kiln_caffe_cx *cx, const kiln_caffe_layer *l,
 
 static kiln_status check_layer(kiln_caffe_cx *cx, const kiln_caffe_layer *l) {
     size_t n_params = 0;
+    KILN_ASSERT(cx->row != NULL && cx->row->min_in <= cx->row->max_in,
+                "a row of %zu to %zu bottoms", cx->row->min_in, cx->row->max_in);
     for (size_t i = 0; i < KILN_CAFFE_N_PARAMS; i++)
         n_params += l->has_params[i];
     if (l->n_other > 0)

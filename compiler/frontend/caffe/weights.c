@@ -68,6 +68,7 @@ kiln_status kiln_caffe_weight(kiln_caffe_cx *cx, const kiln_caffe_layer *l, size
                               kiln_value **out) {
     const kiln_caffe_blob *b;
     kiln_type has;
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "its %s has %d axes", what, rank);
     KILN_TRY(find(cx, l, i, what, &b, &has));
     if (!same_but_ones(&has, rank, dim))
         return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
@@ -97,6 +98,8 @@ kiln_status kiln_caffe_numbers(kiln_caffe_cx *cx, const kiln_caffe_layer *l, siz
     KILN_TRY(kiln_import_spend(&cx->common, 8 * n));
     double *const v = kiln_array(&cx->common.scratch, double, n);
     const char *const from = bytes_of(b).p;
+    KILN_ASSERT(bytes_of(b).n == (size_t)n * kiln_dtype_bytes(has.dtype),
+                "its %s has %zu bytes", what, bytes_of(b).n);
     for (int64_t k = 0; k < n; k++) {
         float single = 0;
         if (has.dtype == KILN_F64) {

@@ -29,6 +29,7 @@ static const kiln_import_format format = {.node_name = node_name, .out_name = ou
 
 kiln_status kiln_coreml_params(kiln_coreml_call *k, const kiln_pb_message *table,
                                void *out) {
+    KILN_ASSERT(table != NULL && out != NULL, "parameters of no layer");
     return kiln_pb_read(&k->cx->common.scratch, table, k->layer->params, out,
                         k->cx->common.err);
 }
@@ -44,6 +45,7 @@ kiln_status kiln_coreml_min_rank(const kiln_coreml_call *k, int rank) {
 
 kiln_status kiln_coreml_axis(const kiln_coreml_call *k, int64_t axis, int rank,
                              int *out) {
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "an axis of %d", rank);
     if (axis < -rank || axis >= rank)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "axis %" PRId64 " is outside [%d, %d)", axis, -rank, rank);
@@ -104,6 +106,9 @@ static kiln_status check_ends(kiln_coreml_cx *cx, const kiln_coreml_layer *l,
 
 static kiln_status find_inputs(kiln_coreml_cx *cx, kiln_coreml_call *k) {
     const kiln_coreml_layer *const l = k->layer;
+    KILN_ASSERT(l->n_input <= KILN_COREML_MAX_ENDS &&
+                    l->n_output <= KILN_COREML_MAX_ENDS,
+                "%zu inputs and %zu outputs passed", l->n_input, l->n_output);
     for (size_t i = 0; i < l->n_input; i++) {
         k->in[i] = kiln_map_get(&cx->values, l->input[i]);
         if (k->in[i] == NULL)

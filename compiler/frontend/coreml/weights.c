@@ -57,6 +57,9 @@ static kiln_status refuse_count(kiln_coreml_call *k, const char *what, int64_t w
 
 /* Number i of those that lie one behind the other, the highest bit first. */
 static unsigned bits_at(kiln_str raw, int64_t i, int bits) {
+    KILN_ASSERT(bits >= 1 && bits <= 8 &&
+                    (uint64_t)(i + 1) * (unsigned)bits <= 8 * raw.n,
+                "number %lld of %d bits in %zu bytes", (long long)i, bits, raw.n);
     unsigned v = 0;
     for (int64_t at = i * bits; at < (i + 1) * bits; at++) {
         const unsigned char byte = (unsigned char)raw.p[at / 8];
@@ -71,6 +74,7 @@ static kiln_status dequantise(kiln_coreml_call *k, const kiln_coreml_weights *w,
     const kiln_coreml_quant *const q = w->quant;
     const int64_t n = kiln_type_elems(t);
     const size_t channels = t->rank > 0 ? (size_t)t->dim[0] : 1;
+    KILN_ASSERT(n > 0 && n % (int64_t)channels == 0, "'%s' has no numbers", what);
     if (q->bits < 1 || q->bits > 8)
         return kiln_fail(k->c.cx->err, KILN_ERR_PARSE,
                          "'%s' must be quantised to 1 to 8 bits, is to %" PRId64, what,
@@ -104,6 +108,7 @@ static kiln_status dequantise(kiln_coreml_call *k, const kiln_coreml_weights *w,
 
 static kiln_value *view(kiln_coreml_call *k, kiln_dtype dtype, const kiln_type *t,
                         const char *what, const void *data) {
+    KILN_ASSERT(data != NULL, "'%s' has no bytes", what);
     const kiln_type type = kiln_type_make(dtype, t->rank, t->dim);
     const char *const name = kiln_format(
         k->c.cx->arena, "%s.%s", kiln_import_show(k->c.cx, k->layer->name), what);

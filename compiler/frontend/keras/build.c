@@ -154,6 +154,7 @@ static void number_calls(model *m, const kiln_json *config) {
     collect(a, kiln_json_get(config, "output_layers"), &all);
     for (size_t r = 0; r < all.n; r++) {
         const uintptr_t i = (uintptr_t)kiln_map_get(&at, kiln_str_from(all.v[r].layer));
+        KILN_ASSERT(i <= m->n, "layer %zu of %zu", (size_t)i - 1, m->n);
         if (i != 0 && (m->first[i - 1] < 0 || all.v[r].node < m->first[i - 1]))
             m->first[i - 1] = all.v[r].node;
     }

@@ -84,6 +84,8 @@ static kiln_status read_one(kiln_keras_call *k, const char *path, const char *ro
     kiln_import_cx *const cx = &k->cx->common;
     kiln_tensor t;
     KILN_TRY(kiln_hdf5_numbers(k->cx->weights, cx, path, &t));
+    KILN_ASSERT(t.data != NULL || kiln_type_elems(&t.type) == 0, "'%s' has no data",
+                path);
     const kiln_str first = {role, strcspn(role, "|")};
     *out = kiln_graph_add_const(
         cx->graph,
@@ -108,6 +110,7 @@ kiln_status kiln_keras_part_weights(kiln_keras_call *k, const char *part,
     const char *const *list = NULL;
     size_t n_list = 0;
     kiln_arena *const a = &k->cx->common.scratch;
+    KILN_ASSERT(n > 0 && roles[0] != NULL, "%d weights", n);
     if (k->cx->weights == NULL)
         return refuse_missing(k, roles[0]);
     if (!k->cx->file.is_archive)
@@ -132,6 +135,7 @@ kiln_status kiln_keras_weights(kiln_keras_call *k, const char *const *roles, int
 kiln_status kiln_keras_check_shape(kiln_keras_call *k, const kiln_value *v,
                                    const char *what, int rank, const int64_t *dim) {
     kiln_arena *const a = &k->cx->common.scratch;
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "'%s' of %d axes", what, rank);
     if (v->type.rank == rank &&
         (rank == 0 || memcmp(v->type.dim, dim, (size_t)rank * sizeof *dim) == 0))
         return KILN_OK;

@@ -127,8 +127,10 @@ size_t kiln_mx_tuple(kiln_mx_cx *cx, const kiln_mx_node *n, const char *name,
                      int64_t out[KILN_MX_MAX_TUPLE]) {
     const char *const text = kiln_mx_text(cx, n, name);
     size_t count = 0;
-    if (text == NULL || kiln_mx_parse_tuple(text, out, &count))
+    if (text == NULL || kiln_mx_parse_tuple(text, out, &count)) {
+        KILN_ASSERT(count <= KILN_MX_MAX_TUPLE, "%zu numbers were read", count);
         return count;
+    }
     refuse(cx, name, "whole numbers, at most 16, as '(2, 2)'", text);
     return 0;
 }

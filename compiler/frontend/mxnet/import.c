@@ -85,6 +85,7 @@ kiln_status kiln_mx_need_channels_first(kiln_mx_cx *cx, const kiln_mx_node *n) {
 static kiln_status read_input(kiln_mx_cx *cx, const kiln_mx_node *n, size_t i,
                               kiln_value **out) {
     const kiln_mx_entry e = n->in[i];
+    KILN_ASSERT(e.node < n->index, "node %zu reads what comes behind it", n->index);
     const kiln_mx_values *const made = &cx->made[e.node];
     if (e.index >= made->n)
         return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
@@ -98,6 +99,8 @@ static kiln_status read_input(kiln_mx_cx *cx, const kiln_mx_node *n, size_t i,
 static kiln_status run_importer(kiln_mx_cx *cx, const kiln_mx_node *n) {
     const kiln_mx_row *const row = cx->row;
     kiln_mx_node seen = *n;
+    KILN_ASSERT(n->index < cx->symbol->n_node, "node %zu of %zu", n->index,
+                cx->symbol->n_node);
     kiln_mx_values *const out = &cx->made[n->index];
     if (row->has_labels && seen.n_in > row->n_data)
         seen.n_in = row->n_data;
@@ -172,6 +175,7 @@ static kiln_status add_variables(kiln_mx_cx *cx) {
         if (!kiln_mx_is_variable(&s->node[i]))
             continue;
         kiln_value **const one = kiln_array(scratch, kiln_value *, 1);
+        KILN_ASSERT(place[i] <= n, "input %zu of %zu", place[i] - 1, n);
         if (place[i] != 0)
             one[0] = v[place[i] - 1];
         else
@@ -185,6 +189,7 @@ static kiln_status add_variables(kiln_mx_cx *cx) {
 static kiln_status add_outputs(kiln_mx_cx *cx) {
     for (size_t i = 0; i < cx->symbol->n_head; i++) {
         const kiln_mx_entry e = cx->symbol->head[i];
+        KILN_ASSERT(e.node < cx->symbol->n_node, "head %zu is of node %zu", i, e.node);
         const char *const name = cx->symbol->node[e.node].name;
         if (e.index >= cx->made[e.node].n)
             return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,

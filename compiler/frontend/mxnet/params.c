@@ -48,9 +48,13 @@ static kiln_status cut_off(reader *r) {
         r->all.n);
 }
 
-static size_t offset_of(const reader *r) { return r->all.n - r->rest.n; }
+static size_t offset_of(const reader *r) {
+    KILN_ASSERT(r->rest.n <= r->all.n, "more is left than there was");
+    return r->all.n - r->rest.n;
+}
 
 static kiln_status take(reader *r, size_t bytes, uint64_t *out) {
+    KILN_ASSERT(bytes <= sizeof *out, "a number of %zu bytes", bytes);
     if (r->rest.n < bytes)
         return cut_off(r);
     *out = 0;

@@ -101,6 +101,8 @@ static bool is_ignored(const kiln_tf_attr *a) {
 }
 
 kiln_status kiln_tf_check_attrs(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    KILN_ASSERT(n->n_attr <= KILN_TF_MAX_ATTRS, "decoding let %zu attributes pass",
+                n->n_attr);
     for (size_t i = 0; i < n->n_attr; i++)
         if ((cx->attrs_read[i / 64] >> (i % 64) & 1) == 0 && !is_ignored(&n->attr[i]))
             return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,

@@ -57,6 +57,8 @@ kiln_status kiln_tf_frame_of(kiln_tf_cx *cx, kiln_tf_frame *f,
         int k;
         KILN_TRY(result_of(cx, function, i, &name));
         KILN_TRY(kiln_tf_resolve(cx, f, NULL, name, &at, &k));
+        KILN_ASSERT(at <= function->n_node, "node %zu of %zu", at - 1,
+                    function->n_node);
         if (at > 0)
             list[count++] = at - 1;
     }
@@ -113,7 +115,9 @@ kiln_status kiln_tf_invoke(kiln_tf_cx *cx, const kiln_tf_node *n,
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
                             "function '%s' takes %zu operands, %d are given",
                             kiln_tf_show(cx, function->name), function->n_input, n_arg);
+    const kiln_tf_frame *const frame = cx->frame;
     const kiln_status st = enter(cx, n, function, step, arg, out);
+    KILN_ASSERT(cx->frame == frame, "a call does not come back to its caller");
     cx->row = row;
     cx->node = node;
     memcpy(cx->attrs_read, attrs_read, sizeof attrs_read);

@@ -48,6 +48,7 @@ kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
         *out = f->arg[k];
         return KILN_OK;
     }
+    KILN_ASSERT(at <= f->n_node && k >= 0, "output %d of node %zu", k, at - 1);
     const kiln_tf_outs *const outs = &f->out[at - 1];
     KILN_ASSERT(outs->slot != NULL, "'%s' is read before it is made",
                 kiln_tf_show(cx, input));
@@ -87,6 +88,8 @@ kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const cha
 
 kiln_status kiln_tf_need_list(kiln_tf_cx *cx, const kiln_tf_node *n, int first,
                               int count, kiln_value ***out) {
+    KILN_ASSERT(first >= 0 && first <= n->n_in, "operands from %d on of %d", first,
+                n->n_in);
     if (count < 0 || count > n->n_in - first)
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
                             "it must have %d operands more, has %d inputs", count,
@@ -142,6 +145,7 @@ static kiln_tf_outs *outs_of(kiln_tf_cx *cx, const kiln_tf_node *n) {
 void kiln_tf_set_slots(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_tf_slot *slot,
                        int count) {
     kiln_tf_outs *const outs = outs_of(cx, n);
+    KILN_ASSERT(count >= 0, "a node of %d outputs", count);
     *outs = (kiln_tf_outs){
         .slot = kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), .n = count};
     for (int i = 0; i < count; i++)
@@ -165,5 +169,6 @@ kiln_status kiln_tf_set(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *y) {
 kiln_status kiln_tf_end(kiln_compose *c, const kiln_tf_node *n, kiln_value *y) {
     if (c->status != KILN_OK)
         return c->status;
+    KILN_ASSERT(y != NULL, "an importer made nothing");
     return kiln_tf_set(kiln_tf_of(c->cx), n, y);
 }

@@ -75,6 +75,7 @@ kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
                             "%s reads '%s', which names no output of node %s",
                             reader_of(cx, n), kiln_tf_show(cx, input),
                             kiln_tf_show_node(cx, &f->node[at - 1]));
+    KILN_ASSERT(at <= f->n_node, "node %zu of %zu", at - 1, f->n_node);
     *node = at;
     *k = offset + (int)number;
     return KILN_OK;

@@ -17,6 +17,8 @@ static kiln_str name_of(const kiln_tflite_cx *cx, size_t i) {
     if (op == NULL || op->n_output == 0)
         return KILN_STR_LIT("value");
     const size_t k = i < op->n_output ? i : 0;
+    KILN_ASSERT((size_t)op->output[k] < cx->g->n_tensor, "output %zu is tensor %d", k,
+                (int)op->output[k]);
     return cx->g->tensor[op->output[k]].name;
 }
 
@@ -50,6 +52,8 @@ int kiln_tflite_n_out(const kiln_tflite_cx *cx) { return (int)cx->op->n_output; 
 const kiln_tflite_tensor *kiln_tflite_in_tensor(const kiln_tflite_cx *cx, int i) {
     if (i < 0 || (size_t)i >= cx->op->n_input || cx->op->input[i] < 0)
         return NULL;
+    KILN_ASSERT((size_t)cx->op->input[i] < cx->g->n_tensor, "input %d is tensor %d", i,
+                (int)cx->op->input[i]);
     return &cx->g->tensor[cx->op->input[i]];
 }
 
@@ -96,6 +100,7 @@ static kiln_status check_dtype(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
 
 kiln_status kiln_tflite_set(kiln_tflite_cx *cx, int i, kiln_value *v) {
     const kiln_tflite_tensor *const t = kiln_tflite_out_tensor(cx, i);
+    KILN_ASSERT(v != NULL, "output %d is set to nothing", i);
     if (t == NULL)
         return kiln_tflite_fail(cx, KILN_ERR_PARSE, "output %d is missing", i);
     if (cx->in_steps && kiln_tflite_is_quantized(t) &&

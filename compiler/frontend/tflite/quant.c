@@ -41,7 +41,9 @@ static constants make_constants(kiln_compose *c, const kiln_tflite_fixed *f, siz
     int64_t *const right = v + n, *const before = right + n, *const after = before + n;
     int64_t *const rounds = after + n;
     bool some = false, all = true;
+    KILN_ASSERT(n > 0 && rank <= KILN_MAX_RANK, "%zu multipliers", n);
     for (size_t i = 0; i < n; i++) {
+        KILN_ASSERT(f[i].shift >= -31 && f[i].shift <= 30, "a shift by %d", f[i].shift);
         const int left = f[i].shift > 0 ? f[i].shift : 0;
         right[i] = f[i].shift < 0 ? -f[i].shift : 0;
         v[i] = f[i].multiplier * (INT64_C(1) << left);
@@ -103,6 +105,7 @@ kiln_value *kiln_tflite_centered(kiln_compose *c, kiln_value *x,
 
 /* A bound of an activation as an integer: f32 division, half rounded away from zero. */
 static int64_t bound_of(const kiln_tflite_scale *q, float v) {
+    KILN_ASSERT(q->scale > 0, "steps of %g", q->scale);
     return q->zero + (int64_t)roundf(v / (float)q->scale);
 }
 

@@ -58,6 +58,7 @@ typedef struct walk {
 static size_t count_of(const numbers *n) { return n->n_i32 + n->n_u16 + n->u8.n; }
 
 static int64_t number_at(const numbers *n, size_t i) {
+    KILN_ASSERT(i < count_of(n), "number %zu of %zu", i, count_of(n));
     return n->n_i32 > 0   ? n->i32[i]
            : n->n_u16 > 0 ? n->u16[i]
                           : (int64_t)(unsigned char)n->u8.p[i];
@@ -95,6 +96,7 @@ static kiln_status read_levels(walk *w, const kiln_tflite_tensor *t) {
     const kiln_tflite_sparsity *const s = t->sparsity;
     bool is_taken[MAX_LEVELS] = {false};
     w->n_levels = (int)(t->n_shape + s->n_block_map);
+    KILN_ASSERT(w->n_levels <= MAX_LEVELS, "%d dimensions are walked", w->n_levels);
     for (int i = 0; i < w->n_levels; i++) {
         const kiln_tflite_dim *const d = &s->dim[i];
         level *const l = &w->level[i];
@@ -135,6 +137,7 @@ static kiln_status put(walk *w) {
         const level *const l = &w->level[i];
         to += w->at[i] * w->stride[l->axis] * (i < w->rank ? w->block[l->axis] : 1);
     }
+    KILN_ASSERT(to >= 0, "an element lies before its constant");
     memcpy(w->to + (size_t)to * w->bytes, w->from.p, w->bytes);
     w->from.p += w->bytes;
     w->from.n -= w->bytes;

@@ -12,6 +12,7 @@ static kiln_status type_of(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
                            kiln_type *out) {
     kiln_dtype dtype;
     int64_t dim[KILN_MAX_RANK] = {0};
+    KILN_ASSERT(t->n_shape <= KILN_MAX_RANK, "decoding let %zu axes pass", t->n_shape);
     KILN_TRY(kiln_tflite_dtype(t->type, &dtype, cx->common.err));
     for (size_t i = 0; i < t->n_shape; i++)
         dim[i] = t->shape[i];
@@ -65,6 +66,8 @@ static kiln_status make_const(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
 }
 
 kiln_status kiln_tflite_value(kiln_tflite_cx *cx, int32_t tensor, kiln_value **out) {
+    KILN_ASSERT(tensor >= 0 && (size_t)tensor < cx->g->n_tensor, "tensor %d of %zu",
+                (int)tensor, cx->g->n_tensor);
     const kiln_tflite_tensor *const t = &cx->g->tensor[tensor];
     if (cx->value[tensor] == NULL) {
         const kiln_status st = make_const(cx, t, &cx->value[tensor]);
@@ -134,6 +137,7 @@ static kiln_status read_steps(kiln_compose *c, const kiln_value *x,
                               const kiln_tflite_tensor *t, steps *out) {
     kiln_tflite_cx *const cx = kiln_tflite_of(c->cx);
     const kiln_tflite_quantization *const q = t->quantization;
+    KILN_ASSERT(q != NULL && q->n_scale > 0, "a tensor that is not quantised");
     const bool is_one = q->n_scale == 1;
     /* Biases of depthwise filters are said to have the filters' axis. */
     const int64_t axis = x->type.rank == 1 ? 0 : q->axis;

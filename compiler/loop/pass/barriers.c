@@ -580,6 +580,8 @@ static const kiln_stmt *rebuilt(kiln_arena *a, const kiln_site *p) {
     rebuilding r = {p->part};
     const kiln_stmt *s = kiln_stmt_map(
         a, p->stmt, &(kiln_stmt_rewrite){.stmt = rebuilt_part, .user = &r});
+    KILN_ASSERT(r.part == p->part + p->n_parts, "%d parts were rebuilt of %d",
+                (int)(r.part - p->part), p->n_parts);
     for (unsigned scope = 0; scope <= KILN_SCOPE_SHARED; scope++) {
         if ((p->barriers >> scope & 1u) == 0)
             continue;
@@ -601,8 +603,11 @@ static const kiln_stmt *each(void *user, kiln_arena *a, const kiln_stmt *s);
 /* Which part of what stands around s is. */
 static int branch_of(const launches *l, const kiln_stmt *s) {
     int i = 0;
-    while (l->around != NULL && kiln_stmt_part(l->around->stmt, i) != s)
+    while (l->around != NULL && kiln_stmt_part(l->around->stmt, i) != s) {
+        KILN_ASSERT(kiln_stmt_part(l->around->stmt, i) != NULL,
+                    "a statement is no part of what stands around it");
         i++;
+    }
     return i;
 }
 

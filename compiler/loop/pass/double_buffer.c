@@ -298,6 +298,8 @@ static const kiln_stmt *halved(halving *h) {
                                                  kiln_x_index(a, 2))};
     if (!make_halves(h, &halves))
         return s;
+    KILN_ASSERT(halves.list.n >= h->member.n, "%zu marks, %zu buffers in halves",
+                h->member.n, halves.list.n);
     const kiln_stmt *use = kiln_stmt_rewritten(
         a, s->u.loop.body, &(kiln_stmt_rewrite){.stmt = use_of, .user = h});
     const kiln_stmt *all[] = {

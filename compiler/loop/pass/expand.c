@@ -104,6 +104,8 @@ static void place(kiln_formula *f, ordered *o, const kiln_expr *e) {
     o->is_placed[i] = true;
     if (i >= f->n_leaves)
         place_args(f, o, f->value.v[i]);
+    KILN_ASSERT((size_t)o->n < f->var.n, "a formula of %zu variables has more",
+                f->var.n);
     f->var.v[i]->name = next_name(f);
     o->var[o->n] = f->var.v[i];
     o->value[o->n++] = f->value.v[i];
@@ -146,6 +148,9 @@ val kiln_formula_turns(kiln_formula_loop *l, val cond, kiln_formula *turn,
     val wide[KILN_MAX_STATES];
     ordered o = ordered_new(turn);
     for (int i = 0; i < l->n; i++) {
+        KILN_ASSERT(next[i]->dtype == l->var[i]->dtype,
+                    "state %d of a loop is %s, then %s", i,
+                    kiln_dtype_name(l->var[i]->dtype), kiln_dtype_name(next[i]->dtype));
         place(turn, &o, next[i]);
         wide[i] = kiln_x_broadcast(a, next[i], l->lanes);
     }
@@ -210,12 +215,17 @@ static const kiln_expr *expanded(expanding *x, kiln_arena *a, const kiln_expr *e
                       .prefix = 't',
                       .err = x->err};
     const kiln_expr *arg[3];
+    KILN_ASSERT(e->n_arg <= 3, "a function of %d arguments", e->n_arg);
     for (int i = 0; i < e->n_arg; i++)
         arg[i] = kiln_formula_keep(&f, e->arg[i]);
     f.n_leaves = (int)f.var.n;
     const kiln_expr *body = fn(&f, e->u.intrin, arg);
-    if (f.status == KILN_OK)
+    if (f.status == KILN_OK) {
+        KILN_ASSERT(body != NULL && body->dtype == e->dtype,
+                    "'%s' gives %s, its formula another dtype",
+                    kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(e->dtype));
         return kiln_formula_done(&f, body, e->lanes);
+    }
     x->status = f.status;
     return e;
 }

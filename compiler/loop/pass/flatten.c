@@ -22,6 +22,8 @@ static const flat_buffer *flat_of(flatten *f, const kiln_buffer *b) {
     flat_buffer x = {.old = b};
     const int64_t elems = kiln_buffer_elems(b);
     kiln_buffer_strides(b, x.stride);
+    KILN_ASSERT(elems == 0 || b->rank == 0 || x.stride[b->rank - 1] > 0,
+                "elements of '%s' share a place", b->name);
     if (b->rank > 1 && x.stride[0] > 1 && KILN_FAULT(flat_stride))
         x.stride[0]--;
     x.flat = kiln_buffer_new(f->arena, b->name, b->dtype, 1, &elems, b->scope);
@@ -127,6 +129,8 @@ static kiln_status run(kiln_program *p, const kiln_loop_options *o, kiln_err *er
     p->body = kiln_stmt_rewritten(
         p->arena, p->body,
         &(kiln_stmt_rewrite){.stmt = flat_stmt, .expr = flat_expr, .user = &f});
+    KILN_ASSERT(f.buffer.n >= (size_t)p->n_args, "'%s' has %d arguments, %zu buffers",
+                p->name, p->n_args, f.buffer.n);
     p->arg = arg;
     p->is_flat = true;
     return KILN_OK;

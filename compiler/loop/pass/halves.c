@@ -45,6 +45,8 @@ static const kiln_buffer *buffer_of(halving *h, const kiln_buffer *b) {
     kiln_buffer *bits = kiln_new(h->arena, kiln_buffer);
     *bits = *b;
     bits->dtype = KILN_U16;
+    KILN_ASSERT(kiln_dtype_bytes(b->dtype) == kiln_dtype_bytes(bits->dtype),
+                "'%s' would change its size", b->name);
     kiln_vec_push(h->arena, &h->buffers, ((renamed){b, bits}));
     return bits;
 }
@@ -61,6 +63,8 @@ static kiln_formula formula_of(halving *h) {
 
 static const kiln_expr *widened(halving *h, kiln_dtype dtype, const kiln_expr *bits) {
     kiln_formula f = formula_of(h);
+    KILN_ASSERT(is_half(dtype) && bits->dtype == KILN_U16,
+                "bits of a half are u16, not %s", kiln_dtype_name(bits->dtype));
     const kiln_expr *x = kiln_formula_keep(&f, bits);
     f.n_leaves = (int)f.var.n;
     return kiln_formula_done(&f, kiln_math_from_half(&f, dtype, x), bits->lanes);

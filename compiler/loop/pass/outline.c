@@ -201,6 +201,9 @@ static const kiln_stmt *outlined(splitting *x, const kiln_stmt *s) {
     made->arg = kiln_array(a, const kiln_buffer *, u.buffer.n);
     made->param = param;
     take_args(x, &u, made, arg);
+    KILN_ASSERT((size_t)made->n_args <= u.buffer.n && made->n_inputs <= made->n_args,
+                "'%s' takes %d of %zu buffers, %d of them to read", made->name,
+                made->n_args, u.buffer.n, made->n_inputs);
     for (size_t i = 0; i < u.var.n; i++)
         if (!is_bound(&u, u.var.v[i])) {
             arg[made->n_args + made->n_params] = kiln_x_ref(a, u.var.v[i]);

@@ -169,6 +169,9 @@ static tile add_step(turning *t, const tile *from, int piece, bool is_exchange,
     for (int k = 0; k < to.side; k++) {
         const source s =
             is_exchange ? exchanged(to.side, piece, k) : interleaved(to.side, piece, k);
+        KILN_ASSERT(s.row[0] < s.row[1] && s.row[1] < to.side,
+                    "row %d comes of rows %d and %d of %d", k, s.row[0], s.row[1],
+                    to.side);
         const kiln_expr *in[] = {row_of(a, from, s.row[0]), row_of(a, from, s.row[1])};
         kiln_vec_push(a, &out->list,
                       set_row(a, &to, k, kiln_x_shuffle(a, in, 2, s.lane, to.side)));
@@ -180,6 +183,8 @@ static void turn(turning *t, square *q, int side, statements *out) {
     kiln_arena *a = t->arena;
     const kiln_expr *first = q->load[0];
     const kiln_buffer *b = first->u.load.buffer;
+    KILN_ASSERT(side >= 2 && side <= MAX_SIDE && (side & (side - 1)) == 0,
+                "a square of '%s' has %d rows", b->name, side);
     tile now = tile_new(t, b->dtype, side);
     const int most = PIECE_BYTES / (int)kiln_dtype_bytes(b->dtype);
     const int piece = side < most ? side : most;
@@ -252,6 +257,8 @@ static int turn_stores(turning *t, const kiln_stmt *const *stmt, int n,
             side = s.load[i]->lanes;
             n_squares++;
         }
+    KILN_ASSERT(side <= n && n_squares <= MAX_SQUARES,
+                "%d squares of %d rows for %d stores", n_squares, side, n);
     for (int i = 0; i < n_squares; i++)
         turn(t, &q[i], side, out);
     for (int k = 0; k < side; k++) {

@@ -172,6 +172,7 @@ static const kiln_expr *var(const lanes *c, const kiln_expr *e) {
 
 /* The variable that is a vector in the place of v, from here on. */
 static const kiln_var *widened(lanes *c, const kiln_var *v) {
+    KILN_ASSERT(v->lanes == 1, "'%s' is a vector already", v->name);
     const kiln_var *w = kiln_var_vector(c->arena, v->name, v->dtype, c->n);
     const kiln_subst s = {v, kiln_x_ref(c->arena, w)};
     kiln_vec_push(c->arena, &c->bound, s);
@@ -300,6 +301,9 @@ static const kiln_stmt *store(lanes *c, const kiln_stmt *s, const kiln_expr *mas
     bool is_spread = false;
     for (int i = 0; i < b->rank; i++) {
         index[i] = expr(c, s->u.store.index[i], mask);
+        KILN_ASSERT(index[i]->lanes == 1 || index[i]->lanes == c->n,
+                    "'%s' is stored to by %d lanes of %d", b->name, index[i]->lanes,
+                    c->n);
         is_spread = is_spread || index[i]->lanes > 1;
     }
     if (!is_spread || s->u.store.mask != NULL)
@@ -444,6 +448,8 @@ static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask
 static const kiln_stmt *as_vectors(kiln_walk *w, const kiln_stmt *s,
                                    const kiln_expr *first, int n) {
     lanes c = {.w = w, .arena = w->arena, .var = s->u.loop.var, .first = first, .n = n};
+    KILN_ASSERT(n > 0 && n <= KILN_MAX_LANES, "loop '%s' becomes vectors of %d lanes",
+                c.var->name, n);
     c.ramp = kiln_x_ramp(w->arena, first, kiln_x_index(w->arena, 1), n);
     const kiln_stmt *done = stmt(&c, s->u.loop.body, NULL);
     return c.failed ? NULL : done;

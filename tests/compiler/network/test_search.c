@@ -523,19 +523,20 @@ static void regions_gain_what_their_steps_do(void **state) {
     for (size_t i = 0; i < 4 * sizeof regions / sizeof regions[0]; i++) {
         kiln_arena a = {0};
         kiln_net whole, n;
+        const size_t at = i / 4;
         teller t = {.seed = seed + i, .conversion = 0.05};
         const kiln_oracle oracle = {tell, &t};
         kiln_choose_options choose = {.oracle = &oracle};
         compile(&a, chain, &kiln_net_chooser_search, &choose, &whole);
-        compile(&a, regions[i / 4].text, &kiln_net_chooser_search, &choose, &n);
+        compile(&a, regions[at].text, &kiln_net_chooser_search, &choose, &n);
         const double gain = whole.forecast->greedy_ns - whole.forecast->search_ns;
         const double got = n.forecast->greedy_ns - n.forecast->search_ns;
-        const double more = regions[i / 4].n_more * t.conversion * 101000;
-        if (fabs(got - regions[i / 4].runs * gain) >
-            regions[i / 4].runs * more + 1e-6 * n.forecast->greedy_ns)
+        const double more = regions[at].n_more * t.conversion * 101000;
+        if (fabs(got - regions[at].runs * gain) >
+            regions[at].runs * more + 1e-6 * n.forecast->greedy_ns)
             fail_msg("seed %llu: '%s' gains %g, its steps %g, %g times",
                      (unsigned long long)t.seed, n.g->name, got, gain,
-                     regions[i / 4].runs);
+                     regions[at].runs);
         assert_true(n.forecast->n_sites >= N_CONVS);
         kiln_arena_fini(&a);
     }
