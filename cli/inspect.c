@@ -147,6 +147,7 @@ static void write_text(const findings *f, kiln_buf *out) {
     kiln_buf_printf(out,
                     "%-16s %" PRId64 " read and written, %" PRId64 " of activations\n",
                     "bytes", f->cost.bytes, f->activations);
+    kiln_cli_text_notes(out, f->report);
 }
 
 static void json_values(kiln_json_writer *w, const char *key, const kiln_graph *g,
@@ -197,6 +198,7 @@ static void write_json(const findings *f, kiln_buf *out) {
     kiln_json_member_i64(&w, "ir_version", f->report->ir_version);
     kiln_json_member_i64(&w, "opset", f->report->opset);
     kiln_cli_put_unsupported(&w, f->report);
+    kiln_cli_put_notes(&w, f->report);
     json_graph(&w, f);
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");

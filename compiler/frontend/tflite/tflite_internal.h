@@ -125,6 +125,8 @@ kiln_status kiln_tflite_flatten_rows(kiln_tflite_cx *cx, kiln_compose *c,
 
 /* ---- the model ---------------------------------------------------------------------- */
 
+/* What the file's metadata says, as notes of the report. */
+void kiln_tflite_read_metadata(kiln_tflite_cx *cx);
 kiln_status kiln_tflite_bind_inputs(kiln_tflite_cx *cx);
 kiln_status kiln_tflite_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                     kiln_declared_input **out, size_t *n,
