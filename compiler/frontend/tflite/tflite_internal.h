@@ -148,7 +148,7 @@ kiln_status kiln_tflite_survey(kiln_arena *a, kiln_str bytes, const char *path,
 
 #define KILN_TFLITE(code, name, options, import, op, quant)                            \
     kiln_status kiln_tflite_import_##import(kiln_tflite_cx *cx);
-#define KILN_TFLITE_CUSTOM(name, import)                                               \
+#define KILN_TFLITE_CUSTOM(name, import, quant)                                        \
     kiln_status kiln_tflite_import_##import(kiln_tflite_cx *cx);
 #include "compiler/frontend/tflite/tflite_ops.def"
 #undef KILN_TFLITE
