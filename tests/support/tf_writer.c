@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/frontend/tensorflow/crc32c.h"
 #include "zoo/onnx_write.h"
 
 enum { DT_FLOAT = 1, DT_INT32 = 3, DT_INT64 = 9, MAX_TEXT = 64 };
@@ -237,14 +238,20 @@ static kiln_str put_block(kiln_arena *a, kiln_buf *file, const kiln_buf *block) 
     return kiln_buf_str(&handle);
 }
 
+/* With a checksum, where `bytes` is not NULL. */
 static kiln_str entry_of(kiln_arena *a, int type, const char *shape, size_t offset,
-                         size_t size) {
+                         const void *bytes, size_t size) {
     kiln_buf b;
     kiln_buf_init(&b, a);
     kiln_pb_put_int(&b, 1, type);
     kiln_pb_put_bytes(&b, 2, shape_of(a, kiln_str_from(shape)));
     kiln_pb_put_int(&b, 4, (int64_t)offset);
     kiln_pb_put_int(&b, 5, (int64_t)size);
+    if (bytes != NULL) {
+        const uint32_t sum = kiln_tf_crc_mask(kiln_tf_crc32c((kiln_str){bytes, size}));
+        kiln_buf_add(&b, "\x35", 1); /* field 6, of 32 bits */
+        kiln_buf_add(&b, &sum, sizeof sum);
+    }
     return kiln_buf_str(&b);
 }
 
@@ -288,11 +295,12 @@ void kiln_tf_bundle_of(kiln_arena *a, const kiln_tf_test_variable *v, size_t n,
     const kiln_str first = KILN_STR_LIT("_CHECKPOINTABLE_OBJECT_GRAPH");
     kiln_buf_add(&bytes, objects.p, objects.n);
     put_entry(&block, KILN_STR_LIT(""), KILN_STR_LIT(""), KILN_STR_LIT("\x08\x01"));
-    put_entry(&block, KILN_STR_LIT(""), first, entry_of(a, 7, "", 0, objects.n));
+    put_entry(&block, KILN_STR_LIT(""), first, entry_of(a, 7, "", 0, NULL, objects.n));
     for (size_t i = 0; i < n; i++) {
         const kiln_str before = i == 0 ? first : kiln_str_from(v[i - 1].key);
-        put_entry(&block, before, kiln_str_from(v[i].key),
-                  entry_of(a, DT_FLOAT, v[i].shape, bytes.n, v[i].n * sizeof(float)));
+        put_entry(
+            &block, before, kiln_str_from(v[i].key),
+            entry_of(a, DT_FLOAT, v[i].shape, bytes.n, v[i].v, v[i].n * sizeof(float)));
         kiln_buf_add(&bytes, v[i].v, v[i].n * sizeof(float));
     }
     const kiln_str data_handle = put_block(a, &file, &block);
