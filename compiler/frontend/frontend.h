@@ -30,6 +30,8 @@ typedef struct kiln_import_options {
      * error that names the input. */
     const kiln_value_binding *hints;
     size_t n_hints;
+    const char *signature; /* which of several ways to call the model; NULL: its own
+                              choice. KILN_ERR_ARG names those that there are */
     const struct kiln_frontend *format; /* NULL: found from the file */
 } kiln_import_options;
 

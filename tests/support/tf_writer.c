@@ -189,23 +189,36 @@ kiln_str kiln_tf_library_of(kiln_arena *a, const char *text,
     return kiln_buf_str(&graph);
 }
 
+static void put_signature(kiln_arena *a, kiln_buf *meta,
+                          const kiln_tf_test_signature *s) {
+    kiln_buf entry, signature;
+    kiln_buf_init(&entry, a);
+    kiln_buf_init(&signature, a);
+    put_pairs(a, &signature, 1, s->inputs, true);
+    put_pairs(a, &signature, 2, s->outputs, true);
+    kiln_pb_put_text(&entry, 1, s->name);
+    kiln_pb_put_bytes(&entry, 2, kiln_buf_str(&signature));
+    kiln_pb_put_bytes(meta, 5, kiln_buf_str(&entry));
+}
+
 kiln_str kiln_tf_saved_of(kiln_arena *a, kiln_str graph, const char *inputs,
                           const char *outputs) {
-    kiln_buf saved, meta, info, entry, signature;
+    const kiln_tf_test_signature one = {"serving_default", inputs, outputs};
+    return kiln_tf_saved_by(a, graph, &one, 1);
+}
+
+kiln_str kiln_tf_saved_by(kiln_arena *a, kiln_str graph,
+                          const kiln_tf_test_signature *s, size_t n) {
+    kiln_buf saved, meta, info;
     kiln_buf_init(&saved, a);
     kiln_buf_init(&meta, a);
     kiln_buf_init(&info, a);
-    kiln_buf_init(&entry, a);
-    kiln_buf_init(&signature, a);
-    put_pairs(a, &signature, 1, inputs, true);
-    put_pairs(a, &signature, 2, outputs, true);
-    kiln_pb_put_text(&entry, 1, "serving_default");
-    kiln_pb_put_bytes(&entry, 2, kiln_buf_str(&signature));
     kiln_pb_put_text(&info, 4, "serve");
     kiln_pb_put_text(&info, 5, "2.16.1");
     kiln_pb_put_bytes(&meta, 1, kiln_buf_str(&info));
     kiln_pb_put_bytes(&meta, 2, graph);
-    kiln_pb_put_bytes(&meta, 5, kiln_buf_str(&entry));
+    for (size_t i = 0; i < n; i++)
+        put_signature(a, &meta, &s[i]);
     kiln_pb_put_int(&saved, 1, 1);
     kiln_pb_put_bytes(&saved, 2, kiln_buf_str(&meta));
     return kiln_buf_str(&saved);

@@ -163,6 +163,7 @@ const kiln_frontend kiln_frontend_tensorflow = {
     .name = "tensorflow",
     .doc = "TensorFlow frozen GraphDef, or SavedModel with its variables",
     .extensions = extensions,
+    .has_signatures = true,
     .sniff = sniff,
     .import = import,
     .list_inputs = kiln_tf_list_inputs,

@@ -91,6 +91,52 @@ static void runs_functions_with_variables(void **state) {
     assert_string_equal(files.v[0], "variables/variables.data-00000-of-00001");
 }
 
+/* ---- signatures -------------------------------------------------------------------- */
+
+static kiln_status import_by(const char *dir, const char *signature, kiln_graph **g,
+                             kiln_import_report *report, kiln_err *err) {
+    const kiln_import_options o = {.signature = signature};
+    return kiln_import(kiln_test_arena(), dir, &o, g, report, err);
+}
+
+/* Two ways to call one graph: each has its own inputs and outputs. */
+static void a_signature_is_chosen_by_name(void **state) {
+    (void)state;
+    static const kiln_tf_test_signature both[] = {
+        {"double", "v=x:0", "twice=d:0"},
+        {"serving_default", "x=x:0 y=y:0", "sum=s:0"},
+        {"__saved_model_init_op", "", ""}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    kiln_err err = {0};
+    const kiln_str graph_bytes =
+        kiln_tf_graph_of(a, "x Placeholder dtype=t1 shape=S2\n"
+                            "y Placeholder dtype=t1 shape=S2\nd AddV2 x x\n"
+                            "s AddV2 x y");
+    const char *const dir =
+        write_model(a, "two", kiln_tf_saved_by(a, graph_bytes, both, 3), (kiln_str){0},
+                    (kiln_str){0});
+    kiln_assert_status_ok(import_by(dir, NULL, &g, &report, &err), &err);
+    assert_int_equal(g->inputs.n, 2);
+    assert_string_equal(g->output_names.v[0], "sum");
+    assert_int_equal(report.notes.n, 1);
+    assert_string_equal(report.notes.v[0].text, "double, serving_default (this one)");
+    kiln_assert_status_ok(import_by(dir, "double", &g, &report, &err), &err);
+    assert_int_equal(g->inputs.n, 1);
+    assert_string_equal(g->inputs.v[0]->name, "v");
+    assert_string_equal(g->output_names.v[0], "twice");
+    kiln_assert_fails(import_by(dir, "triple", &g, &report, &err), KILN_ERR_ARG, &err,
+                      "--signature names 'triple', which the model has not; it has: "
+                      "'double' 'serving_default'");
+    kiln_err_clear(&err);
+    const char *const alone = kiln_path_join(a, kiln_test_dir(), "g.pb");
+    kiln_assert_status_ok(kiln_file_write(alone, graph_bytes.p, graph_bytes.n, &err),
+                          &err);
+    kiln_assert_fails(import_by(alone, "double", &g, &report, &err), KILN_ERR_ARG, &err,
+                      "--signature: a graph alone has none");
+}
+
 /* ---- control flow ------------------------------------------------------------------ */
 
 /* x of three numbers goes through the functions as `y`. */
@@ -392,6 +438,7 @@ int main(void) {
     kiln_test_add("unrolls_a_loop_over_lists", unrolls_a_loop_over_lists, NULL);
     kiln_test_add("refuses_loops_without_end", refuses_loops_without_end, NULL);
     kiln_test_add("refuses_broken_variables", refuses_broken_variables, NULL);
+    kiln_test_add("a_signature_is_chosen_by_name", a_signature_is_chosen_by_name, NULL);
     kiln_test_add("checksums_are_those_of_the_polynomial",
                   checksums_are_those_of_the_polynomial, NULL);
     kiln_test_add("refuses_links_out_of_the_folder", refuses_links_out_of_the_folder,
