@@ -275,8 +275,23 @@ static kiln_status put_model(reading *r) {
     return KILN_OK;
 }
 
+/* The interpreter keeps variables from one run to the next; a network of kiln's does not. */
+static void note_state(kiln_tflite_cx *cx) {
+    size_t n = 0;
+    for (size_t i = 0; i < cx->g->n_tensor; i++)
+        n += cx->g->tensor[i].is_variable != 0;
+    if (n > 0)
+        add_note(cx, "state",
+                 kiln_format(cx->common.arena,
+                             "%zu variable%s; each run begins with zeros, as the "
+                             "interpreter's first does, which goes on from run to run "
+                             "(reset_all_variables begins anew there)",
+                             n, n == 1 ? "" : "s"));
+}
+
 void kiln_tflite_read_metadata(kiln_tflite_cx *cx) {
-    kiln_tflite_model const *const m = cx->model;
+    const kiln_tflite_model *const m = cx->model;
+    note_state(cx);
     for (size_t i = 0; i < m->n_metadata; i++) {
         if (!kiln_str_is(m->metadata[i].name, "TFLITE_METADATA"))
             continue;

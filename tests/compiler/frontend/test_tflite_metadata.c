@@ -137,6 +137,24 @@ static void labels_may_be_packed_or_missing(void **state) {
     assert_non_null(strstr(r.notes.v[2].text, "labels.txt (not in the file)"));
 }
 
+static void variables_are_a_note(void **state) {
+    static const int32_t shape[] = {1}, x = 0, y = 1;
+    (void)state;
+    kiln_tfw m = kiln_tfw_begin();
+    kiln_tfw_tensor(&m, "x", KILN_TFW_F32, 1, shape, NULL, 0);
+    kiln_tfw_tensor(&m, "y", KILN_TFW_F32, 1, shape, NULL, 0);
+    kiln_tfw_tensor(&m, "kept", KILN_TFW_F32, 1, shape, NULL, 0);
+    kiln_fbw_int(m.tensor, 5, 1, 1);
+    kiln_tfw_input(&m, 0);
+    kiln_tfw_output(&m, 1);
+    kiln_tfw_op(&m, 19, NULL, 1, &x, 1, &y);
+    const kiln_import_report r = read(kiln_tfw_write(&m));
+    assert_int_equal(r.notes.n, 1);
+    assert_string_equal(r.notes.v[0].about, "state");
+    assert_non_null(
+        strstr(r.notes.v[0].text, "1 variable; each run begins with zeros"));
+}
+
 /* A byte of it changed, at each place; a part of it. The network is what it was. */
 static void damage_is_a_note(void **state) {
     (void)state;
@@ -163,6 +181,7 @@ int main(void) {
                   notes_name_labels_and_normalisation, NULL);
     kiln_test_add("labels_may_be_packed_or_missing", labels_may_be_packed_or_missing,
                   NULL);
+    kiln_test_add("variables_are_a_note", variables_are_a_note, NULL);
     kiln_test_add("damage_is_a_note", damage_is_a_note, NULL);
     return kiln_test_run("tflite_metadata");
 }
