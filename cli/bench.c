@@ -238,8 +238,8 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     kiln_choose_options choose = {.tmpl = NULL};
     kiln_import_options import;
     kiln_profile *profile = kiln_new(a, kiln_profile);
-    KILN_TRY(
-        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
+                                     &import, err));
     KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
     KILN_TRY(kiln_device_measures_here(profile, err));
     KILN_TRY(read_baselines(args, profile, o, err));
@@ -268,8 +268,8 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
     KILN_TRY(read_baselines(args, NULL, o, err));
     if (model != NULL)
-        KILN_TRY(
-            kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &import, err));
+        KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, -1, &import,
+                                         err));
     const kiln_fixed_inputs fixed = {import.values, import.n_values};
     return kiln_subject_of_signed(args->arena, args->pos[0], keys, model, &fixed, out,
                                   err);

@@ -33,6 +33,7 @@ enum {
     OPT_PROVENANCE,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_SIGNATURE,
     OPT_NO_REDUCE,
     OPT_FORMAT,
     OPT_PARAMS,
@@ -92,6 +93,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
+    [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_NO_REDUCE] = {"--no-reduce", NULL,
                        "where kiln finds itself wrong, look for no small example",
                        false},
@@ -274,6 +276,7 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
         .shape = args->value[OPT_SHAPE],
         .n_shapes = args->n_value[OPT_SHAPE],
         .bind = args->value[OPT_BIND],
+        .signature = kiln_args_get(args, OPT_SIGNATURE, NULL),
         .config = kiln_args_get(args, OPT_CONFIG_FILE, NULL),
         .advice = with->advice,
         .no_ready = kiln_args_has(args, OPT_NO_READY),
@@ -335,8 +338,8 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     if (!as->is_source)
         KILN_TRY(read_output(args, n, &to, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */
-    KILN_TRY(
-        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
+                                     OPT_SIGNATURE, &import, err));
     to.import = &import;
     KILN_TRY(read_source(args, &import, &source, err));
     KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));

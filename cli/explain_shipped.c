@@ -53,8 +53,8 @@ static kiln_status explain_model(const kiln_cli_args *args, const kiln_option *o
     KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, threads,
                              &choose, NULL, err));
     kiln_interrupt_catch();
-    KILN_TRY(
-        kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
+                                     &import, err));
     KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
     return kiln_shipped_of_model(a, &source, profile, &choose, threads, out, err);
 }

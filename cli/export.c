@@ -15,6 +15,7 @@ enum {
     OPT_EXTERNAL,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_SIGNATURE,
     OPT_JSON,
     N_OPTIONS
 };
@@ -29,6 +30,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
+    [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write what was written as JSON ('-': standard "
                   "output)",
@@ -94,7 +96,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const kiln_export_options o = {.is_external = kiln_args_has(args, OPT_EXTERNAL)};
     KILN_TRY(kiln_exporter_find(kiln_args_get(args, OPT_TO, kiln_exporter_at(0)->name),
                                 &to, err));
-    KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, &import, err));
+    KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                     &import, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_source_import(a, model, &import, &source, err));
     const char *const path = kiln_args_get(

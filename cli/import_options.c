@@ -151,7 +151,7 @@ kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
 }
 
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
-                                    int opt_shape, int opt_bind,
+                                    int opt_shape, int opt_bind, int opt_signature,
                                     kiln_import_options *out, kiln_err *err) {
     kiln_arena *a = args->arena;
     const size_t n_shapes = args->n_value[opt_shape],
@@ -165,5 +165,7 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
                                         err));
     *out = (kiln_import_options){
         .shapes = shapes, .n_shapes = n_shapes, .values = values, .n_values = n_values};
+    if (opt_signature >= 0)
+        out->signature = kiln_args_get(args, opt_signature, NULL);
     return KILN_OK;
 }

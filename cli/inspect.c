@@ -20,6 +20,7 @@ enum {
     OPT_CHECK_PASSES,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_SIGNATURE,
     OPT_JSON,
     N_OPTIONS
 };
@@ -44,6 +45,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
+    [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the findings as JSON ('-': standard output)",
                   false},
 };
@@ -147,6 +149,7 @@ static void write_text(const findings *f, kiln_buf *out) {
     kiln_buf_printf(out,
                     "%-16s %" PRId64 " read and written, %" PRId64 " of activations\n",
                     "bytes", f->cost.bytes, f->activations);
+    kiln_cli_text_notes(out, f->report);
 }
 
 static void json_values(kiln_json_writer *w, const char *key, const kiln_graph *g,
@@ -197,6 +200,7 @@ static void write_json(const findings *f, kiln_buf *out) {
     kiln_json_member_i64(&w, "ir_version", f->report->ir_version);
     kiln_json_member_i64(&w, "opset", f->report->opset);
     kiln_cli_put_unsupported(&w, f->report);
+    kiln_cli_put_notes(&w, f->report);
     json_graph(&w, f);
     kiln_json_end_object(&w);
     kiln_buf_puts(out, "\n");
@@ -367,14 +371,16 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_interrupt_catch();
     KILN_TRY(check_pass(args, kiln_args_get(args, OPT_PRINT_AFTER, NULL), err));
     KILN_TRY(kiln_source_path(args->arena, model, &path, err));
-    KILN_TRY(kiln_cli_import_options(args, path, OPT_SHAPE, OPT_BIND, &o, err));
+    KILN_TRY(kiln_cli_import_options(args, path, OPT_SHAPE, OPT_BIND, OPT_SIGNATURE, &o,
+                                     err));
     kiln_import_report report = {0};
     kiln_graph *g = NULL;
     KILN_TRY(kiln_interrupt_check(err));
     const kiln_status st = kiln_import(args->arena, path, &o, &g, &report, err);
     if (st == KILN_OK)
         return show_graph(args, &report, g, err);
-    if (report.unsupported.n > 0 || report.n_unbound > 0)
+    /* A survey speaks of the signature that nobody has to name. */
+    if (o.signature == NULL && (report.unsupported.n > 0 || report.n_unbound > 0))
         return show_survey(args, path, &o, &report, st, err);
     return st;
 }

@@ -139,7 +139,8 @@ static kiln_status read_inputs(const kiln_cli_args *args, const kiln_provenance 
     *out = (kiln_import_options){.shapes = shape,
                                  .n_shapes = p->n_shapes,
                                  .values = value,
-                                 .n_values = p->n_binds};
+                                 .n_values = p->n_binds,
+                                 .signature = p->signature};
     return KILN_OK;
 }
 

@@ -94,6 +94,12 @@ const char *kiln_cli_versions(kiln_arena *a, int64_t ir_version, int64_t opset) 
     return kiln_format(a, ", IR %" PRId64 ", opset %" PRId64, ir_version, opset);
 }
 
+void kiln_cli_text_notes(kiln_buf *out, const kiln_import_report *report) {
+    for (size_t i = 0; i < report->notes.n; i++)
+        kiln_buf_printf(out, "%-16s %s: %s\n", i == 0 ? "notes" : "",
+                        report->notes.v[i].about, report->notes.v[i].text);
+}
+
 static void write_text(const kiln_cli_survey *s, kiln_buf *out) {
     const kiln_model_survey *m = &s->model;
     kiln_buf_printf(out, "%-16s %s (%s%s%s%s)\n", "model", s->path, m->format,
@@ -114,6 +120,7 @@ static void write_text(const kiln_cli_survey *s, kiln_buf *out) {
                         m->op.v[i].is_read ? "" : " (not read)");
     kiln_buf_printf(out, "%-16s %" PRId64 " (%" PRId64 " bytes of constants)\n",
                     "parameters", m->n_params, m->const_bytes);
+    kiln_cli_text_notes(out, s->report);
     if (s->suggestion != NULL)
         text_suggestion(out, s);
 }
@@ -162,6 +169,20 @@ static void json_suggestion(kiln_json_writer *w, kiln_arena *a,
     kiln_json_end_object(w);
 }
 
+void kiln_cli_put_notes(kiln_json_writer *w, const kiln_import_report *report) {
+    if (report->notes.n == 0)
+        return;
+    kiln_json_name(w, "notes");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < report->notes.n; i++) {
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "about", report->notes.v[i].about);
+        kiln_json_member_str(w, "text", report->notes.v[i].text);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
 void kiln_cli_put_unsupported(kiln_json_writer *w, const kiln_import_report *report) {
     kiln_json_name(w, "unsupported");
     kiln_json_begin_array(w);
@@ -196,6 +217,7 @@ static void write_json(const kiln_cli_survey *s, kiln_json_writer *w, kiln_arena
     kiln_json_end_object(w);
     kiln_json_member_i64(w, "parameters", m->n_params);
     kiln_json_member_i64(w, "constant_bytes", m->const_bytes);
+    kiln_cli_put_notes(w, s->report);
     if (s->suggestion != NULL)
         json_suggestion(w, a, s->suggestion);
     kiln_json_end_object(w);

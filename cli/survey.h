@@ -18,6 +18,9 @@ typedef struct kiln_cli_survey {
 const char *kiln_cli_versions(kiln_arena *a, int64_t ir_version, int64_t opset);
 void kiln_cli_survey_put(const kiln_cli_survey *s, kiln_cli_answer *answer);
 /* "unsupported": [{op, count, first_node}, ...] */
+/* What the file says for people: lines of text; member "notes". */
+void kiln_cli_text_notes(kiln_buf *out, const kiln_import_report *report);
+void kiln_cli_put_notes(kiln_json_writer *w, const kiln_import_report *report);
 void kiln_cli_put_unsupported(kiln_json_writer *w, const kiln_import_report *report);
 
 #endif

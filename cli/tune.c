@@ -221,7 +221,7 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
     if (args->n_pos > 0) {
         kiln_import_options import;
         kiln_source source;
-        KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
+        KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
                                          &import, err));
         KILN_TRY(kiln_source_read(args->arena, args->pos[0], &import, &source, err));
         *graph = source.graph;

@@ -61,6 +61,8 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_member_i64(w, "threads", p->threads);
     kiln_json_member_bool(w, "proved", !p->is_unproved);
     kiln_json_member_str(w, "pack", p->packs_at_open ? "open" : "build");
+    if (p->signature != NULL)
+        kiln_json_member_str(w, "signature", p->signature);
     if (p->layouts != NULL)
         kiln_json_member_str(w, "layouts", p->layouts);
     if (p->no_predict)

@@ -36,6 +36,7 @@ typedef struct kiln_provenance {
     size_t n_shapes;
     const kiln_provenance_bind *bind;
     size_t n_binds;
+    const char *signature; /* `--signature`; NULL: it was not given */
     int threads;
     bool is_unproved;
     bool packs_at_open;       /* `--pack open` */

@@ -252,11 +252,12 @@ static void read_profile(reader *r, const object *o, kiln_provenance *p) {
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
     enum { N_ALWAYS = 10 };
-    const char *known[N_ALWAYS + 4] = {"name",    "version", "licence", "shapes",
+    const char *known[N_ALWAYS + 5] = {"name",    "version", "licence", "shapes",
                                        "binds",   "threads", "proved",  "pack",
                                        "profile", "measure"};
-    static const char *const given[] = {"layouts", "place", "predict"}; /* where
- they were */
+    static const char *const given[] = {"layouts", "place", "predict", /* where they
+                                                                          were */
+                                        "signature"};
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
     int n = N_ALWAYS;
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
@@ -280,6 +281,8 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     p->packs_at_open = strcmp(pack, "open") == 0;
     if (!p->packs_at_open && strcmp(pack, "build") != 0)
         refuse(r, &o, "pack", "must be 'build' or 'open'");
+    if (kiln_json_get(o.json, "signature") != NULL)
+        p->signature = text_of(r, &o, "signature");
     if (kiln_json_get(o.json, "layouts") != NULL)
         p->layouts = text_of(r, &o, "layouts");
     p->no_predict = predict != NULL;

@@ -78,6 +78,10 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
     if (o != NULL)
         KILN_TRY(kiln_import_check_options(o, err));
     KILN_TRY(open_model(a, &path, &bytes, &f, err));
+    if (o != NULL && o->signature != NULL && !f->has_signatures)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--signature: models of format %s have no signatures",
+                         f->name);
     return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
 }
 

@@ -30,6 +30,8 @@ typedef struct kiln_import_options {
      * error that names the input. */
     const kiln_value_binding *hints;
     size_t n_hints;
+    const char *signature; /* which of several ways to call the model; NULL: its own
+                              choice. KILN_ERR_ARG names those that there are */
     const struct kiln_frontend *format; /* NULL: found from the file */
 } kiln_import_options;
 
@@ -46,6 +48,12 @@ typedef struct kiln_import_data {
     kiln_str bytes;       /* mapped as long as the import's arena lives */
 } kiln_import_data;
 
+/* What a file says for people, beyond what it computes. */
+typedef struct kiln_model_note {
+    const char *about; /* "model", "input 'x'" */
+    const char *text;  /* one line, printable */
+} kiln_model_note;
+
 typedef struct kiln_import_report {
     const char *format;   /* "onnx" */
     const char *producer; /* as the file says, printable; "" when it does not */
@@ -56,6 +64,7 @@ typedef struct kiln_import_report {
     KILN_VEC(kiln_unsupported)
     unsupported;                     /* filled also when the import fails for them */
     KILN_VEC(kiln_import_data) data; /* that were read, each once */
+    KILN_VEC(kiln_model_note) notes; /* also of an import that failed further on */
 } kiln_import_report;
 
 /* Reads a model by its format (found from content, then from the name). Everything is

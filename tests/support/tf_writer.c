@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/frontend/tensorflow/crc32c.h"
 #include "zoo/onnx_write.h"
 
 enum { DT_FLOAT = 1, DT_INT32 = 3, DT_INT64 = 9, MAX_TEXT = 64 };
@@ -188,23 +189,36 @@ kiln_str kiln_tf_library_of(kiln_arena *a, const char *text,
     return kiln_buf_str(&graph);
 }
 
+static void put_signature(kiln_arena *a, kiln_buf *meta,
+                          const kiln_tf_test_signature *s) {
+    kiln_buf entry, signature;
+    kiln_buf_init(&entry, a);
+    kiln_buf_init(&signature, a);
+    put_pairs(a, &signature, 1, s->inputs, true);
+    put_pairs(a, &signature, 2, s->outputs, true);
+    kiln_pb_put_text(&entry, 1, s->name);
+    kiln_pb_put_bytes(&entry, 2, kiln_buf_str(&signature));
+    kiln_pb_put_bytes(meta, 5, kiln_buf_str(&entry));
+}
+
 kiln_str kiln_tf_saved_of(kiln_arena *a, kiln_str graph, const char *inputs,
                           const char *outputs) {
-    kiln_buf saved, meta, info, entry, signature;
+    const kiln_tf_test_signature one = {"serving_default", inputs, outputs};
+    return kiln_tf_saved_by(a, graph, &one, 1);
+}
+
+kiln_str kiln_tf_saved_by(kiln_arena *a, kiln_str graph,
+                          const kiln_tf_test_signature *s, size_t n) {
+    kiln_buf saved, meta, info;
     kiln_buf_init(&saved, a);
     kiln_buf_init(&meta, a);
     kiln_buf_init(&info, a);
-    kiln_buf_init(&entry, a);
-    kiln_buf_init(&signature, a);
-    put_pairs(a, &signature, 1, inputs, true);
-    put_pairs(a, &signature, 2, outputs, true);
-    kiln_pb_put_text(&entry, 1, "serving_default");
-    kiln_pb_put_bytes(&entry, 2, kiln_buf_str(&signature));
     kiln_pb_put_text(&info, 4, "serve");
     kiln_pb_put_text(&info, 5, "2.16.1");
     kiln_pb_put_bytes(&meta, 1, kiln_buf_str(&info));
     kiln_pb_put_bytes(&meta, 2, graph);
-    kiln_pb_put_bytes(&meta, 5, kiln_buf_str(&entry));
+    for (size_t i = 0; i < n; i++)
+        put_signature(a, &meta, &s[i]);
     kiln_pb_put_int(&saved, 1, 1);
     kiln_pb_put_bytes(&saved, 2, kiln_buf_str(&meta));
     return kiln_buf_str(&saved);
@@ -237,14 +251,20 @@ static kiln_str put_block(kiln_arena *a, kiln_buf *file, const kiln_buf *block) 
     return kiln_buf_str(&handle);
 }
 
+/* With a checksum, where `bytes` is not NULL. */
 static kiln_str entry_of(kiln_arena *a, int type, const char *shape, size_t offset,
-                         size_t size) {
+                         const void *bytes, size_t size) {
     kiln_buf b;
     kiln_buf_init(&b, a);
     kiln_pb_put_int(&b, 1, type);
     kiln_pb_put_bytes(&b, 2, shape_of(a, kiln_str_from(shape)));
     kiln_pb_put_int(&b, 4, (int64_t)offset);
     kiln_pb_put_int(&b, 5, (int64_t)size);
+    if (bytes != NULL) {
+        const uint32_t sum = kiln_tf_crc_mask(kiln_tf_crc32c((kiln_str){bytes, size}));
+        kiln_buf_add(&b, "\x35", 1); /* field 6, of 32 bits */
+        kiln_buf_add(&b, &sum, sizeof sum);
+    }
     return kiln_buf_str(&b);
 }
 
@@ -288,11 +308,12 @@ void kiln_tf_bundle_of(kiln_arena *a, const kiln_tf_test_variable *v, size_t n,
     const kiln_str first = KILN_STR_LIT("_CHECKPOINTABLE_OBJECT_GRAPH");
     kiln_buf_add(&bytes, objects.p, objects.n);
     put_entry(&block, KILN_STR_LIT(""), KILN_STR_LIT(""), KILN_STR_LIT("\x08\x01"));
-    put_entry(&block, KILN_STR_LIT(""), first, entry_of(a, 7, "", 0, objects.n));
+    put_entry(&block, KILN_STR_LIT(""), first, entry_of(a, 7, "", 0, NULL, objects.n));
     for (size_t i = 0; i < n; i++) {
         const kiln_str before = i == 0 ? first : kiln_str_from(v[i - 1].key);
-        put_entry(&block, before, kiln_str_from(v[i].key),
-                  entry_of(a, DT_FLOAT, v[i].shape, bytes.n, v[i].n * sizeof(float)));
+        put_entry(
+            &block, before, kiln_str_from(v[i].key),
+            entry_of(a, DT_FLOAT, v[i].shape, bytes.n, v[i].v, v[i].n * sizeof(float)));
         kiln_buf_add(&bytes, v[i].v, v[i].n * sizeof(float));
     }
     const kiln_str data_handle = put_block(a, &file, &block);

@@ -29,7 +29,12 @@ kiln_str kiln_tf_library_of(kiln_arena *a, const char *text,
  * "y=call:0". */
 kiln_str kiln_tf_saved_of(kiln_arena *a, kiln_str graph, const char *inputs,
                           const char *outputs);
-
+/* The same with signatures of any names. */
+typedef struct kiln_tf_test_signature {
+    const char *name, *inputs, *outputs;
+} kiln_tf_test_signature;
+kiln_str kiln_tf_saved_by(kiln_arena *a, kiln_str graph,
+                          const kiln_tf_test_signature *s, size_t n);
 /* A variable of floats, and the table of variables with its one shard. `full`: its name
  * among the objects; NULL: its key is its name. Keys in order of bytes. */
 typedef struct kiln_tf_test_variable {

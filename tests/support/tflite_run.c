@@ -1,5 +1,7 @@
 #include "tests/support/tflite_run.h"
 
+#include "tests/support/flex_writer.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -80,6 +82,10 @@ kiln_str kiln_test_tflite_model(const kiln_tflite_case *r) {
     }
     kiln_fbw_table *const o =
         kiln_tfw_op(&m, r->code, r->custom, r->n_in, in, n_out(r), out);
+    if (r->flex != NULL) {
+        const kiln_str map = kiln_test_flex_map(r->flex);
+        kiln_fbw_vector(m.op, 5, map.p, map.n, 1);
+    }
     for (size_t i = 0; i < r->n_options; i++) {
         const kiln_tflite_option *const v = &r->option[i];
         if (v->bytes == 0)

@@ -10,7 +10,7 @@
 enum {
     KILN_TFLITE_PORTS = 20,
     KILN_TFLITE_ELEMS = 32,
-    KILN_TFLITE_OUTS = 3,
+    KILN_TFLITE_OUTS = 4,
     KILN_TFLITE_OPTS = 8
 };
 
@@ -34,6 +34,7 @@ typedef struct kiln_tflite_case {
     const char *name;
     int code;
     const char *custom;
+    const char *flex; /* of a custom operator: "max_detections 3, y_scale 10." */
     kiln_tflite_option option[KILN_TFLITE_OPTS];
     size_t n_options, n_in;
     kiln_tflite_port in[KILN_TFLITE_PORTS];

@@ -70,6 +70,7 @@ void kiln_tfw_output(kiln_tfw *m, int tensor) {
 kiln_fbw_table *kiln_tfw_op(kiln_tfw *m, int code, const char *custom, size_t n_in,
                             const int32_t *in, size_t n_out, const int32_t *out) {
     kiln_fbw_table *const c = kiln_fbw_add(m->codes), *const op = kiln_fbw_add(m->ops);
+    m->op = op;
     kiln_fbw_int(c, 0, 1, code < OLD_CODES ? code : OLD_CODES);
     if (custom != NULL)
         kiln_fbw_text(c, 1, custom);

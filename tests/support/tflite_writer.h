@@ -19,7 +19,7 @@ enum { /* TensorType */
 typedef struct kiln_tfw {
     kiln_fbw_table *model, *subgraph;
     kiln_fbw_list *subgraphs, *codes, *tensors, *ops, *buffers;
-    kiln_fbw_table *tensor; /* added last */
+    kiln_fbw_table *tensor, *op; /* added last */
     int n_tensors, n_codes, n_buffers;
     KILN_VEC(int32_t) inputs, outputs;
 } kiln_tfw;

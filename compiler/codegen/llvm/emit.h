@@ -142,6 +142,9 @@ LLVMValueRef kiln_cg_real(const kiln_cg *g, LLVMTypeRef t, double v, int lanes);
 LLVMValueRef kiln_cg_intrinsic(const kiln_cg *g, const char *name, LLVMTypeRef *types,
                                size_t n_types, LLVMValueRef *arg, unsigned n);
 LLVMValueRef kiln_cg_unary(const kiln_cg *g, const char *name, LLVMValueRef x);
+/* x truncated to the integer type of the cast e; saturates; NaN becomes 0
+ * (emit_convert.c). */
+LLVMValueRef kiln_cg_float_to_int(kiln_cg *g, const kiln_expr *e, LLVMValueRef x);
 LLVMBasicBlockRef kiln_cg_block(const kiln_cg *g);
 /* Marks a multiply or add as free to contract. */
 LLVMValueRef kiln_cg_contract(LLVMValueRef v);

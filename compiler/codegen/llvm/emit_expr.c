@@ -345,23 +345,13 @@ static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mas
 
 /* ---- conversion ------------------------------------------------------------------ */
 
-/* Truncates; saturates; NaN becomes 0. */
-static LLVMValueRef float_to_int(kiln_cg *g, const kiln_expr *e, LLVMValueRef x) {
-    LLVMTypeRef types[2] = {type_of(g, e), LLVMTypeOf(x)};
-    if (e->dtype == KILN_BOOL)
-        return LLVMBuildFCmp(g->b, LLVMRealUNE, x, LLVMConstNull(types[1]), "");
-    return kiln_cg_intrinsic(
-        g, is_signed(e->dtype) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &x,
-        1);
-}
-
 static LLVMValueRef emit_cast(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const LLVMValueRef x = kiln_cg_expr(g, e->arg[0], mask);
     const kiln_dtype from = e->arg[0]->dtype;
     if (from == e->dtype)
         return x;
     if (is_float(from) && !is_float(e->dtype))
-        return float_to_int(g, e, x);
+        return kiln_cg_float_to_int(g, e, x);
     if (is_float(from))
         return kiln_dtype_bytes(e->dtype) > kiln_dtype_bytes(from)
                    ? LLVMBuildFPExt(g->b, x, type_of(g, e), "")

@@ -1,40 +1,12 @@
 /* Files beside an ONNX model that hold its weights ("external data"): where they may
- * lie, and which there are. A location comes from an untrusted file, and so may links
- * beside it that came with it in one archive. */
+ * lie, and which there are. A location comes from an untrusted file. */
+#include "compiler/frontend/beside.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { EXTERNAL = 1, SHOWN_BYTES = 80 };
-
-static bool is_below(const char *path, const char *folder) {
-    const size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 &&
-           (n == 1 || path[n] == '/'); /* "/" holds everything */
-}
-
-/* Caches keep a model and its data as links into one folder: what lies where the model
- * itself lies is as near to it. */
-static bool is_beside_model(kiln_arena *scratch, const char *real, const char *model) {
-    const char *there = NULL;
-    return model != NULL && kiln_path_real(scratch, model, &there, NULL) == KILN_OK &&
-           is_below(real, kiln_path_dir(scratch, there));
-}
-
-static kiln_status check_links(kiln_arena *scratch, const char *path,
-                               const kiln_onnx_files *files, kiln_err *err) {
-    const char *real = NULL, *home = NULL;
-    KILN_TRY(kiln_path_real(scratch, path, &real, err));
-    KILN_TRY(kiln_path_real(scratch, files->dir, &home, err));
-    if (is_below(real, home) || is_beside_model(scratch, real, files->model))
-        return KILN_OK;
-    return kiln_fail(
-        err, KILN_ERR_PARSE,
-        "external data: '%s' is a link out of the model's folder, to '%s'; "
-        "put a copy there if that is meant",
-        path, kiln_str_printable(scratch, kiln_str_from(real), 200));
-}
 
 kiln_status kiln_onnx_data_map(kiln_arena *a, const kiln_onnx_files *files,
                                kiln_str location, kiln_str *out, kiln_err *err) {
@@ -47,9 +19,8 @@ kiln_status kiln_onnx_data_map(kiln_arena *a, const kiln_onnx_files *files,
                        "external data: location '%s' must be a relative path inside "
                        "the model's folder",
                        kiln_str_printable(&scratch, location, SHOWN_BYTES));
-    /* Where there is none, mapping says so. */
-    if (st == KILN_OK && kiln_file_exists(path))
-        st = check_links(&scratch, path, files, err);
+    if (st == KILN_OK)
+        st = kiln_import_check_link(&scratch, path, files->dir, files->model, err);
     if (st == KILN_OK)
         st = kiln_file_map(a, path, 0, out, err);
     kiln_arena_fini(&scratch);

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "compiler/frontend/beside.h"
 #include "compiler/frontend/protobuf.h"
+#include "compiler/frontend/tensorflow/crc32c.h"
 
 #define INDEX "variables/variables.index"
 #define OBJECTS "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -134,6 +136,10 @@ static kiln_status read_entry(void *user, kiln_str key, kiln_str value, kiln_err
         return read_header(r->bundle, value, err);
     kiln_tf_entry *const e = kiln_new(r->arena, kiln_tf_entry);
     KILN_TRY(kiln_pb_read(r->arena, &entry_message, value, e, err));
+    kiln_pb_wire w;
+    while (kiln_pb_next(&value, &w))
+        if (w.number == 6 && w.type == 5) /* crc32c */
+            e->checksum = (uint32_t)w.value;
     kiln_map_set(r->arena, &r->bundle->entries, key, e);
     return KILN_OK;
 }
@@ -165,7 +171,9 @@ static kiln_status map_file(kiln_arena *a, kiln_tf_bundle *b, const char *name,
     if (b->dir == NULL)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "variables are not allowed here: there is no model folder");
-    KILN_TRY(kiln_file_map(a, kiln_path_join(a, b->dir, name), 0, out, err));
+    const char *const path = kiln_path_join(a, b->dir, name);
+    KILN_TRY(kiln_import_check_link(a, path, b->dir, b->model, err));
+    KILN_TRY(kiln_file_map(a, path, 0, out, err));
     kiln_vec_push(a, &b->files, name);
     kiln_vec_push(a, &b->bytes, *out);
     return KILN_OK;
@@ -197,7 +205,16 @@ kiln_status kiln_tf_bundle_bytes(kiln_arena *a, kiln_tf_bundle *b,
                          "of %zu; is it complete?",
                          e->size, e->offset, file->n);
     *out = (kiln_str){file->p + e->offset, (size_t)e->size};
-    return KILN_OK;
+    if (e->dtype == DT_STRING || e->checksum == 0) /* of strings: another one */
+        return KILN_OK;
+    const uint32_t sum = kiln_tf_crc_mask(kiln_tf_crc32c(*out));
+    if (sum == e->checksum)
+        return KILN_OK;
+    return kiln_fail(err, KILN_ERR_PARSE,
+                     "the checksum of %" PRId64 " bytes from %" PRId64
+                     " on must be %08" PRIx32 ", is %08" PRIx32
+                     "; the shard is damaged: fetch the model again",
+                     e->size, e->offset, e->checksum, sum);
 }
 
 /* ---- objects ---------------------------------------------------------------------- */

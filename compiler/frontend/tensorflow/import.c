@@ -133,7 +133,7 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
     kiln_import_report unused = {0};
     kiln_err own = {0};
     kiln_tf_cx cx = {
-        .bundle = {.dir = dir},
+        .bundle = {.dir = dir, .model = name},
         .options = o == NULL ? &none : o,
         .report = report == NULL ? &unused : report,
     };
@@ -163,6 +163,7 @@ const kiln_frontend kiln_frontend_tensorflow = {
     .name = "tensorflow",
     .doc = "TensorFlow frozen GraphDef, or SavedModel with its variables",
     .extensions = extensions,
+    .has_signatures = true,
     .sniff = sniff,
     .import = import,
     .list_inputs = kiln_tf_list_inputs,

@@ -46,9 +46,57 @@ static kiln_status label_inputs(kiln_tf_cx *cx) {
     return KILN_OK;
 }
 
-kiln_status kiln_tf_open_saved(kiln_tf_cx *cx, const kiln_tf_saved *saved) {
-    const kiln_tf_meta *meta = NULL;
+/* The signature that the caller names, of whatever graph has it, that for serving
+ * first. */
+static kiln_status find_named(kiln_tf_cx *cx, const kiln_tf_saved *saved,
+                              const char *name, const kiln_tf_meta **meta) {
+    kiln_buf known;
+    kiln_buf_init(&known, &cx->common.scratch);
     for (size_t i = 0; i < saved->n_meta; i++)
+        for (size_t k = 0; k < saved->meta[i].n_signature; k++) {
+            const kiln_tf_signature *const s = &saved->meta[i].signature[k];
+            if (saved->meta[i].graph == NULL || s->n_output == 0)
+                continue;
+            kiln_buf_printf(&known, " '%s'", kiln_tf_show(cx, s->key));
+            if (!kiln_str_is(s->key, name) ||
+                (*meta != NULL && !is_serving(&saved->meta[i])))
+                continue;
+            *meta = &saved->meta[i];
+            cx->signature = s;
+        }
+    if (*meta != NULL)
+        return KILN_OK;
+    return kiln_tf_fail(cx, KILN_ERR_ARG,
+                        "--signature names '%s', which the model has not; it has:%s",
+                        kiln_tf_show(cx, kiln_str_from(name)),
+                        known.n == 0 ? " none" : kiln_buf_str(&known).p);
+}
+
+/* Where there are several, people are told of all. */
+static void note_signatures(kiln_tf_cx *cx, const kiln_tf_meta *meta) {
+    kiln_buf text;
+    size_t n = 0;
+    kiln_buf_init(&text, cx->common.arena);
+    for (size_t i = 0; i < meta->n_signature; i++) {
+        const kiln_tf_signature *const s = &meta->signature[i];
+        if (s->n_output == 0)
+            continue;
+        kiln_buf_printf(&text, "%s%s%s", n++ == 0 ? "" : ", ",
+                        kiln_str_printable(cx->common.arena, s->key, 80),
+                        s == cx->signature ? " (this one)" : "");
+    }
+    const kiln_model_note note = {"signatures",
+                                  text.n == 0 ? "" : kiln_buf_str(&text).p};
+    if (n > 1 && cx->report != NULL)
+        kiln_vec_push(cx->common.arena, &cx->report->notes, note);
+}
+
+kiln_status kiln_tf_open_saved(kiln_tf_cx *cx, const kiln_tf_saved *saved) {
+    const char *const name = cx->options != NULL ? cx->options->signature : NULL;
+    const kiln_tf_meta *meta = NULL;
+    if (name != NULL)
+        KILN_TRY(find_named(cx, saved, name, &meta));
+    for (size_t i = 0; i < saved->n_meta && name == NULL; i++)
         if (saved->meta[i].graph != NULL && find_signature(&saved->meta[i]) != NULL &&
             (meta == NULL || (is_serving(&saved->meta[i]) && !is_serving(meta))))
             meta = &saved->meta[i];
@@ -57,7 +105,9 @@ kiln_status kiln_tf_open_saved(kiln_tf_cx *cx, const kiln_tf_saved *saved) {
                             "the model has no signature: nothing says what goes in and "
                             "comes out; save it with signatures");
     cx->graph = meta->graph;
-    cx->signature = find_signature(meta);
+    if (name == NULL)
+        cx->signature = find_signature(meta);
+    note_signatures(cx, meta);
     cx->producer = kiln_format(cx->common.arena, "tensorflow %s",
                                kiln_str_printable(cx->common.arena, meta->version, 80));
     return label_inputs(cx);
@@ -71,6 +121,9 @@ kiln_status kiln_tf_open(kiln_tf_cx *cx, kiln_str bytes) {
         KILN_TRY(kiln_tf_decode_saved(a, bytes, &saved, cx->common.err));
         return kiln_tf_open_saved(cx, &saved);
     }
+    if (cx->options != NULL && cx->options->signature != NULL)
+        return kiln_tf_fail(cx, KILN_ERR_ARG,
+                            "--signature: a graph alone has none; give a SavedModel");
     cx->graph = kiln_new(a, kiln_tf_graph);
     return kiln_tf_decode_graph(a, bytes, cx->graph, cx->common.err);
 }

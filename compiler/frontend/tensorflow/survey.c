@@ -35,7 +35,7 @@ kiln_status kiln_tf_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
 /* The table of variables and its shards, as far as they are there. */
 kiln_status kiln_tf_list_data(kiln_arena *a, kiln_str bytes, const char *path,
                               kiln_import_locations *out, kiln_err *err) {
-    kiln_tf_bundle b = {.dir = kiln_path_dir(a, path)};
+    kiln_tf_bundle b = {.dir = kiln_path_dir(a, path), .model = path};
     const char *const index = "variables/variables.index";
     if (!kiln_tf_sniff_saved(bytes) ||
         !kiln_file_exists(kiln_path_join(a, b.dir, index)))

@@ -305,6 +305,7 @@ static kiln_status import_model(kiln_tflite_cx *cx, kiln_graph **out) {
     cx->model = m;
     cx->g = &m->subgraph[0];
     cx->report->producer = kiln_str_printable(cx->common.arena, m->description, 120);
+    kiln_tflite_read_metadata(cx);
     KILN_TRY(kiln_tflite_check_support(cx));
     cx->common.graph = kiln_graph_new(
         cx->common.arena,

@@ -6,15 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* clang-format off */
-#define FIELD(slot, T, name, kind) {slot, kind, #name, offsetof(T, name), 0, 0, NULL}
-#define FIELD_ELSE(slot, T, name, kind, v) {slot, kind, #name, offsetof(T, name), 0, v, NULL}
-#define LIST(slot, T, name, kind) {slot, kind, #name, offsetof(T, name), offsetof(T, n_##name), 0, NULL}
-#define SUB(slot, T, name, table) {slot, KILN_FB_TABLE, #name, offsetof(T, name), 0, 0, &(table)}
-#define SUBS(slot, T, name, table) \
-    {slot, KILN_FB_TABLES, #name, offsetof(T, name), offsetof(T, n_##name), 0, &(table)}
-#define TABLE(label, T, fields) {label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0])}
-/* clang-format on */
+#include "compiler/frontend/tflite/tflite_tables.h"
 
 static const kiln_fb_field quantization_fields[] = {
     LIST(2, kiln_tflite_quantization, scale, KILN_FB_F32S),

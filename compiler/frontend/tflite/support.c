@@ -10,13 +10,8 @@ static const kiln_tflite_row rows[] = {
 #define KILN_TFLITE(code, name, options, import, op, quant)                            \
     {code, #name, &kiln_tflite_##options##_options, kiln_tflite_import_##import,       \
      op,   quant},
-#define KILN_TFLITE_CUSTOM(name, import)                                               \
-    {CUSTOM,                                                                           \
-     name,                                                                             \
-     &kiln_tflite_no_options,                                                          \
-     kiln_tflite_import_##import,                                                      \
-     NULL,                                                                             \
-     KILN_TFLITE_REFUSES},
+#define KILN_TFLITE_CUSTOM(name, import, quant)                                        \
+    {CUSTOM, name, &kiln_tflite_no_options, kiln_tflite_import_##import, NULL, quant},
 #include "compiler/frontend/tflite/tflite_ops.def"
 #undef KILN_TFLITE
 #undef KILN_TFLITE_CUSTOM

@@ -125,6 +125,8 @@ kiln_status kiln_tflite_flatten_rows(kiln_tflite_cx *cx, kiln_compose *c,
 
 /* ---- the model ---------------------------------------------------------------------- */
 
+/* What the file's metadata says, as notes of the report. */
+void kiln_tflite_read_metadata(kiln_tflite_cx *cx);
 kiln_status kiln_tflite_bind_inputs(kiln_tflite_cx *cx);
 kiln_status kiln_tflite_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                     kiln_declared_input **out, size_t *n,
@@ -146,7 +148,7 @@ kiln_status kiln_tflite_survey(kiln_arena *a, kiln_str bytes, const char *path,
 
 #define KILN_TFLITE(code, name, options, import, op, quant)                            \
     kiln_status kiln_tflite_import_##import(kiln_tflite_cx *cx);
-#define KILN_TFLITE_CUSTOM(name, import)                                               \
+#define KILN_TFLITE_CUSTOM(name, import, quant)                                        \
     kiln_status kiln_tflite_import_##import(kiln_tflite_cx *cx);
 #include "compiler/frontend/tflite/tflite_ops.def"
 #undef KILN_TFLITE

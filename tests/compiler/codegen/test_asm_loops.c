@@ -4,6 +4,8 @@
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
 
+#include <string.h>
+
 typedef struct text_row {
     const char *name;
     kiln_arch arch;
@@ -175,9 +177,63 @@ static tile_row listing_rows[] = {
     {"lists_aarch64", "aarch64", 6, 16, 4},
 };
 
+/* ---- conversions ----------------------------------------------------------------- */
+
+typedef struct cast_row {
+    const char *name, *profile;
+    kiln_dtype dtype;
+    int most; /* instructions of the loop, for one vector */
+} cast_row;
+
+static cast_row cast_rows[] = {
+    {"to_i8_on_avx512", "x86-avx512", KILN_I8, 12},
+    {"to_u8_on_avx512", "x86-avx512", KILN_U8, 12},
+    {"to_i16_on_avx512", "x86-avx512", KILN_I16, 12},
+    {"to_i32_on_avx512", "x86-avx512", KILN_I32, 14},
+    {"to_i8_on_avx2", "x86-avx2", KILN_I8, 16},
+    {"to_i32_on_avx2", "x86-avx2", KILN_I32, 16},
+};
+
+static void floats_become_integers_by_vectors(void **state) {
+    const cast_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_codegen_options o = {.want_assembly = true};
+    kiln_codegen_text text = {.ir = {NULL, 0}};
+    kiln_object object;
+    kiln_profile p;
+    kiln_program *prog = NULL;
+    kiln_err err = {0};
+    kiln_asm_loop *l = NULL;
+    size_t n = 0;
+    const int64_t size = 1 << 16, lanes = strstr(r->profile, "512") != NULL ? 16 : 8;
+    kiln_te *x = kiln_te_placeholder(a, "x", KILN_F32, 1, &size);
+    kiln_te *y = kiln_te_begin(a, "y", 1, &size);
+    const kiln_expr *body = kiln_x_cast(
+        a, r->dtype, kiln_te_read(a, x, (const kiln_expr *[]){kiln_te_var(y, 0)}));
+    OK(kiln_te_end(y, 1, &body, &err));
+    const kiln_te *out = y, *args[2] = {x, y};
+    kiln_schedule *s = kiln_schedule_new(a, &out, 1);
+    kiln_stage *st = kiln_schedule_stage(s, y);
+    kiln_iter *outer = NULL, *inner = NULL;
+    OK(kiln_split(st, kiln_stage_axis(st, 0), lanes, &outer, &inner, &err));
+    OK(kiln_vectorize(st, inner, &err));
+    OK(kiln_lower(a, s, args, 2, 1, "cast", &prog, &err));
+    OK(kiln_program_optimize(prog, NULL, &err));
+    OK(kiln_profile_find(a, r->profile, &p, &err));
+    OK(kiln_codegen(a, prog, &p, &o, &object, &text, &err));
+    OK(kiln_asm_innermost_loops(a, text.assembly, p.arch, &l, &n, &err));
+    assert_int_equal(n, 1);
+    /* unrolled by LLVM: as often as it stores */
+    const int times = l[0].vector_stores > 0 ? l[0].vector_stores : 1;
+    if (l[0].instructions > r->most * times)
+        fail_msg("a vector takes %d instructions (%d times), at most %d:\n%.*s",
+                 l[0].instructions, times, r->most, KILN_STR_ARG(text.assembly));
+}
+
 int main(void) {
     kiln_test_add_rows(check_text, text_rows);
     kiln_test_add_rows(listing_has_the_same_loops, listing_rows);
     kiln_test_add_rows(accumulators_stay_in_registers, tile_rows);
+    kiln_test_add_rows(floats_become_integers_by_vectors, cast_rows);
     return kiln_test_run("assembly");
 }

@@ -1,8 +1,10 @@
 /* TensorFlow SavedModels: signatures, functions, variables beside the model; and of real
  * graphs, how many transposes are left. */
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/frontend/frontend_internal.h"
+#include "compiler/frontend/tensorflow/crc32c.h"
 #include "compiler/pass/pass.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
@@ -87,6 +89,52 @@ static void runs_functions_with_variables(void **state) {
     kiln_assert_status_ok(kiln_import_list_data(a, dir, &files, &err), &err);
     assert_int_equal(files.n, 2);
     assert_string_equal(files.v[0], "variables/variables.data-00000-of-00001");
+}
+
+/* ---- signatures -------------------------------------------------------------------- */
+
+static kiln_status import_by(const char *dir, const char *signature, kiln_graph **g,
+                             kiln_import_report *report, kiln_err *err) {
+    const kiln_import_options o = {.signature = signature};
+    return kiln_import(kiln_test_arena(), dir, &o, g, report, err);
+}
+
+/* Two ways to call one graph: each has its own inputs and outputs. */
+static void a_signature_is_chosen_by_name(void **state) {
+    (void)state;
+    static const kiln_tf_test_signature both[] = {
+        {"double", "v=x:0", "twice=d:0"},
+        {"serving_default", "x=x:0 y=y:0", "sum=s:0"},
+        {"__saved_model_init_op", "", ""}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    kiln_err err = {0};
+    const kiln_str graph_bytes =
+        kiln_tf_graph_of(a, "x Placeholder dtype=t1 shape=S2\n"
+                            "y Placeholder dtype=t1 shape=S2\nd AddV2 x x\n"
+                            "s AddV2 x y");
+    const char *const dir =
+        write_model(a, "two", kiln_tf_saved_by(a, graph_bytes, both, 3), (kiln_str){0},
+                    (kiln_str){0});
+    kiln_assert_status_ok(import_by(dir, NULL, &g, &report, &err), &err);
+    assert_int_equal(g->inputs.n, 2);
+    assert_string_equal(g->output_names.v[0], "sum");
+    assert_int_equal(report.notes.n, 1);
+    assert_string_equal(report.notes.v[0].text, "double, serving_default (this one)");
+    kiln_assert_status_ok(import_by(dir, "double", &g, &report, &err), &err);
+    assert_int_equal(g->inputs.n, 1);
+    assert_string_equal(g->inputs.v[0]->name, "v");
+    assert_string_equal(g->output_names.v[0], "twice");
+    kiln_assert_fails(import_by(dir, "triple", &g, &report, &err), KILN_ERR_ARG, &err,
+                      "--signature names 'triple', which the model has not; it has: "
+                      "'double' 'serving_default'");
+    kiln_err_clear(&err);
+    const char *const alone = kiln_path_join(a, kiln_test_dir(), "g.pb");
+    kiln_assert_status_ok(kiln_file_write(alone, graph_bytes.p, graph_bytes.n, &err),
+                          &err);
+    kiln_assert_fails(import_by(alone, "double", &g, &report, &err), KILN_ERR_ARG, &err,
+                      "--signature: a graph alone has none");
 }
 
 /* ---- control flow ------------------------------------------------------------------ */
@@ -204,9 +252,51 @@ static void refuses_broken_variables(void **state) {
     expect("cut_index", model, cut, data, KILN_ERR_PARSE, "it does not end as one");
     expect("cut_data", model, index, less, KILN_ERR_PARSE,
            "are asked for of a shard of");
+    char *const other = kiln_arena_dup(a, data.p, data.n);
+    other[data.n - 1] = (char)(other[data.n - 1] ^ 1);
+    expect("changed_data", model, index, (kiln_str){other, data.n}, KILN_ERR_PARSE,
+           "the shard is damaged: fetch the model again");
     kiln_tf_bundle_of(a, variables, 1, &index, &data);
     expect("other_variables", model, index, data, KILN_ERR_PARSE,
            "variable 'dense/kernel' is not among those beside the model");
+}
+
+/* Check values of the polynomial, and what is 0 to 40 bytes long in one piece and two. */
+static void checksums_are_those_of_the_polynomial(void **state) {
+    (void)state;
+    char bytes[40] = {0};
+    assert_int_equal(kiln_tf_crc32c(KILN_STR_LIT("123456789")), 0xe3069283);
+    assert_int_equal(kiln_tf_crc32c((kiln_str){bytes, 32}), 0x8a9136aa);
+    for (size_t n = 0; n <= sizeof bytes; n++) {
+        uint32_t slow = UINT32_MAX;
+        for (size_t i = 0; i < n; i++) {
+            bytes[i] = (char)(37 * i + n);
+            slow ^= (unsigned char)bytes[i];
+            for (int bit = 0; bit < 8; bit++)
+                slow = (slow >> 1) ^ ((slow & 1) != 0 ? 0x82f63b78 : 0);
+        }
+        assert_int_equal(kiln_tf_crc32c((kiln_str){bytes, n}), ~slow);
+    }
+    assert_int_equal(kiln_tf_crc_mask(0), 0xa282ead8);
+}
+
+/* A shard that is a link to a file elsewhere. */
+static void refuses_links_out_of_the_folder(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    kiln_str index, data;
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_tf_bundle_of(a, variables, 2, &index, &data);
+    const char *const dir = write_model(a, "links", dense_model(a), index, data);
+    const char *const shard =
+        kiln_path_join(a, dir, "variables/variables.data-00000-of-00001");
+    const char *const away = kiln_path_join(a, kiln_test_dir(), "secret");
+    kiln_assert_status_ok(kiln_file_write(away, data.p, data.n, &err), &err);
+    assert_int_equal(unlink(shard), 0);
+    assert_int_equal(symlink(away, shard), 0);
+    kiln_assert_fails(kiln_import(a, dir, NULL, &g, NULL, &err), KILN_ERR_PARSE, &err,
+                      "is a link out of the model's folder");
 }
 
 static void refuses_broken_functions(void **state) {
@@ -348,6 +438,11 @@ int main(void) {
     kiln_test_add("unrolls_a_loop_over_lists", unrolls_a_loop_over_lists, NULL);
     kiln_test_add("refuses_loops_without_end", refuses_loops_without_end, NULL);
     kiln_test_add("refuses_broken_variables", refuses_broken_variables, NULL);
+    kiln_test_add("a_signature_is_chosen_by_name", a_signature_is_chosen_by_name, NULL);
+    kiln_test_add("checksums_are_those_of_the_polynomial",
+                  checksums_are_those_of_the_polynomial, NULL);
+    kiln_test_add("refuses_links_out_of_the_folder", refuses_links_out_of_the_folder,
+                  NULL);
     kiln_test_add("refuses_broken_functions", refuses_broken_functions, NULL);
     kiln_test_add("mutated_tables_end_in_a_named_error",
                   mutated_tables_end_in_a_named_error, NULL);

@@ -1,0 +1,324 @@
+/* Importers of what ends a detector: NON_MAX_SUPPRESSION_V4 and V5, and the custom
+ * operator TFLite_Detection_PostProcess (boxes out of anchors, suppression, the best of
+ * each box or class). Results have as many rows as the file says, filled up with zeros,
+ * and one output says how many count: so nothing is bounded by data. Boxes of equal
+ * scores are taken from the first; overlaps are in f64. Source: TensorFlow Lite,
+ * reference kernels and kernels/detection_postprocess. */
+#include "compiler/frontend/tflite/tflite_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "compiler/frontend/tflite/flex.h"
+
+/* What suppression leaves: rows of image, class and box, -1 behind `count` of them. */
+typedef struct selection {
+    kiln_value *box, *class; /* i64[rows], 0 where nothing is */
+    kiln_value *is_none;     /* bool[rows] */
+    kiln_value *count;       /* i64 */
+    int64_t rows;
+} selection;
+
+static kiln_value *column(kiln_compose *c, kiln_value *x, int i) {
+    x = kiln_compose_slice(c, x, 1, i, 1, 1);
+    return kiln_compose_reshape(c, x, 1, &x->type.dim[0]);
+}
+
+/* boxes [1, n, 4], scores [1, classes, n]; scores above `score` take part. */
+static kiln_status suppress(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *boxes,
+                            kiln_value *scores, int64_t most, double iou, double score,
+                            selection *out) {
+    kiln_value *const in[] = {boxes, scores}, *got[2];
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("max_per_class", most),
+        kiln_arg_float("iou_threshold", iou),
+        kiln_arg_float("score_threshold", score),
+        kiln_arg_bool("center_point", false),
+    };
+    KILN_TRY(c->status);
+    KILN_TRY(kiln_import_emit(&cx->common, cx->op, &kiln_op_non_max_suppression, in, 2,
+                              args, 4, 2, got));
+    out->rows = got[0]->type.dim[0];
+    out->class = column(c, got[0], 1);
+    out->box = column(c, got[0], 2);
+    out->is_none = kiln_compose_scalar(c, &kiln_op_less, out->box, 0);
+    out->box = kiln_compose_scalar(c, &kiln_op_max, out->box, 0);
+    out->class = kiln_compose_scalar(c, &kiln_op_max, out->class, 0);
+    out->count = got[1];
+    return c->status;
+}
+
+/* `row` of a matrix or a list, zeros where there is none; filled up to n rows. */
+static kiln_value *rows_of(kiln_compose *c, kiln_value *x, kiln_value *row,
+                           kiln_value *is_none, int64_t n) {
+    x = kiln_compose_axis(c, &kiln_op_gather, x, row, 0);
+    const int64_t count = row->type.dim[0], dim[] = {count, 1};
+    if (x->type.rank == 2)
+        is_none = kiln_compose_reshape(c, is_none, 2, dim);
+    if (c->status != KILN_OK)
+        return x;
+    x = kiln_compose_where(c, is_none, kiln_import_scalar(c->cx, x->type.dtype, 0), x);
+    int64_t pads[4] = {0};
+    pads[x->type.rank] = n - count;
+    return n > count ? kiln_compose_pad(c, x, pads, 0) : x;
+}
+
+/* ---- suppression alone -------------------------------------------------------------- */
+
+static kiln_status read_number(kiln_tflite_cx *cx, int i, const char *name,
+                               double *out) {
+    kiln_value *v;
+    const double *given;
+    size_t n;
+    KILN_TRY(kiln_tflite_need(cx, i, name, &v));
+    KILN_TRY(kiln_import_const_floats(&cx->common, v, name, &given, &n));
+    if (n != 1 || isnan(given[0]))
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE, "'%s' must be one number", name);
+    *out = given[0];
+    return KILN_OK;
+}
+
+static kiln_status set_int(kiln_tflite_cx *cx, kiln_compose *c, int i, kiln_value *v) {
+    v = kiln_compose_cast(c, v, KILN_I32);
+    KILN_TRY(c->status);
+    return kiln_tflite_set(cx, i, v);
+}
+
+/* Boxes [n, 4] and scores [n]; here an overlap as large as the threshold suppresses. */
+kiln_status kiln_tflite_import_suppression(kiln_tflite_cx *cx) {
+    enum { V5 = 121 };
+    const bool has_scores = cx->row->code == V5;
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *boxes, *scores;
+    double most, iou, score, sigma = 0;
+    selection s;
+    KILN_TRY(kiln_tflite_need(cx, 0, "boxes", &boxes));
+    KILN_TRY(kiln_tflite_need(cx, 1, "scores", &scores));
+    KILN_TRY(read_number(cx, 2, "max_output_size", &most));
+    KILN_TRY(read_number(cx, 3, "iou_threshold", &iou));
+    KILN_TRY(read_number(cx, 4, "score_threshold", &score));
+    if (has_scores)
+        KILN_TRY(read_number(cx, 5, "soft_nms_sigma", &sigma));
+    if (sigma > 0 || sigma < 0)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "soft_nms_sigma must be 0, is %g", sigma);
+    if (boxes->type.rank != 2 || boxes->type.dim[1] != 4 || scores->type.rank != 1 ||
+        scores->type.dim[0] != boxes->type.dim[0])
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "boxes must be [n, 4] and scores [n]");
+    if (!(most >= 0 && most <= (double)KILN_MAX_ELEMS))
+        return kiln_tflite_fail(cx, KILN_ERR_LIMIT, "'max_output_size' is %g", most);
+    const int64_t n = scores->type.dim[0], as_boxes[] = {1, n, 4},
+                  as_scores[] = {1, 1, n};
+    kiln_value *const list = scores;
+    boxes = kiln_compose_reshape(&c, boxes, 3, as_boxes);
+    scores = kiln_compose_reshape(&c, scores, 3, as_scores);
+    KILN_TRY(suppress(cx, &c, boxes, scores, (int64_t)most, nextafter(iou, -HUGE_VAL),
+                      score, &s));
+    kiln_value *const index =
+        rows_of(&c, kiln_compose_iota(&c, n), s.box, s.is_none, (int64_t)most);
+    KILN_TRY(set_int(cx, &c, 0, index));
+    if (has_scores)
+        KILN_TRY(
+            kiln_tflite_set(cx, 1, rows_of(&c, list, s.box, s.is_none, (int64_t)most)));
+    return set_int(cx, &c, has_scores ? 2 : 1, s.count);
+}
+
+/* ---- detections --------------------------------------------------------------------- */
+
+typedef struct options {
+    int64_t max_detections, max_classes, per_class, n_classes;
+    bool is_regular;
+    double score, iou, scale[4]; /* of y, x, h, w */
+} options;
+
+static kiln_status read_count(kiln_tflite_cx *cx, const kiln_flex_map *m,
+                              const char *key, int64_t otherwise, int64_t *out) {
+    double v = (double)otherwise;
+    kiln_flex_number(m, key, &v);
+    if (!(v >= 1 && v <= 1e6))
+        return kiln_tflite_fail(cx, KILN_ERR_PARSE,
+                                "option '%s' must be from 1 to 1000000, is %g", key, v);
+    *out = (int64_t)v;
+    return KILN_OK;
+}
+
+static kiln_status read_options(kiln_tflite_cx *cx, options *o) {
+    static const char *const scales[] = {"y_scale", "x_scale", "h_scale", "w_scale"};
+    enum { PER_CLASS = 100 }; /* where the file says nothing */
+    kiln_flex_map m;
+    double is_regular = 0;
+    KILN_TRY(kiln_flex_open(cx->op->custom_options, &m, cx->common.err));
+    *o = (options){.score = 0};
+    KILN_TRY(read_count(cx, &m, "max_detections", 0, &o->max_detections));
+    KILN_TRY(read_count(cx, &m, "max_classes_per_detection", 0, &o->max_classes));
+    KILN_TRY(read_count(cx, &m, "detections_per_class", PER_CLASS, &o->per_class));
+    KILN_TRY(read_count(cx, &m, "num_classes", 0, &o->n_classes));
+    kiln_flex_number(&m, "use_regular_nms", &is_regular);
+    o->is_regular = is_regular != 0;
+    kiln_flex_number(&m, "nms_score_threshold", &o->score);
+    kiln_flex_number(&m, "nms_iou_threshold", &o->iou);
+    for (int i = 0; i < 4; i++) {
+        kiln_flex_number(&m, scales[i], &o->scale[i]);
+        if (!(o->scale[i] > 0 && o->scale[i] < 1e30))
+            return kiln_tflite_fail(cx, KILN_ERR_PARSE,
+                                    "option '%s' must be positive, is %g", scales[i],
+                                    o->scale[i]);
+    }
+    if (!(o->iou > 0 && o->iou <= 1) || isnan(o->score))
+        return kiln_tflite_fail(
+            cx, KILN_ERR_PARSE,
+            "option 'nms_iou_threshold' must be above 0 and at most "
+            "1, is %g",
+            o->iou);
+    /* Scores as large as the threshold are kept. */
+    o->score = (double)nextafterf((float)o->score, -HUGE_VALF);
+    return KILN_OK;
+}
+
+/* Centre and size, in units of the anchor, to corners: [n, 4]. */
+static kiln_value *decode(kiln_compose *c, const options *o, kiln_value *code,
+                          kiln_value *anchor) {
+    const int64_t two[] = {1, 2};
+    kiln_value *part[2][2]; /* of code and anchor: centres, sizes */
+    for (int i = 0; i < 2; i++) {
+        part[0][i] = kiln_compose_slice(c, code, 1, 2 * i, 1, 2);
+        part[1][i] = kiln_compose_slice(c, anchor, 1, 2 * i, 1, 2);
+        part[0][i] = kiln_compose_2(
+            c, &kiln_op_div, part[0][i],
+            kiln_compose_floats(c, KILN_F32, 2, two, &o->scale[(ptrdiff_t)2 * i]));
+    }
+    kiln_value *const center = kiln_compose_2(
+        c, &kiln_op_add, kiln_compose_2(c, &kiln_op_mul, part[0][0], part[1][1]),
+        part[1][0]);
+    kiln_value *half = kiln_compose_scalar(
+        c, &kiln_op_mul, kiln_compose_1(c, &kiln_op_exp, part[0][1]), 0.5);
+    half = kiln_compose_2(c, &kiln_op_mul, half, part[1][1]);
+    return kiln_compose_axis(c, &kiln_op_concat,
+                             kiln_compose_2(c, &kiln_op_sub, center, half),
+                             kiln_compose_2(c, &kiln_op_add, center, half), 1);
+}
+
+static kiln_status best(kiln_tflite_cx *cx, kiln_value *x, int64_t k, int64_t axis,
+                        kiln_value **out) {
+    const kiln_attr_arg args[] = {kiln_arg_int("k", k), kiln_arg_int("axis", axis),
+                                  kiln_arg_bool("largest", true),
+                                  kiln_arg_bool("sorted", true)};
+    return kiln_import_emit(&cx->common, cx->op, &kiln_op_topk, &x, 1, args, 4, 2, out);
+}
+
+/* [n] or [n, k] behind each other, k of each box. */
+static kiln_value *as_list(kiln_compose *c, kiln_value *x) {
+    const int64_t n = kiln_type_elems(&x->type);
+    return kiln_compose_reshape(c, kiln_compose_cast(c, x, KILN_F32), 1, &n);
+}
+
+static kiln_status set_all(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *const *y,
+                           int64_t rows) {
+    const int64_t boxes[] = {1, rows, 4}, list[] = {1, rows}, one = 1;
+    kiln_value *const out[] = {
+        kiln_compose_reshape(c, y[0], 3, boxes), kiln_compose_reshape(c, y[1], 2, list),
+        kiln_compose_reshape(c, y[2], 2, list),
+        kiln_compose_reshape(c, kiln_compose_cast(c, y[3], KILN_F32), 1, &one)};
+    KILN_TRY(c->status);
+    for (int i = 0; i < 4; i++)
+        KILN_TRY(kiln_tflite_set(cx, i, out[i]));
+    return KILN_OK;
+}
+
+/* Boxes suppress each other by their best class, whatever it is; each gives its best
+ * classes. scores: [n, classes]. */
+static kiln_status detect_fast(kiln_tflite_cx *cx, kiln_compose *c, const options *o,
+                               kiln_value *boxes, kiln_value *scores) {
+    const int64_t n = scores->type.dim[0], as_boxes[] = {1, n, 4},
+                  as_scores[] = {1, 1, n};
+    const int64_t k =
+        o->max_classes < scores->type.dim[1] ? o->max_classes : scores->type.dim[1];
+    const int64_t most = o->max_detections, rows = most * o->max_classes;
+    kiln_value *top[2], *y[4];
+    selection s;
+    KILN_TRY(c->status);
+    KILN_TRY(best(cx, scores, k, 1, top));
+    KILN_TRY(suppress(cx, c, kiln_compose_reshape(c, boxes, 3, as_boxes),
+                      kiln_compose_reshape(c, kiln_compose_slice(c, top[0], 1, 0, 1, 1),
+                                           3, as_scores),
+                      most, o->iou, o->score, &s));
+    const int64_t apart[] = {most, 1, 4}, wide[] = {most, k, 4}, flat[] = {most * k, 4};
+    y[0] = rows_of(c, boxes, s.box, s.is_none, most);
+    y[0] = kiln_compose_expand(c, kiln_compose_reshape(c, y[0], 3, apart), 3, wide);
+    y[0] = kiln_compose_reshape(c, y[0], 2, flat);
+    y[1] = as_list(
+        c, rows_of(c, kiln_compose_cast(c, top[1], KILN_F32), s.box, s.is_none, most));
+    y[2] = as_list(c, rows_of(c, top[0], s.box, s.is_none, most));
+    for (int i = 0; i < 3 && rows > most * k; i++) {
+        int64_t pads[4] = {0};
+        pads[i == 0 ? 2 : 1] = rows - most * k;
+        y[i] = kiln_compose_pad(c, y[i], pads, 0);
+    }
+    y[3] = s.count;
+    return set_all(cx, c, y, rows);
+}
+
+/* Boxes suppress others of their class; the best of all classes are given. */
+static kiln_status detect_regular(kiln_tflite_cx *cx, kiln_compose *c, const options *o,
+                                  kiln_value *boxes, kiln_value *scores) {
+    const double lowest = -(double)3.4028234663852886e38F;
+    const int64_t n = scores->type.dim[0], classes = scores->type.dim[1];
+    const int64_t as_boxes[] = {1, n, 4}, as_scores[] = {1, classes, n},
+                  all = classes * n;
+    const int64_t rows = o->max_detections * o->max_classes, perm[] = {1, 0};
+    kiln_value *top[2], *y[4];
+    selection s;
+    scores = kiln_compose_transpose(c, scores, perm);
+    KILN_TRY(suppress(cx, c, kiln_compose_reshape(c, boxes, 3, as_boxes),
+                      kiln_compose_reshape(c, scores, 3, as_scores), o->per_class,
+                      o->iou, o->score, &s));
+    kiln_value *const at =
+        kiln_compose_2(c, &kiln_op_add,
+                       kiln_compose_scalar(c, &kiln_op_mul, s.class, (double)n), s.box);
+    kiln_value *kept = kiln_compose_axis(
+        c, &kiln_op_gather, kiln_compose_reshape(c, scores, 1, &all), at, 0);
+    KILN_TRY(c->status);
+    kept = kiln_compose_where(c, s.is_none, kiln_import_scalar(c->cx, KILN_F32, lowest),
+                              kept);
+    KILN_TRY(c->status);
+    KILN_TRY(best(cx, kept, s.rows < o->max_detections ? s.rows : o->max_detections, 0,
+                  top));
+    kiln_value *const is_none =
+        kiln_compose_axis(c, &kiln_op_gather, s.is_none, top[1], 0);
+    kiln_value *const box = kiln_compose_axis(c, &kiln_op_gather, s.box, top[1], 0);
+    y[0] = rows_of(c, boxes, box, is_none, rows);
+    y[1] = rows_of(c, kiln_compose_cast(c, s.class, KILN_F32), top[1], is_none, rows);
+    y[2] = rows_of(c, kept, top[1], is_none, rows);
+    y[3] = kiln_compose_scalar(c, &kiln_op_min, s.count, (double)o->max_detections);
+    return set_all(cx, c, y, rows);
+}
+
+kiln_status kiln_tflite_import_detection(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *code, *scores, *anchor;
+    options o;
+    KILN_TRY(kiln_tflite_need(cx, 0, "box encodings", &code));
+    KILN_TRY(kiln_tflite_need(cx, 1, "class predictions", &scores));
+    KILN_TRY(kiln_tflite_need(cx, 2, "anchors", &anchor));
+    KILN_TRY(read_options(cx, &o));
+    const int64_t n = anchor->type.rank == 2 ? anchor->type.dim[0] : -1;
+    const int64_t given = scores->type.rank == 3 ? scores->type.dim[2] : 0;
+    if (code->type.rank != 3 || code->type.dim[0] != 1 || code->type.dim[1] != n ||
+        code->type.dim[2] < 4 || given < o.n_classes || scores->type.dim[0] != 1 ||
+        scores->type.dim[1] != n || n < 1 || anchor->type.dim[1] != 4)
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "boxes must be [1, n, 4], class predictions [1, n, "
+                                "classes] of %" PRId64 " classes at least, and anchors "
+                                "[n, 4]",
+                                o.n_classes);
+    const int64_t boxes[] = {n, code->type.dim[2]}, list[] = {n, given};
+    code = kiln_compose_reshape(&c, code, 2, boxes);
+    scores = kiln_compose_reshape(&c, scores, 2, list);
+    /* The background comes first, where there is one. */
+    scores = kiln_compose_slice(&c, scores, 1, given - o.n_classes, 1, o.n_classes);
+    kiln_value *const decoded = decode(&c, &o, code, anchor);
+    return o.is_regular ? detect_regular(cx, &c, &o, decoded, scores)
+                        : detect_fast(cx, &c, &o, decoded, scores);
+}
