@@ -9,9 +9,9 @@
 static void read_archive(kiln_str bytes) {
     kiln_err err = {0};
     kiln_str entry;
-    if (kiln_keras_zip_has(bytes, "config.json"))
-        kiln_keras_zip_entry(bytes, "config.json", &entry, &err);
-    kiln_keras_zip_entry(bytes, "model.weights.h5", &entry, &err);
+    if (kiln_zip_has(bytes, "config.json"))
+        kiln_zip_find(bytes, "config.json", "Keras", &entry, &err);
+    kiln_zip_find(bytes, "model.weights.h5", "Keras", &entry, &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -12,7 +12,7 @@ static bool is_hdf5(kiln_str bytes) {
 }
 
 bool kiln_keras_sniff(kiln_str bytes) {
-    return is_hdf5(bytes) || kiln_keras_zip_has(bytes, WEIGHTS_ENTRY);
+    return is_hdf5(bytes) || kiln_zip_has(bytes, WEIGHTS_ENTRY);
 }
 
 /* "2.10.0"; Keras 1 and files without a version are told by nothing else. */
@@ -56,9 +56,9 @@ static kiln_status open_hdf5(kiln_arena *a, kiln_str bytes, kiln_keras_file *out
 static kiln_status open_archive(kiln_arena *a, kiln_str bytes, kiln_keras_file *out,
                                 kiln_err *err) {
     kiln_str config, metadata;
-    KILN_TRY(kiln_keras_zip_entry(bytes, "config.json", &config, err));
-    KILN_TRY(kiln_keras_zip_entry(bytes, "metadata.json", &metadata, err));
-    KILN_TRY(kiln_keras_zip_entry(bytes, WEIGHTS_ENTRY, &out->weights, err));
+    KILN_TRY(kiln_zip_find(bytes, "config.json", "Keras", &config, err));
+    KILN_TRY(kiln_zip_find(bytes, "metadata.json", "Keras", &metadata, err));
+    KILN_TRY(kiln_zip_find(bytes, WEIGHTS_ENTRY, "Keras", &out->weights, err));
     if (config.p == NULL || out->weights.p == NULL)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "the archive must have 'config.json' and '" WEIGHTS_ENTRY

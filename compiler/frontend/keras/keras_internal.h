@@ -8,6 +8,7 @@
 #include "compiler/frontend/channels_last.h"
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/frontend/keras/hdf5.h"
+#include "compiler/frontend/zip.h"
 
 enum {
     KILN_KERAS_MAX_INPUTS = 64, /* of one layer */
@@ -36,12 +37,6 @@ kiln_status kiln_keras_import_file(kiln_arena *a, const kiln_keras_file *f,
                                    const char *name, const kiln_import_options *o,
                                    kiln_graph **out, kiln_import_report *report,
                                    kiln_err *err);
-/* An entry of an archive that is stored, not packed; out->p NULL: there is none. */
-kiln_status kiln_keras_zip_entry(kiln_str zip, const char *name, kiln_str *out,
-                                 kiln_err *err);
-/* The same without what is packed or damaged. */
-bool kiln_keras_zip_has(kiln_str zip, const char *name);
-
 typedef struct kiln_keras_cx {
     kiln_import_cx common; /* first */
     kiln_keras_file file;
