@@ -14,15 +14,10 @@ void kiln_pt2_set(kiln_pt2_cx *cx, const char *name, kiln_aten_value v) {
 }
 
 kiln_status kiln_pt2_get(kiln_pt2_cx *cx, const char *name, kiln_aten_value *out) {
+    KILN_TRY(kiln_pt2_refresh(cx, name));
     const kiln_aten_value *const v = kiln_map_get(&cx->value, kiln_str_from(name));
     if (v == NULL)
         return kiln_pt2_fail(cx, KILN_ERR_PARSE, "no node before it makes '%s'",
-                             kiln_import_show(&cx->common, kiln_str_from(name)));
-    if (kiln_map_has(&cx->spoilt, kiln_str_from(name)))
-        return kiln_pt2_fail(cx, KILN_ERR_UNSUPPORTED,
-                             "'%s' was written into by way of a view, which no graph "
-                             "can say; export the model again after ep = "
-                             "ep.run_decompositions({})",
                              kiln_import_show(&cx->common, kiln_str_from(name)));
     *out = *v;
     return KILN_OK;

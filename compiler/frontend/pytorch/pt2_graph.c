@@ -70,32 +70,6 @@ kiln_status kiln_pt2_walk(const kiln_json *graph, int depth, kiln_pt2_visit_fn *
     return KILN_OK;
 }
 
-/* ---- what writes into its argument ------------------------------------------------ */
-
-/* Values that may share elements have one root: the name of the first of them. */
-static const char *root_of(kiln_pt2_cx *cx, const char *name) {
-    const char *const root = kiln_map_get(&cx->root, kiln_str_from(name));
-    return root != NULL ? root : name;
-}
-
-static void set_root(kiln_pt2_cx *cx, const char *name, const char *root) {
-    kiln_map_set(&cx->common.scratch, &cx->root, kiln_str_from(name),
-                 (void *)(uintptr_t)root);
-}
-
-/* All that share elements with `name` are not what they were. */
-static void spoil_others(kiln_pt2_cx *cx, const char *name) {
-    static char mark;
-    const char *const root = root_of(cx, name);
-    for (size_t i = 0; i < cx->root.entries.n; i++) {
-        const kiln_map_entry *const e = &cx->root.entries.v[i];
-        if (strcmp(e->value, root) == 0 && !kiln_str_is(e->key, name))
-            kiln_map_set(&cx->common.scratch, &cx->spoilt, e->key, &mark);
-    }
-    if (strcmp(root, name) != 0)
-        kiln_map_set(&cx->common.scratch, &cx->spoilt, kiln_str_from(root), &mark);
-}
-
 /* ---- one node --------------------------------------------------------------------- */
 
 typedef struct call {
@@ -176,13 +150,13 @@ static kiln_status set_outputs(kiln_pt2_cx *cx, const kiln_json *node,
 
 static kiln_status run_graph(kiln_pt2_cx *cx, const kiln_json *node, const call *c,
                              int depth) {
-    const kiln_map outer = cx->value, roots = cx->root, spoilt = cx->spoilt;
+    const kiln_map outer = cx->value, views = cx->view;
     const kiln_json *const in = kiln_json_get(c->graph, "inputs");
     const kiln_json *const out = kiln_json_get(c->graph, "outputs");
     const size_t n_out = kiln_json_size(out);
     const char *tag;
     size_t i = 0;
-    cx->value = cx->root = cx->spoilt = (kiln_map){.n_slots = 0};
+    cx->value = cx->view = (kiln_map){.n_slots = 0};
     if (kiln_json_size(in) != c->n)
         return kiln_pt2_fail(cx, KILN_ERR_PARSE,
                              "the graph inside has %zu inputs, gets %zu",
@@ -196,8 +170,7 @@ static kiln_status run_graph(kiln_pt2_cx *cx, const kiln_json *node, const call 
     for (const kiln_json *j = kiln_json_first(out); j != NULL; j = kiln_json_next(j))
         KILN_TRY(kiln_pt2_argument(cx, j, &made[i++]));
     cx->value = outer;
-    cx->root = roots;
-    cx->spoilt = spoilt;
+    cx->view = views;
     return set_outputs(cx, node, made, n_out);
 }
 
@@ -220,18 +193,12 @@ static kiln_status run_operator(kiln_pt2_cx *cx, const kiln_json *node,
         .op = op, .site = site, .keyword = c->keyword, .n_keyword = c->n};
     KILN_TRY(kiln_aten_run(&cx->common, &spec, out, &n));
     KILN_TRY(set_outputs(cx, node, out, n));
-    if (c->first == NULL)
+    if (c->first == NULL || n == 0)
         return KILN_OK;
-    if (kiln_aten_writes(op) && n > 0) {
-        spoil_others(cx, c->first);
-        kiln_pt2_set(cx, c->first, out[0]);
-        set_root(cx, c->first, root_of(cx, c->first));
-        set_root(cx, name, root_of(cx, c->first));
-    } else if (kiln_aten_is_view(op)) {
-        const char *const root = root_of(cx, c->first);
-        set_root(cx, c->first, root);
-        set_root(cx, name, root);
-    }
+    if (kiln_aten_writes(op))
+        return kiln_pt2_write(cx, c->first, name, &out[0]);
+    if (kiln_aten_is_view(op))
+        return kiln_pt2_add_views(cx, &spec, c->first, node);
     return KILN_OK;
 }
 

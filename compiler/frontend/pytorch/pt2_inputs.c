@@ -173,6 +173,7 @@ kiln_status kiln_pt2_bind_inputs(kiln_pt2_cx *cx) {
         else if (in[i].role != KILN_PT2_FIXED) {
             made = kiln_aten_of_tensor(NULL);
             KILN_TRY(kiln_pt2_tensor(cx, &in[i], &made.tensor));
+            kiln_map_set(a, &cx->kept, kiln_str_from(in[i].name), v);
         }
         if (in[i].name != NULL)
             kiln_pt2_set(cx, in[i].name, made);
@@ -182,7 +183,7 @@ kiln_status kiln_pt2_bind_inputs(kiln_pt2_cx *cx) {
 
 /* ---- outputs ---------------------------------------------------------------------- */
 
-/* Buffers that a program writes are nobody's outputs; numbers are none either. */
+/* Numbers are no outputs, nor is what is written into an input. */
 kiln_status kiln_pt2_set_outputs(kiln_pt2_cx *cx) {
     const kiln_json *const specs = kiln_json_get(cx->file->signature, "output_specs");
     kiln_graph *const g = cx->common.graph;
@@ -192,6 +193,14 @@ kiln_status kiln_pt2_set_outputs(kiln_pt2_cx *cx) {
         const kiln_json *const v = kiln_pt2_union(j, &tag);
         const char *const name = tensor_name(kiln_json_get(v, "arg"));
         kiln_aten_value made;
+        if (strcmp(tag, "buffer_mutation") == 0)
+            return kiln_pt2_fail(
+                cx, KILN_ERR_UNSUPPORTED,
+                "buffer '%s' is written for the next call; models that keep a state "
+                "are not read",
+                kiln_import_show(&cx->common,
+                                 kiln_str_from(kiln_json_string(
+                                     kiln_json_get(v, "buffer_name"), ""))));
         if (strcmp(tag, "user_output") != 0 || name == NULL)
             continue;
         KILN_TRY(kiln_pt2_get(cx, name, &made));

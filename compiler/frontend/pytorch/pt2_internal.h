@@ -59,9 +59,9 @@ typedef struct kiln_pt2_cx {
     const kiln_pt2_file *file;
     const kiln_import_options *options;
     kiln_import_report *report;
-    kiln_map value;  /* name -> kiln_aten_value */
-    kiln_map root;   /* names of values that may share elements -> that of the first */
-    kiln_map spoilt; /* names whose elements were written by way of another */
+    kiln_map value; /* name -> kiln_aten_value */
+    kiln_map kept;  /* names of parameters and buffers */
+    kiln_map view;  /* names of values that share elements -> kiln_pt2_view */
     kiln_pt2_dict weights, constants; /* of old files */
     int64_t nodes_left;
 } kiln_pt2_cx;
@@ -94,6 +94,27 @@ kiln_status kiln_pt2_tensor(kiln_pt2_cx *cx, const kiln_pt2_input *in,
                             kiln_value **out);
 /* torch/_export/serde's own numbers of dtypes. */
 bool kiln_pt2_dtype(int64_t number, kiln_dtype *out);
+
+/* ---- what is written into (pt2_views.c) ------------------------------------------- */
+
+/* A value that shares elements with another one, by a call that can be made again. */
+typedef struct kiln_pt2_view {
+    const char *base;    /* whose elements it shares */
+    kiln_aten_call call; /* of which the first argument is the base */
+    int at;              /* in the list that the call gives; -1: it gives one value */
+    int64_t version;     /* of the root's elements, when its value was made */
+    int64_t written;     /* of a root: how often its elements were */
+} kiln_pt2_view;
+
+/* The outputs of a node are views of `base` by this call. */
+kiln_status kiln_pt2_add_views(kiln_pt2_cx *cx, const kiln_aten_call *call,
+                               const char *base, const kiln_json *node);
+/* Elements of `name` become those of v, in all that share them; `alias` (the node's own
+ * name) is one more name of it. */
+kiln_status kiln_pt2_write(kiln_pt2_cx *cx, const char *name, const char *alias,
+                           const kiln_aten_value *v);
+/* Makes the value of `name` again where what it shares was written since. */
+kiln_status kiln_pt2_refresh(kiln_pt2_cx *cx, const char *name);
 
 /* ---- the graph (pt2_graph.c, pt2_args.c, pt2_symbol.c) ---------------------------- */
 

@@ -43,7 +43,11 @@ static kind kind_of(kiln_str bytes) {
 
 static bool sniff(kiln_str bytes) { return kind_of(bytes) != NEITHER; }
 
-static kiln_status refuse(kiln_err *err) {
+static kiln_status refuse(kind k, kiln_err *err) {
+    if (k == NEITHER)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "it is no archive as PyTorch writes them; is the file "
+                         "truncated?");
     return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                      "it is what torch.save writes: weights, or objects of Python, "
                      "without the model's code. Load it into its model, then "
@@ -61,7 +65,8 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
     report = report != NULL ? report : &own_report;
     err = err != NULL ? err : &own_err;
     *report = (kiln_import_report){.format = "pytorch", .producer = ""};
-    switch (kind_of(bytes)) {
+    const kind k = kind_of(bytes);
+    switch (k) {
     case EXPORTED:
         st = kiln_pt2_import(a, bytes, name, o, out, report, err);
         break;
@@ -70,7 +75,7 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
         break;
     case SAVED:
     case NEITHER:
-        st = refuse(err);
+        st = refuse(k, err);
         break;
     }
     if (st != KILN_OK) {
@@ -82,7 +87,8 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
 
 static kiln_status list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                kiln_declared_input **out, size_t *n, kiln_err *err) {
-    switch (kind_of(bytes)) {
+    const kind k = kind_of(bytes);
+    switch (k) {
     case EXPORTED:
         return kiln_pt2_list_inputs(a, bytes, path, out, n, err);
     case SCRIPT:
@@ -91,12 +97,13 @@ static kiln_status list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
     case NEITHER:
         break;
     }
-    return refuse(err);
+    return refuse(k, err);
 }
 
 static kiln_status survey(kiln_arena *a, kiln_str bytes, const char *path,
                           kiln_model_survey *out, kiln_err *err) {
-    switch (kind_of(bytes)) {
+    const kind k = kind_of(bytes);
+    switch (k) {
     case EXPORTED:
         return kiln_pt2_survey(a, bytes, path, out, err);
     case SCRIPT:
@@ -105,7 +112,7 @@ static kiln_status survey(kiln_arena *a, kiln_str bytes, const char *path,
     case NEITHER:
         break;
     }
-    return refuse(err);
+    return refuse(k, err);
 }
 
 static const char *const extensions[] = {".pt2", ".pt", ".pth", NULL};
