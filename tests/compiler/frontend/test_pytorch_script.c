@@ -5,6 +5,7 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/damage.h"
+#include "tests/support/keras_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/script_model.h"
 
@@ -396,6 +397,39 @@ static void lists_and_tuples_are_several_inputs(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- what torch.save writes ------------------------------------------------------ */
+
+static void weights_alone_are_refused(void **state) {
+    (void)state;
+    static const char *const path = "models/files/cifar_net_pth/cifar_net.pth";
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_fails(kiln_import(&a, kiln_test_shared(path), NULL, &g, NULL, &err),
+                      KILN_ERR_UNSUPPORTED, &err,
+                      "it is a state dict of torch.save: weights by name (8 tensors, "
+                      "first 'conv1.weight'");
+    assert_non_null(strstr(err.text, "torch.jit.save(torch.jit.trace("));
+    kiln_arena_fini(&a);
+}
+
+static void pickled_modules_are_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"net/data.pkl", "net/version"};
+    const kiln_str bytes[] = {KILN_STR_LIT("\x80\x02"
+                                           "cmodels.net\nNet\n)\x81}b."),
+                              KILN_STR_LIT("3\n")};
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_assert_fails(
+        kiln_test_import_script(&a, kiln_test_zip(&a, names, bytes, 2), NULL, &g, NULL,
+                                &err),
+        KILN_ERR_UNSUPPORTED, &err,
+        "needs 'models.net.Net' of Python, whose code is not in the file");
+    kiln_arena_fini(&a);
+}
+
 /* ---- damage -------------------------------------------------------------------------- */
 
 /* Words and numbers of the code change their places; the archive's bytes change. */
@@ -436,6 +470,8 @@ int main(void) {
     kiln_test_add("indices_are_integers", indices_are_integers, NULL);
     kiln_test_add("lists_and_tuples_are_several_inputs",
                   lists_and_tuples_are_several_inputs, NULL);
+    kiln_test_add("weights_alone_are_refused", weights_alone_are_refused, NULL);
+    kiln_test_add("pickled_modules_are_refused", pickled_modules_are_refused, NULL);
     kiln_test_add("damaged_archives_are_no_harm", damaged_archives_are_no_harm, NULL);
     return kiln_test_run("pytorch_script");
 }
