@@ -19,6 +19,11 @@ typedef struct row {
     double want[MAX_WANT]; /* of the first output */
 } row;
 
+#define ATTEND                                                                         \
+    "def attend(y: Tensor, w: Tensor) -> Tensor:\n  q = torch.linear(y, w)\n"          \
+    "  s = torch.div(torch.matmul(q, torch.transpose(q, 1, 2)), torch.sqrt(2))\n"      \
+    "  return torch.linear(torch.matmul(torch.softmax(s, -1), q), w)\n"
+
 static row rows[] = {
     {"members",
      "    return torch.matmul(x, self.w)\n",
@@ -151,6 +156,30 @@ static row rows[] = {
      NULL,
      "output f32[2,2]",
      {0, 2, 4, 6}},
+    /* torch's fused layers are what their parts are: 1 where the difference is small. */
+    {"fused_attention",
+     "    y = torch.unsqueeze(x, 0)\n    w = self.w\n"
+     "    a, b, = torch._native_multi_head_attention(y, y, y, 2, 1, torch.cat([w, w, "
+     "w]), "
+     "torch.zeros([6]), w, torch.zeros([2]), None, False, True, None)\n"
+     "    c = __torch__.attend(y, w)\n"
+     "    return torch.mul(torch.lt(torch.abs(torch.sub(a, c)), 0.0001), 1.)\n",
+     ATTEND,
+     "output f32[1,2,2]",
+     {1, 1, 1, 1}},
+    {"fused_encoder_layers",
+     "    y = torch.unsqueeze(x, 0)\n    w = self.w\n    z = torch.zeros([2])\n"
+     "    a = torch._transformer_encoder_layer_fwd(y, 2, 1, torch.cat([w, w, w]), "
+     "torch.zeros([6]), w, z, True, False, 0.1, z, w[0], w[1], z, w, z, w, z, None, "
+     "None)\n"
+     "    s = torch.layer_norm(torch.add(y, __torch__.attend(y, w)), [2], z, w[0], "
+     "0.1)\n"
+     "    f = torch.linear(torch.gelu(torch.linear(s, w)), w)\n"
+     "    c = torch.layer_norm(torch.add(s, f), [2], w[1], z, 0.1)\n"
+     "    return torch.mul(torch.lt(torch.abs(torch.sub(a, c)), 0.0001), 1.)\n",
+     ATTEND,
+     "output f32[1,2,2]",
+     {1, 1, 1, 1}},
     {"values_of_kinds",
      "    if isinstance(x, Tensor):\n      y = torch.max(x, 1)\n    else:\n      pass\n"
      "    v, i, = y\n    return torch.add(v, torch.size(i, 0))\n",
