@@ -110,7 +110,7 @@ static void count_weight(survey *s, const kiln_json *meta) {
         s->out->n_params += kiln_type_elems(&t);
 }
 
-static kiln_status add_outputs(survey *s, const kiln_pt2_file *f, kiln_err *err) {
+static void add_outputs(survey *s, const kiln_pt2_file *f) {
     const kiln_json *const specs = kiln_json_get(f->signature, "output_specs");
     s->out->output = kiln_array(s->arena, kiln_declared_input, kiln_json_size(specs));
     for (const kiln_json *j = kiln_json_first(specs); j != NULL;
@@ -124,11 +124,13 @@ static kiln_status add_outputs(survey *s, const kiln_pt2_file *f, kiln_err *err)
         kiln_declared_input *const d = &s->out->output[s->out->n_outputs++];
         *d = (kiln_declared_input){.name = kiln_str_dup(s->arena, name),
                                    .has_type = true};
-        KILN_TRY(kiln_pt2_tensor_meta(
-            s->arena, kiln_json_get(kiln_json_get(f->graph, "tensor_values"), name),
-            &d->dtype, &d->rank, d->dim, d->symbol, err));
+        const kiln_json *const meta =
+            kiln_json_get(kiln_json_get(f->graph, "tensor_values"), name);
+        if (kiln_pt2_tensor_meta(s->arena, meta, &d->dtype, &d->rank, d->dim, d->symbol,
+                                 NULL) != KILN_OK)
+            *d = (kiln_declared_input){
+                .name = d->name, .what = "of no type", .rank = -1};
     }
-    return KILN_OK;
 }
 
 kiln_status kiln_pt2_survey(kiln_arena *a, kiln_str bytes, const char *path,
@@ -150,5 +152,6 @@ kiln_status kiln_pt2_survey(kiln_arena *a, kiln_str bytes, const char *path,
         if (in[i].role == KILN_PT2_WEIGHT || in[i].role == KILN_PT2_CONSTANT)
             count_weight(&s, kiln_json_get(values, in[i].name));
     KILN_TRY(kiln_pt2_declared(a, &f, &out->input, &out->n_inputs, err));
-    return add_outputs(&s, &f, err);
+    add_outputs(&s, &f);
+    return KILN_OK;
 }

@@ -22,6 +22,12 @@ typedef struct row {
     kiln_test_pt2_tensor w[MAX_W + 1]; /* beside x */
 } row;
 
+/* A weight of floats, and of integers. */
+#define W(n, d, v)                                                                     \
+    { .name = (n), .dims = (d), .numbers = (v) }
+#define I(n, d, v)                                                                     \
+    { .name = (n), .dims = (d), .numbers = (v), .is_int = true }
+
 static row rows[] = {
     {"add_scales_the_other", "2", "y = aten.add.Tensor(self=x, other=x, alpha=2)",
      .shape = "[2]", .want = {0, 3}},
@@ -92,19 +98,17 @@ static row rows[] = {
     {"flip", "3", "y = aten.flip.default(self=x, dims=[0])", .shape = "[3]",
      .want = {2, 1, 0}},
     {"index_of_two_axes", "2,3", "y = aten.index.Tensor(self=x, indices=[i, j])",
-     .shape = "[2]", .want = {1, 5},
-     .w = {{"i", "2", "0 1", true}, {"j", "2", "1 2", true}}},
+     .shape = "[2]", .want = {1, 5}, .w = {I("i", "2", "0 1"), I("j", "2", "1 2")}},
     {"index_skips_axes", "2,2", "y = aten.index.Tensor(self=x, indices=[None, i])",
-     .shape = "[2,1]", .want = {1, 3}, .w = {{"i", "1", "1", true}}},
+     .shape = "[2,1]", .want = {1, 3}, .w = {I("i", "1", "1")}},
     {"index_put", "3", "y = aten.index_put.default(self=x, indices=[i], values=v)",
-     .shape = "[3]", .want = {9, 1, 8},
-     .w = {{"i", "2", "0 2", true}, {"v", "2", "9 8"}}},
+     .shape = "[3]", .want = {9, 1, 8}, .w = {I("i", "2", "0 2"), W("v", "2", "9 8")}},
     {"gather_of_fewer_rows", "2,2", "y = aten.gather.default(self=x, dim=1, index=i)",
-     .shape = "[1,2]", .want = {1, 0}, .w = {{"i", "1,2", "1 0", true}}},
+     .shape = "[1,2]", .want = {1, 0}, .w = {I("i", "1,2", "1 0")}},
     {"embedding", "2",
      "i = aten._to_copy.default(self=x, dtype=@5)\n"
      "y = aten.embedding.default(weight=w, indices=i, padding_idx=0)",
-     .shape = "[2,2]", .want = {1, 2, 3, 4}, .w = {{"w", "2,2", "1 2 3 4"}}},
+     .shape = "[2,2]", .want = {1, 2, 3, 4}, .w = {W("w", "2,2", "1 2 3 4")}},
     {"arange_with_a_step", "1",
      "r = aten.arange.start_step(start=1, end=6, step=2)\n"
      "y = aten.add.Tensor(self=x, other=r)",
@@ -115,12 +119,12 @@ static row rows[] = {
      .want = {1, 0, 3, 4}, .less = -1},
     {"linear_of_a_matrix", "1,2", "y = aten.linear.default(input=x, weight=w, bias=b)",
      .shape = "[1,2]", .want = {12, 24},
-     .w = {{"w", "2,2", "1 2 3 4"}, {"b", "2", "10 20"}}},
+     .w = {W("w", "2,2", "1 2 3 4"), W("b", "2", "10 20")}},
     {"linear_of_more_axes", "1,1,2", "y = aten.linear.default(input=x, weight=w)",
-     .shape = "[1,1,2]", .want = {2, 4}, .w = {{"w", "2,2", "1 2 3 4"}}},
+     .shape = "[1,1,2]", .want = {2, 4}, .w = {W("w", "2,2", "1 2 3 4")}},
     {"addmm", "1,2", "y = aten.addmm.default(self=b, mat1=x, mat2=w, beta=2)",
      .shape = "[1,2]", .want = {5, 8},
-     .w = {{"w", "2,2", "1 2 3 4"}, {"b", "2", "1 2"}}},
+     .w = {W("w", "2,2", "1 2 3 4"), W("b", "2", "1 2")}},
     {"attention_of_one_key", "1,1,2",
      "y = aten.scaled_dot_product_attention.default(query=x, key=x, value=x, "
      "is_causal=True)",
@@ -134,15 +138,15 @@ static row rows[] = {
     {"conv2d", "1,1,1,3",
      "y = aten.conv2d.default(input=x, weight=w, bias=b, padding=[0, 1])",
      .shape = "[1,1,1,3]", .want = {0, 1, 6},
-     .w = {{"w", "1,1,1,3", "1 2 -1"}, {"b", "1", "1"}}},
+     .w = {W("w", "1,1,1,3", "1 2 -1"), W("b", "1", "1")}},
     {"conv1d_of_one_example_and_same", "1,3",
      "y = aten.conv1d.padding(input=x, weight=w, padding='same')", .shape = "[1,3]",
-     .want = {10, 21, 2}, .w = {{"w", "1,1,2", "1 10"}}},
+     .want = {10, 21, 2}, .w = {W("w", "1,1,2", "1 10")}},
     {"convolution_transposed", "1,1,2",
      "y = aten.convolution.default(input=x, weight=w, bias=None, stride=[2], "
      "padding=[0], dilation=[1], transposed=True, output_padding=[0], groups=1)",
      .shape = "[1,1,4]", .want = {1, 2, 2, 4}, .less = -1,
-     .w = {{"w", "1,1,2", "1 2"}}},
+     .w = {W("w", "1,1,2", "1 2")}},
     {"max_pool_steps_by_its_kernel", "1,1,1,4",
      "y = aten.max_pool2d.default(self=x, kernel_size=[1, 2])", .shape = "[1,1,1,2]",
      .want = {1, 3}},
@@ -159,11 +163,11 @@ static row rows[] = {
      "y = aten.batch_norm.default(input=x, weight=None, bias=None, running_mean=m, "
      "running_var=v, training=False, momentum=0.1, eps=0.0, cudnn_enabled=True)",
      .shape = "[1,2]", .want = {1, 1}, .less = -2,
-     .w = {{"m", "2", "1 1"}, {"v", "2", "1 4"}}},
+     .w = {W("m", "2", "1 1"), W("v", "2", "1 4")}},
     {"layer_norm", "1,2",
      "y, m, r = aten.native_layer_norm.default(input=x, normalized_shape=[2], "
      "weight=w, bias=b, eps=0.0000000001)",
-     .shape = "[1,2]", .want = {-1, 3}, .w = {{"w", "2", "1 2"}, {"b", "2", "0 1"}}},
+     .shape = "[1,2]", .want = {-1, 3}, .w = {W("w", "2", "1 2"), W("b", "2", "0 1")}},
     {"group_norm_of_one_group", "1,2",
      "y = aten.group_norm.default(input=x, num_groups=1, eps=0.0000000001)",
      .shape = "[1,2]", .want = {-1, 1}},
@@ -177,7 +181,7 @@ static row rows[] = {
      "y = aten.add.Tensor(self=v, other=i)",
      .shape = "[2]", .want = {2, 4}},
     {"max_of_two", "2", "y = aten.max.other(self=x, other=w)", .shape = "[2]",
-     .want = {0.5, 1}, .w = {{"w", "2", "0.5 0.5"}}},
+     .want = {0.5, 1}, .w = {W("w", "2", "0.5 0.5")}},
     {"argmax_of_all", "2,2",
      "i = aten.argmax.default(self=x)\ny = aten.add.Tensor(self=i, other=0.5)",
      .shape = "[]", .want = {3.5}},
@@ -217,16 +221,14 @@ static row rows[] = {
      "y, h = aten.gru.input(input=x, hx=h0, params=[w, r], has_biases=False, "
      "num_layers=1, dropout=0.0, train=False, bidirectional=False, batch_first=True)",
      .shape = "[1,1,1]", .want = {2},
-     .w = {{"h0", "1,1,1", "4"}, {"w", "3,1", "0 0 0"}, {"r", "3,1", "0 0 0"}}},
+     .w = {W("h0", "1,1,1", "4"), W("w", "3,1", "0 0 0"), W("r", "3,1", "0 0 0")}},
     {"lstm_forgets_half", "1,1,1",
      "y, h, c = aten.lstm.input(input=x, hx=[h0, c0], params=[w, r], "
      "has_biases=False, num_layers=1, dropout=0.0, train=False, bidirectional=False, "
      "batch_first=True)",
      .shape = "[1,1,1]", .want = {0.2310585786},
-     .w = {{"h0", "1,1,1", "0"},
-           {"c0", "1,1,1", "1"},
-           {"w", "4,1", "0 0 0 0"},
-           {"r", "4,1", "0 0 0 0"}}},
+     .w = {W("h0", "1,1,1", "0"), W("c0", "1,1,1", "1"), W("w", "4,1", "0 0 0 0"),
+           W("r", "4,1", "0 0 0 0")}},
 };
 
 /* x and the row's weights. */
