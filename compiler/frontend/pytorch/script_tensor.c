@@ -212,6 +212,19 @@ static kiln_status convert_args(kiln_script_cx *cx, const kiln_script_args *args
     return KILN_OK;
 }
 
+/* to(x, dtype, non_blocking, copy), with a device before it or in its place. */
+static bool is_copying(const kiln_aten_call *call) {
+    const size_t at = call->n_arg > 1 && call->arg[1].kind != KILN_ATEN_INT &&
+                              call->arg[1].kind != KILN_ATEN_TENSOR
+                          ? 4
+                          : 3;
+    for (size_t i = 0; i < call->n_keyword; i++)
+        if (kiln_str_is(call->keyword[i].name, "copy"))
+            return call->keyword[i].value.i != 0;
+    return kiln_str_is(call->op, "to") && at < call->n_arg &&
+           call->arg[at].kind == KILN_ATEN_BOOL && call->arg[at].i != 0;
+}
+
 static kiln_status give(kiln_script_cx *cx, const kiln_script_args *args,
                         const kiln_aten_call *call, const kiln_aten_value *result,
                         size_t n, kiln_script_value *out) {
@@ -219,7 +232,7 @@ static kiln_status give(kiln_script_cx *cx, const kiln_script_args *args,
         args->n > 0 && args->v[0].kind == KILN_SCRIPT_V_TENSOR ? args->v[0].tensor
                                                                : NULL;
     if (first != NULL && n == 1 && result[0].kind == KILN_ATEN_TENSOR &&
-        result[0].tensor == first->v &&
+        result[0].tensor == first->v && !is_copying(call) &&
         kiln_script_is_one_of(call->op, itself, sizeof itself / sizeof itself[0])) {
         *out = args->v[0];
         return KILN_OK;

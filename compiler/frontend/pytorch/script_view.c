@@ -96,80 +96,124 @@ static bool small_int(const kiln_script_tensor *t, size_t i, int64_t otherwise,
     return t->arg[i].kind == KILN_ATEN_INT;
 }
 
-/* Of select, slice and narrow: where in the base the view lies. */
+/* Where part number t->at of those that split, chunk and unbind give begins. */
+static bool find_part(const kiln_script_tensor *t, int64_t dim, int64_t *start) {
+    const bool is_list = t->n_arg > 1 && t->arg[1].kind == KILN_ATEN_LIST;
+    int64_t n = 1;
+    *start = 0;
+    if (is_list) {
+        for (size_t i = 0; i < t->at && i < t->arg[1].n; i++)
+            *start += t->arg[1].list[i].i;
+        return true;
+    }
+    if (!kiln_str_is(t->op, "unbind") && (!small_int(t, 1, 1, &n) || n < 1))
+        return false;
+    *start = (int64_t)t->at * (kiln_str_is(t->op, "chunk") ? (dim + n - 1) / n : n);
+    return true;
+}
+
+/* Of select, slice, narrow, split, chunk and unbind: where in the base the view lies. */
 static kiln_value *put_part(kiln_compose *c, const kiln_script_tensor *t,
                             kiln_value *v) {
+    static const char *const several[] = {"split", "split_with_sizes", "chunk",
+                                          "unbind"};
     kiln_value *const base = t->base->v;
     const int rank = base->type.rank;
-    const bool is_select = kiln_str_is(t->op, "select");
-    int64_t axis, start, step = 1;
-    if (!small_int(t, 1, 0, &axis) || !small_int(t, 2, 0, &start) ||
+    const bool is_several = IS_IN(t->op, several);
+    const bool is_unbind = kiln_str_is(t->op, "unbind");
+    int64_t axis, start = 0, step = 1;
+    if (!small_int(t, is_several && !is_unbind ? 2 : 1, 0, &axis) ||
+        (!is_several && !small_int(t, 2, 0, &start)) ||
         (kiln_str_is(t->op, "slice") && !small_int(t, 4, 1, &step)) || step != 1)
         return NULL;
     axis += axis < 0 ? rank : 0;
     if (axis < 0 || axis >= rank)
         return NULL;
-    start += start < 0 ? base->type.dim[axis] : 0;
+    const int64_t dim = base->type.dim[axis];
+    if (is_several && !find_part(t, dim, &start))
+        return NULL;
+    start += start < 0 ? dim : 0;
     start = start < 0 ? 0 : start;
-    if (is_select) {
-        int64_t dim[KILN_MAX_RANK];
-        memcpy(dim, base->type.dim, sizeof dim);
-        dim[axis] = 1;
-        v = kiln_compose_reshape(c, v, rank, dim);
+    if (is_unbind || kiln_str_is(t->op, "select")) {
+        int64_t shape[KILN_MAX_RANK];
+        memcpy(shape, base->type.dim, sizeof shape);
+        shape[axis] = 1;
+        v = kiln_compose_reshape(c, v, rank, shape);
     }
-    if (v->type.rank != rank || start + v->type.dim[axis] > base->type.dim[axis])
+    if (v->type.rank != rank || start > dim - v->type.dim[axis])
         return NULL;
     return put_slice(c, base, v, (int)axis, start);
+}
+
+/* The axes of a transpose, swapaxes, t or permute turned back. */
+static kiln_value *turn_back(kiln_compose *c, const kiln_script_tensor *t,
+                             kiln_value *v) {
+    const int rank = t->base->v->type.rank;
+    int64_t perm[KILN_MAX_RANK], x = 0, y = 1;
+    for (int i = 0; i < KILN_MAX_RANK; i++)
+        perm[i] = i;
+    if (kiln_str_is(t->op, "permute")) {
+        if (t->n_arg < 2 || t->arg[1].kind != KILN_ATEN_LIST ||
+            t->arg[1].n != (size_t)rank)
+            return NULL;
+        for (int i = 0; i < rank; i++) {
+            const int64_t from = t->arg[1].list[i].i;
+            perm[from + (from < 0 ? rank : 0)] = i; /* it was a permutation once */
+        }
+        return kiln_compose_transpose(c, v, perm);
+    }
+    if (!kiln_str_is(t->op, "t") &&
+        (!small_int(t, 1, 0, &x) || !small_int(t, 2, 1, &y)))
+        return NULL;
+    x += x < 0 ? rank : 0;
+    y += y < 0 ? rank : 0;
+    if (x < 0 || y < 0 || x >= rank || y >= rank)
+        return NULL;
+    perm[x] = y;
+    perm[y] = x;
+    return kiln_compose_transpose(c, v, perm);
 }
 
 /* What the base is once its view t has become v; NULL: nobody can say. */
 static kiln_value *put_back(kiln_compose *c, const kiln_script_tensor *t,
                             kiln_value *v) {
-    static const char *const same_order[] = {"view",      "unsqueeze", "squeeze",
-                                             "unflatten", "view_as",   "flatten",
-                                             "reshape",   "contiguous"};
-    static const char *const parts[] = {"select", "slice", "narrow"};
-    static const char *const swaps[] = {"transpose", "swapaxes", "t"};
+    static const char *const same_order[] = {"view", "unsqueeze", "squeeze",
+                                             "unflatten", "view_as"};
+    static const char *const parts[] = {"select",           "slice", "narrow", "split",
+                                        "split_with_sizes", "chunk", "unbind"};
+    static const char *const turns[] = {"transpose", "swapaxes", "t", "permute"};
     const kiln_type *const type = &t->base->v->type;
     if (IS_IN(t->op, same_order))
         return kiln_compose_reshape(c, v, type->rank, type->dim);
     if (IS_IN(t->op, parts))
         return put_part(c, t, v);
-    if (IS_IN(t->op, swaps)) {
-        int64_t perm[KILN_MAX_RANK], x = 0, y = 1;
-        for (int i = 0; i < KILN_MAX_RANK; i++)
-            perm[i] = i;
-        if (!kiln_str_is(t->op, "t") &&
-            (!small_int(t, 1, 0, &x) || !small_int(t, 2, 1, &y)))
-            return NULL;
-        x += x < 0 ? type->rank : 0;
-        y += y < 0 ? type->rank : 0;
-        if (x < 0 || y < 0 || x >= type->rank || y >= type->rank)
-            return NULL;
-        perm[x] = y;
-        perm[y] = x;
-        return kiln_compose_transpose(c, v, perm);
-    }
-    return NULL;
+    return IS_IN(t->op, turns) ? turn_back(c, t, v) : NULL;
 }
 
-/* t is written: it has a new value, and so has what it is a view of. */
+/* Of a tensor and all that it is a view of, nobody knows the elements any more. */
+static void forget(kiln_script_tensor *t) {
+    for (; t != NULL; t = t->base) {
+        t->is_stale = true;
+        t->version++;
+    }
+}
+
 kiln_status kiln_script_write_tensor(kiln_script_cx *cx, kiln_script_tensor *t,
                                      kiln_value *v) {
     kiln_compose c = {.cx = &cx->common,
                       .site = kiln_script_site_of(cx, KILN_STR_LIT("write"))};
     while (t->base != NULL) {
-        kiln_value *const base = put_back(&c, t, v);
+        kiln_value *const base = t->is_unsure ? NULL : put_back(&c, t, v);
         KILN_TRY(c.status);
         t->v = v;
         t->version++;
-        t->base_version = t->base->version + 1;
-        t->base->is_stale = base == NULL || t->is_unsure;
-        t = t->base;
-        if (base == NULL) {
-            t->version++;
+        if (base == NULL) { /* it goes on alone */
+            forget(t->base);
+            t->base = NULL;
             return KILN_OK;
         }
+        t->base_version = t->base->version + 1;
+        t = t->base;
         v = base;
     }
     t->v = v;

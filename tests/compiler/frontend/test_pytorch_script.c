@@ -135,6 +135,42 @@ static row rows[] = {
      NULL,
      "output f32[2,2]",
      {0, 1, 10, 3}},
+    {"writing_one_of_several",
+     "    y = torch.clone(x)\n    a, b, = torch.chunk(y, 2, 1)\n"
+     "    c, d, = torch.unbind(y)\n    e, f, = torch.split(y, [1, 1], -1)\n"
+     "    _0 = torch.add_(b, 10)\n    _1 = torch.mul_(d, 2)\n    _2 = torch.sub_(e, "
+     "1)\n"
+     "    return y\n",
+     NULL,
+     "output f32[2,2]",
+     {-1, 11, 3, 26}},
+    {"writing_a_permuted_view",
+     "    y = torch.reshape(torch.clone(x), [1, 2, 2])\n"
+     "    _0 = torch.select(torch.permute(y, [2, 0, 1]), 0, 1)\n"
+     "    _1 = torch.mul_(_0, 10)\n    return y\n",
+     NULL,
+     "output f32[1,2,2]",
+     {0, 10, 2, 30}},
+    {"writing_a_copy",
+     "    y = torch.contiguous(torch.permute(x, [1, 0]))\n"
+     "    _0 = torch.add_(torch.select(y, 0, 0), 1)\n    return y\n",
+     NULL,
+     "output f32[2,2]",
+     {1, 3, 1, 3}},
+    {"copies_are_no_views",
+     "    y = torch.to(x, torch.device(\"cpu\"), 6, False, True)\n"
+     "    z = torch.to(x, 6)\n    _0 = torch.add_(y, 5)\n"
+     "    _1 = torch.add_(z, 1)\n    return x\n",
+     NULL,
+     "output f32[2,2]",
+     {1, 2, 3, 4}},
+    {"weight_norm",
+     "    w = torch._weight_norm(self.w, torch.reshape(torch.tensor([5., 10.]), [2, "
+     "1]), "
+     "0)\n    y = torch.mul(w, w)\n    return torch.round(torch.sum(y, [1]))\n",
+     NULL,
+     "output f32[2]",
+     {25, 100}},
     {"dropout_of_no_training",
      "    y = torch.view(x, [4])\n    _0 = torch.dropout_(y, 0.5, False)\n    return "
      "y\n",
