@@ -21,6 +21,8 @@ import torch
 from torch import nn
 
 import architectures
+
+NAMES = list(architectures.ROWS)  # without detectors, which exports.py adds: how many boxes they give depends on data
 import exports
 import golden
 
@@ -131,7 +133,7 @@ class boxes(nn.Module):
         return box.gather(1, index.unsqueeze(-1).expand(-1, -1, 4)), top, label.gather(1, index)
 
 
-INPUTS = {
+INPUTS = {  # of the rows here
     "recurrent": lambda: (torch.randint(0, 20, (2, 7)),), "encoder": lambda: (torch.randint(0, 30, (2, 9)),),
     "u_net": lambda: (torch.rand(1, 3, 32, 32),), "in_place": lambda: (torch.rand(2, 4, 3),),
     "decisions": lambda: (torch.rand(2, 4),), "boxes": lambda: (torch.rand(1, 3, 32, 32),),
@@ -217,7 +219,7 @@ def main():
     p.add_argument("--keep", action="store_true", help="keep the models that are right, too")
     p.add_argument("--reference", action="store_true", help="by the reference interpreter")
     o = p.parse_args()
-    chosen = [name for name in architectures.ROWS if o.filter in name]
+    chosen = [name for name in NAMES + list(INPUTS) if o.filter in name]
     count = {"right": 0, "refused": 0, "failed": 0}
     with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
         running = {pool.submit(run, name, o): name for name in chosen}
