@@ -5,15 +5,10 @@
 
 #include <string.h>
 
-enum { HEAD_BYTES = 64 * 1024, TAIL_BYTES = 256 * 1024 };
+enum { HEAD_BYTES = 64 * 1024 };
 
 static kiln_str head_of(kiln_str file) {
     return (kiln_str){file.p, file.n < HEAD_BYTES ? file.n : HEAD_BYTES};
-}
-
-static kiln_str tail_of(kiln_str file) {
-    const size_t n = file.n < TAIL_BYTES ? file.n : TAIL_BYTES;
-    return (kiln_str){file.p + file.n - n, n};
 }
 
 static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
@@ -40,17 +35,6 @@ static bool is_safetensors(kiln_str f) {
     return n > 1 && n <= f.n - 8 && f.p[8] == '{';
 }
 
-/* ---- archives: the names at the end of a ZIP file -------------------------------- */
-
-static bool is_zip(kiln_str f) { return BEGINS(f, 0, "PK\x03\x04"); }
-static bool is_exported_torch(kiln_str f) {
-    return is_zip(f) && (kiln_import_holds(tail_of(f), "archive_format") ||
-                         kiln_import_holds(tail_of(f), "serialized_exported_program"));
-}
-static bool is_torch(kiln_str f) {
-    return is_zip(f) && kiln_import_holds(tail_of(f), "data.pkl");
-}
-
 /* ---- text ------------------------------------------------------------------------ */
 
 static bool is_openvino(kiln_str f) {
@@ -68,10 +52,6 @@ static const struct {
     bool (*is)(kiln_str file);
     const char *what, *way;
 } formats[] = {
-    {is_exported_torch, "an exported PyTorch program",
-     "torch.onnx.export(torch.export.load(FILE).module(), inputs, 'model.onnx')"},
-    {is_torch, "a PyTorch file",
-     "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx')"},
     {is_old_torch, "a PyTorch file",
      "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx')"},
     {is_executorch, "an ExecuTorch program", FROM_ITS_FRAMEWORK},

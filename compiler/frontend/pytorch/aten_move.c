@@ -53,16 +53,17 @@ kiln_status kiln_aten_make_stack(kiln_aten_args *k) {
     const size_t n = parts_of(k, &in);
     if (n == 0 || !kiln_aten_need_rank(k, in[0], 0, KILN_MAX_RANK - 1))
         return k->c.status;
-    const int rank = in[0]->type.rank, axis = kiln_aten_axis(k, "dim", rank + 1);
+    const kiln_type t = in[0]->type;
+    const int rank = t.rank, axis = kiln_aten_axis(k, "dim", rank + 1);
     for (int i = 0, from = 0; i <= rank; i++)
-        dim[i] = i == axis ? 1 : in[0]->type.dim[from++];
+        dim[i] = i == axis ? 1 : t.dim[from++];
     for (size_t i = 0; i < n; i++) {
-        if (!kiln_type_same_shape(&in[i]->type, &in[0]->type)) {
+        if (!kiln_type_same_shape(&in[i]->type, &t)) {
             kiln_aten_fail(k, KILN_ERR_SHAPE,
                            "stack: tensors must have one shape, tensor %zu is %s, the "
                            "first %s",
                            i, kiln_type_text(&k->c.cx->scratch, &in[i]->type),
-                           kiln_type_text(&k->c.cx->scratch, &in[0]->type));
+                           kiln_type_text(&k->c.cx->scratch, &t));
             return k->c.status;
         }
         in[i] = kiln_compose_reshape(&k->c, in[i], rank + 1, dim);

@@ -168,7 +168,9 @@ static kiln_status rebuild(const kiln_pickle_value *args, bool has_dtype,
 kiln_status kiln_pickle_tensor_of(const kiln_pickle_value *v, kiln_pickle_tensor *out,
                                   kiln_err *err) {
     kiln_pickle_tensor t = {.offset = 0};
-    while (is_rebuild(v, "_rebuild_parameter") && arg(v->args, 0) != NULL)
+    while ((is_rebuild(v, "_rebuild_parameter") ||
+            is_rebuild(v, "_rebuild_parameter_with_state")) &&
+           arg(v->args, 0) != NULL)
         v = arg(v->args, 0);
     if (is_rebuild(v, "_rebuild_qtensor"))
         return kiln_fail(

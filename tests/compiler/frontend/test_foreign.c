@@ -14,18 +14,10 @@ typedef struct row {
 #define B(s) (s), sizeof(s) - 1
 
 static row rows[] = {
-    {"torch",
-     B("PK\x03\x04....cnn/data.pkl....PK\x01\x02"
-       "cnn/data.pkl"),
-     "is a PyTorch file"},
     {"torch_of_old",
      B("\x80\x02\x8a\nl\xfc\x9c"
        "F\xf9 j\xa8P\x19."),
      "is a PyTorch file"},
-    {"exported_torch",
-     B("PK\x03\x04..PK\x01\x02"
-       "m/archive_format m/data.pkl"),
-     "is an exported PyTorch program"},
     {"executorch", B("\x1c\0\0\0ET12\0\0"), "is an ExecuTorch program"},
     {"safetensors", B("\x0c\0\0\0\0\0\0\0{\"w\": {}}   ...."),
      "is a safetensors file: weights without a model"},

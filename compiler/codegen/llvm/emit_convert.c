@@ -1,7 +1,7 @@
 /* Floats to integers: truncated, saturated, NaN as 0. Other machines have instructions
  * for just that; for x86, LLVM 19 makes llvm.fpto*.sat of vectors lane by lane, some
  * eight instructions each, and here are some for the whole vector. */
-#include "compiler/codegen/llvm_cpu/emit.h"
+#include "compiler/codegen/llvm/emit.h"
 
 static LLVMTypeRef type_of(const kiln_cg *g, const kiln_expr *e) {
     return kiln_cg_vector(kiln_cg_value_type(g, e->dtype), e->lanes);
