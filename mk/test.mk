@@ -85,7 +85,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-export-forms test-torchscript test-python test-page bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-programs test-export-forms test-torchscript test-python test-page bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -126,6 +126,10 @@ test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEE
 
 test-exports: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks exported by PyTorch, against it (KILN_SOAK=1: every opset); left out where its wheels (several GB) cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/exports.py $(abspath $(KILN)) $(abspath build/exports) \
+		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
+
+test-programs: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks that PyTorch saves by torch.export, against it (KILN_SOAK=1: all decomposed, too); left out where the same wheels cannot be had
+	@tests/tools/with_wheels.sh pytorch exports/programs.py $(abspath $(KILN)) $(abspath build/programs) \
 		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
 
 test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had

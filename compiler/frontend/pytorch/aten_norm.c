@@ -121,6 +121,24 @@ kiln_status kiln_aten_make_instance_norm(kiln_aten_args *k) {
     return give_group_norm(k, 0, 1);
 }
 
+/* v scaled to the length g along an axis: v * g / |v|, the norm over all other axes. */
+kiln_status kiln_aten_make_weight_norm(kiln_aten_args *k) {
+    kiln_compose *const c = &k->c;
+    kiln_value *const v = kiln_aten_tensor(k, "v"), *const g = kiln_aten_tensor(k, "g");
+    const int axis = kiln_aten_axis(k, "dim", v->type.rank);
+    int64_t axes[KILN_MAX_RANK];
+    size_t n = 0;
+    for (int i = 0; i < v->type.rank; i++)
+        if (i != axis)
+            axes[n++] = i;
+    if (!kiln_aten_need_rank(k, v, 2, KILN_MAX_RANK))
+        return c->status;
+    kiln_value *const norm =
+        kiln_compose_reduce(c, &kiln_op_reduce_l2, v, axes, n, true);
+    kiln_value *const y = kiln_compose_2(c, &kiln_op_div, g, norm);
+    return give_first(k, kiln_compose_2(c, &kiln_op_mul, v, y), 2);
+}
+
 /* ---- softmax ---------------------------------------------------------------------- */
 
 /* In the dtype asked for. */

@@ -183,6 +183,27 @@ static kiln_status run_getitem(kiln_pt2_cx *cx, const kiln_json *node, const cal
     return set_outputs(cx, node, &c->arg[0].list[c->arg[1].i], 1);
 }
 
+/* as_strided reads memory as it lies: its operand's strides are the file's to say. */
+static kiln_status add_strides(kiln_pt2_cx *cx, const kiln_json *graph, call *c) {
+    kiln_aten_value *const v =
+        kiln_array(&cx->common.scratch, kiln_aten_value, KILN_MAX_RANK);
+    const kiln_json *const meta =
+        kiln_json_get(kiln_json_get(graph, "tensor_values"), c->first);
+    const kiln_json *j = kiln_json_first(kiln_json_get(meta, "strides"));
+    size_t n = 0;
+    const char *tag;
+    for (; j != NULL && n < KILN_MAX_RANK; j = kiln_json_next(j)) {
+        int64_t stride;
+        if (!kiln_json_i64(kiln_pt2_union(j, &tag), &stride))
+            return KILN_OK; /* open: the operator says so */
+        v[n++] = kiln_aten_of_int(stride);
+    }
+    if (c->n < MAX_ARGS && n > 0)
+        c->keyword[c->n++] =
+            (kiln_aten_keyword){KILN_STR_LIT("self_stride"), kiln_aten_of_list(v, n)};
+    return KILN_OK;
+}
+
 static kiln_status run_operator(kiln_pt2_cx *cx, const kiln_json *node,
                                 const kiln_pt2_site *site, const call *c) {
     const kiln_str op = kiln_str_from(target_of(node));
@@ -202,7 +223,8 @@ static kiln_status run_operator(kiln_pt2_cx *cx, const kiln_json *node,
     return KILN_OK;
 }
 
-static kiln_status run_node(kiln_pt2_cx *cx, const kiln_json *node, int depth,
+static kiln_status run_node(kiln_pt2_cx *cx, const kiln_json *graph,
+                            const kiln_json *node, int depth,
                             const kiln_pt2_site *site) {
     const char *const target = target_of(node);
     call c;
@@ -210,6 +232,8 @@ static kiln_status run_node(kiln_pt2_cx *cx, const kiln_json *node, int depth,
         return kiln_pt2_fail(cx, KILN_ERR_LIMIT, "a program may make %d calls",
                              KILN_PT2_MAX_NODES);
     KILN_TRY(read_call(cx, node, &c));
+    if (strcmp(target, "torch.ops.aten.as_strided.default") == 0 && c.first != NULL)
+        KILN_TRY(add_strides(cx, graph, &c));
     if (is_wrapper(target) && c.graph != NULL)
         return run_graph(cx, node, &c, depth);
     if (strcmp(target, "_operator.getitem") == 0)
@@ -232,7 +256,7 @@ kiln_status kiln_pt2_run_nodes(kiln_pt2_cx *cx, const kiln_json *graph, int dept
         *site = (kiln_pt2_site){
             .name = kiln_import_show(&cx->common, kiln_str_from(name_of(j))),
             .op = kiln_import_show(&cx->common, kiln_str_from(target_of(j)))};
-        const kiln_status st = run_node(cx, j, depth, site);
+        const kiln_status st = run_node(cx, graph, j, depth, site);
         if (st != KILN_OK) {
             kiln_note(cx->common.err, "importing node '%s' (%s)", site->name, site->op);
             return st;
