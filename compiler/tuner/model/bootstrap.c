@@ -3,8 +3,7 @@
  * there are, drawn with replacement. Its score is the members' mean, and how far they
  * are apart says how sure it is.
  *
- * Options: n_members, and those of the members. Most of what fitting costs is going
- * through bins; the mean of several needs but half as many of them.
+ * Options: n_members, and those of the members.
  *
  * Scores of ranks have no zero: a member's are moved by their mean over all samples, or
  * its zero would count as doubt. */
@@ -14,7 +13,6 @@
 
 #include "compiler/tuner/features.h"
 
-static const char members_own[] = "max_bin=32 "; /* what is said later counts */
 enum { MEMBERS = 5, MOST_MEMBERS = 64, ROWS = 256 };
 
 typedef struct member {
@@ -45,7 +43,7 @@ static kiln_status read_own(kiln_cost_model *m, int *n, const char **left,
     bool has = false;
     double value;
     kiln_buf_init(&others, &m->arena);
-    kiln_buf_puts(&others, members_own);
+    kiln_buf_puts(&others, "");
     do {
         KILN_TRY(kiln_cost_model_option(m, &rest, &has, &name, &value, err));
         if (!has)

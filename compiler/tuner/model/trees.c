@@ -1,6 +1,6 @@
 /* XGBoost (Chen, Guestrin, KDD'16) over rows of floats: the only file that knows it.
  *
- * Options: n_trees, max_depth, learning_rate, max_bin.
+ * Options: n_trees, max_depth, learning_rate.
  *
  * Trees are grown by XGBoosterBoostOneIter from gradients of our own (rank.h). One
  * thread and a fixed seed: the same samples give the same trees. Memory that the
@@ -20,17 +20,17 @@ typedef struct trees {
     kiln_row_shape row;
     BoosterHandle booster; /* NULL: not fitted */
     size_t n_features;     /* of each row that it was fitted to */
-    int n_trees, max_depth, max_bin;
+    int n_trees, max_depth;
     double learning_rate;
 } trees;
 
 /* Chosen on measurements of tests/bench/bench_tuner.c: a tree sees most of a few
  * hundred rows, and second derivatives of the rank loss are small. */
-static const trees defaults = {
-    .n_trees = 60, .max_depth = 6, .max_bin = 64, .learning_rate = 0.2};
+static const trees defaults = {.n_trees = 60, .max_depth = 6, .learning_rate = 0.2};
 static const char *const parameters[][2] = {
     {"booster", "gbtree"},
     {"tree_method", "hist"},
+    {"max_bin", "64"},
     {"grow_policy", "depthwise"},
     {"lambda", "0.1"},
     {"min_child_weight", "0.02"},
@@ -60,23 +60,20 @@ static kiln_status failed(kiln_err *err, const char *doing) {
 static kiln_status set_option(const kiln_cost_model *m, kiln_str name, double v,
                               kiln_err *err) {
     trees *t = m->state;
-    enum { MOST_TREES = 10000, DEEPEST = 30, MOST_BINS = 256 };
+    enum { MOST_TREES = 10000, DEEPEST = 30 };
     if (kiln_str_is(name, "n_trees") && v >= 1 && v <= MOST_TREES && v == floor(v))
         t->n_trees = (int)v;
     else if (kiln_str_is(name, "max_depth") && v >= 1 && v <= DEEPEST && v == floor(v))
         t->max_depth = (int)v;
-    else if (kiln_str_is(name, "max_bin") && v >= 2 && v <= MOST_BINS && v == floor(v))
-        t->max_bin = (int)v;
     else if (kiln_str_is(name, "learning_rate") && v > 0 && v <= 1)
         t->learning_rate = v;
     else
-        return kiln_fail(
-            err, KILN_ERR_ARG,
-            "cost model '%s': there is no option %.*s=%g; there are "
-            "n_trees (1 to %d), max_depth (1 to %d), max_bin (2 to %d) and "
-            "learning_rate (above 0, at most 1)",
-            m->kind->name, KILN_STR_ARG(name), v, (int)MOST_TREES, (int)DEEPEST,
-            (int)MOST_BINS);
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "cost model '%s': there is no option %.*s=%g; there are "
+                         "n_trees (1 to %d), max_depth (1 to %d) and learning_rate "
+                         "(above 0, at most 1)",
+                         m->kind->name, KILN_STR_ARG(name), v, (int)MOST_TREES,
+                         (int)DEEPEST);
     return KILN_OK;
 }
 
@@ -124,17 +121,15 @@ static const float *cut_rows(kiln_arena *scratch, const trees *t,
 
 static kiln_status set_parameters(BoosterHandle b, const trees *t, uint64_t seed_number,
                                   kiln_err *err) {
-    char seed[32], depth[32], bins[32], rate[32];
+    char seed[32], depth[32], rate[32];
     snprintf(seed, sizeof seed, "%" PRIu32, (uint32_t)(seed_number & 0x7fffffff));
     snprintf(depth, sizeof depth, "%d", t->max_depth);
-    snprintf(bins, sizeof bins, "%d", t->max_bin);
     snprintf(rate, sizeof rate, "%.9g", t->learning_rate);
     for (int i = 0; i < N_PARAMETERS; i++)
         if (XGBoosterSetParam(b, parameters[i][0], parameters[i][1]) != 0)
             return failed(err, "setting a parameter");
     if (XGBoosterSetParam(b, "seed", seed) != 0 ||
         XGBoosterSetParam(b, "max_depth", depth) != 0 ||
-        XGBoosterSetParam(b, "max_bin", bins) != 0 ||
         XGBoosterSetParam(b, "eta", rate) != 0)
         return failed(err, "setting a parameter");
     return KILN_OK;
