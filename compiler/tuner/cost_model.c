@@ -139,6 +139,21 @@ kiln_status kiln_cost_model_predict_spread(const kiln_cost_model *m,
     return KILN_OK;
 }
 
+kiln_status kiln_cost_model_predict_over(const kiln_cost_model *m,
+                                         const kiln_encodings *e, size_t of, float *out,
+                                         float *spread, kiln_err *err) {
+    KILN_ASSERT(of < e->n, "number %zu of %zu candidates", of, e->n);
+    if (m->is_fitted && m->kind->predict_over != NULL)
+        return m->kind->predict_over(m, e, of, out, spread, err);
+    KILN_TRY(kiln_cost_model_predict(m, e, NULL, out, err));
+    const float zero = out[of];
+    for (size_t i = 0; i < e->n; i++) {
+        out[i] -= zero;
+        spread[i] = 0;
+    }
+    return KILN_OK;
+}
+
 /* ---- saved ----------------------------------------------------------------------- */
 
 static const char *const objective_names[] = {"rank", "regression"};

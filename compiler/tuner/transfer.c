@@ -92,6 +92,22 @@ double kiln_pairs_in_order(const double *cost_ns, const float *score, size_t n,
     return pairs > 0 ? (double)right / (double)pairs : 0;
 }
 
+kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
+                                  size_t rule, size_t *choice, double *margin,
+                                  kiln_err *err) {
+    static const double deviations = 2;
+    kiln_arena a = {0};
+    float *over = kiln_array(&a, float, e->n), *spread = kiln_array(&a, float, e->n);
+    const kiln_status st = kiln_cost_model_predict_over(m, e, rule, over, spread, err);
+    size_t top = rule;
+    for (size_t i = 0; st == KILN_OK && i < e->n; i++)
+        top = over[i] > over[top] ? i : top;
+    *choice = top;
+    *margin = (double)over[top] - deviations * (double)spread[top];
+    kiln_arena_fini(&a);
+    return st;
+}
+
 /* What a model that had not seen the lesson makes of it. */
 typedef struct verdict {
     size_t n_pairs;
@@ -105,18 +121,17 @@ static kiln_status judge(const kiln_cost_model *m, const kiln_lesson *l, verdict
     kiln_arena a = {0};
     const size_t n = l->encoding.n;
     float *score = kiln_array(&a, float, n);
-    const kiln_status st = kiln_cost_model_predict(m, &l->encoding, NULL, score, err);
-    if (st == KILN_OK && n > 0) {
-        size_t top = 0;
-        for (size_t i = 1; i < n; i++)
-            top = score[i] > score[top] ? i : top;
+    kiln_status st = kiln_cost_model_predict(m, &l->encoding, NULL, score, err);
+    if (st == KILN_OK)
         out->accuracy = kiln_pairs_in_order(l->cost_ns, score, n, &out->n_pairs);
-        out->is_judged = n > 1 && l->rule >= 0 && l->cost_ns[l->rule] > 0;
-        if (out->is_judged) {
-            out->margin = (double)score[top] - (double)score[l->rule];
-            /* A choice that does not run is a build that takes the rule. */
-            out->gain = l->cost_ns[top] > 0 ? l->cost_ns[l->rule] / l->cost_ns[top] : 1;
-        }
+    out->is_judged = st == KILN_OK && n > 1 && l->rule >= 0 && l->cost_ns[l->rule] > 0;
+    if (out->is_judged) {
+        size_t choice = 0;
+        st = kiln_choose_over_rule(m, &l->encoding, (size_t)l->rule, &choice,
+                                   &out->margin, err);
+        /* A choice that does not run is a build that takes the rule. */
+        out->gain =
+            l->cost_ns[choice] > 0 ? l->cost_ns[l->rule] / l->cost_ns[choice] : 1;
     }
     kiln_arena_fini(&a);
     return st;

@@ -45,6 +45,13 @@ typedef struct kiln_lesson {
 kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
                              kiln_err *err);
 
+/* What a build may take instead of number `rule` of the encodings: the one that the model
+ * likes best. *margin: by how much more than the rule, less two deviations of what its
+ * members say of that: above 0, they agree. */
+kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
+                                  size_t rule, size_t *choice, double *margin,
+                                  kiln_err *err);
+
 /* How a model does on workloads that it has not seen: each is scored by one that was
  * fitted to the others. */
 typedef struct kiln_held_out {
@@ -53,9 +60,9 @@ typedef struct kiln_held_out {
     /* Of pairs of candidates that differ by 5% or more: the part that the model has in
      * the right order. A half is what a coin says. */
     double accuracy;
-    /* The rule's time over that of the candidate that the model likes best, in geometric
+    /* The rule's time over that of the candidate that it would choose, in geometric
      * mean, and the least of them: of the n_taken lessons where it likes that one more
-     * than the rule by more than `margin`. */
+     * than the rule by more than `margin` (kiln_choose_over_rule). */
     double gain, worst;
     int n_taken;
     /* The least of a few margins with which choices beat the rule; of scores, so

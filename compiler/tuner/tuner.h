@@ -160,6 +160,11 @@ struct kiln_cost_model_kind {
      * it cannot tell. */
     kiln_status (*predict_spread)(const kiln_cost_model *m, const kiln_encodings *e,
                                   float *out, float *spread, kiln_err *err);
+    /* How much better each is than number `of`, and how unsure it is of that: what all
+     * members of an ensemble have in common is no doubt. NULL: differences of `predict`,
+     * without any. */
+    kiln_status (*predict_over)(const kiln_cost_model *m, const kiln_encodings *e,
+                                size_t of, float *out, float *spread, kiln_err *err);
     kiln_status (*save)(const kiln_cost_model *m, kiln_buf *out, kiln_err *err);
     kiln_status (*load)(kiln_cost_model *m, const void *bytes, size_t n, kiln_err *err);
     void (*fini)(kiln_cost_model *m); /* what lies outside the arena; NULL: nothing */
@@ -211,6 +216,11 @@ kiln_status kiln_cost_model_predict(const kiln_cost_model *m, const kiln_encodin
 kiln_status kiln_cost_model_predict_spread(const kiln_cost_model *m,
                                            const kiln_encodings *e, const float *base,
                                            float *out, float *spread, kiln_err *err);
+/* How much better each is than number `of` of them, and how unsure the model is of that.
+ */
+kiln_status kiln_cost_model_predict_over(const kiln_cost_model *m,
+                                         const kiln_encodings *e, size_t of, float *out,
+                                         float *spread, kiln_err *err);
 /* How good a model of this kind is on a fifth of the samples when fitted to the others:
  * every fifth of a group is held out. */
 typedef struct kiln_hold_out {

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EACH = 192, LEAST_EACH = 4 };
+/* Of each work and template: fewer where a database has many, as a model is fitted dozens
+ * of times to be held out. */
+enum { MOST_ALL = 12288, MOST_EACH = 192, ENOUGH_EACH = 48, LEAST_EACH = 4 };
 
 /* All rounds of one candidate of a task. */
 typedef struct candidate {
@@ -25,6 +27,7 @@ typedef struct reading {
     const kiln_cost_model_kind *kind; /* NULL: nothing is encoded */
     kiln_map workload;                /* anchor -> number + 1 */
     kiln_sha256 hash;
+    size_t most; /* candidates of a lesson */
     kiln_tune_lessons *out;
 } reading;
 
@@ -103,9 +106,9 @@ static size_t draw(reading *r, const candidates *all, const char *tmpl,
     if (n > 0)
         qsort(of, n, sizeof *of, by_cost);
     *out = of;
-    if (n <= MOST_EACH)
+    if (n <= r->most)
         return n;
-    const size_t head = MOST_EACH / 3, rest = MOST_EACH - head;
+    const size_t head = r->most / 3, rest = r->most - head;
     for (size_t i = 0; i < rest; i++) {
         const size_t from = head + i * (n - head) / rest;
         KILN_ASSERT(from >= head + kept && from < n, "candidate %zu goes to %zu of %zu",
@@ -216,6 +219,10 @@ kiln_status kiln_tune_lessons_read(kiln_arena *a, kiln_db *db,
     *out = (kiln_tune_lessons){.n_trials = 0};
     KILN_TRY(kiln_db_tasks_of(db, a, &tasks, err));
     kiln_sha256_init(&r.hash);
+    r.most = MOST_ALL / (tasks.list.n > 0 ? tasks.list.n : 1);
+    r.most = r.most > MOST_EACH     ? MOST_EACH
+             : r.most < ENOUGH_EACH ? ENOUGH_EACH
+                                    : r.most;
     for (size_t i = 0; st == KILN_OK && i < tasks.list.n; i++) {
         if (strcmp(tasks.list.v[i].cache, KILN_TUNE_CACHE) == 0)
             st = read_task(&r, &tasks.list.v[i], err);

@@ -1,4 +1,5 @@
-/* A configuration for work that nobody measured: what the model of all work likes best.
+/* A configuration for work that nobody measured: what the model of all work likes best,
+ * where its members agree that it beats the rule.
  *
  * The search is bounded by a number of candidates, not by a clock, so that a build is
  * the same on every machine and on every run: 12 chains of 24 steps, at most 300
@@ -13,13 +14,13 @@ enum { N_CHAINS = 12, N_STEPS = 24, SEED = 1 };
  * template, class of machine, number of threads and numerics. */
 static const double farthest = 2;
 
-/* How much more the model likes the candidate than the rule. */
+/* How much more the model likes the candidate than the rule, as far as it is sure. */
 static kiln_status margin_of(const kiln_tune_transfer *t, kiln_arena *a,
                              kiln_candidates *c, uint64_t index, uint64_t rule,
                              double *out, kiln_err *err) {
     kiln_encoding_list list = {.begin = {.n = 0}};
-    float score[2];
-    const uint64_t both[] = {index, rule};
+    const uint64_t both[] = {rule, index};
+    size_t choice = 0;
     *out = 0;
     for (int i = 0; i < 2; i++) {
         const kiln_encoding *e = kiln_candidates_encoding(c, both[i]);
@@ -28,9 +29,7 @@ static kiln_status margin_of(const kiln_tune_transfer *t, kiln_arena *a,
         kiln_encoding_list_add(a, &list, e->bytes);
     }
     const kiln_encodings e = kiln_encoding_list_view(&list);
-    KILN_TRY(kiln_cost_model_predict(&t->model, &e, NULL, score, err));
-    *out = (double)score[0] - (double)score[1];
-    return KILN_OK;
+    return kiln_choose_over_rule(&t->model, &e, 0, &choice, out, err);
 }
 
 /* The best that a short annealing finds, in the layouts of the rule. */

@@ -393,8 +393,10 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
     kiln_arena_init(&r.scratch);
     r.begin_ns = kiln_now_ns();
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
-    kiln_status st = kiln_cost_model_init(
-        &r.global, o->model != NULL ? o->model : &kiln_cost_model_xgboost, NULL, err);
+    const kiln_cost_model_kind *kind =
+        o->model != NULL ? o->model : &kiln_cost_model_xgboost;
+    kiln_status st =
+        kiln_cost_model_init(&r.global, kiln_tune_teacher_of(kind), NULL, err);
     if (st == KILN_OK)
         st = kiln_tune_bury(&r, err);
     if (st == KILN_OK)

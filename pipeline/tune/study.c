@@ -190,12 +190,13 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
 
 kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
                                        kiln_study *out, kiln_err *err) {
+    const kiln_cost_model_kind *kind = kiln_tune_teacher_of(&kiln_cost_model_xgboost);
     kiln_corpus_lessons l;
     double gain = 0;
     int n = 0;
     if (c->work.n < 2)
         return KILN_OK;
-    kiln_corpus_lessons_of(a, c, &kiln_cost_model_xgboost, &l);
+    kiln_corpus_lessons_of(a, c, kind, &l);
     for (size_t i = 0; i < c->work.n; i++) {
         kiln_cost_model teacher;
         kiln_study_work w;
@@ -211,8 +212,7 @@ kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
         }
     }
     out->gain = n > 0 ? exp(gain / n) : 1;
-    return kiln_held_out_score(&kiln_cost_model_xgboost, NULL, l.lesson, c->work.n,
-                               &out->held_out, err);
+    return kiln_held_out_score(kind, NULL, l.lesson, c->work.n, &out->held_out, err);
 }
 
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,

@@ -45,6 +45,13 @@ static const kiln_record_document document = {.format_key = "format",
                                               .what =
                                                   "a transfer model of 'kiln tune'"};
 
+const kiln_cost_model_kind *kiln_tune_teacher_of(const kiln_cost_model_kind *kind) {
+    const kiln_cost_model_kind *ensemble = &kiln_cost_model_bootstrap;
+    const bool reads_the_same =
+        kind->encode == ensemble->encode && kind->version == ensemble->version;
+    return reads_the_same ? ensemble : kind;
+}
+
 /* ---- making ---------------------------------------------------------------------- */
 
 static void release(void *p) {
@@ -127,6 +134,7 @@ kiln_status kiln_tune_transfer_open(kiln_arena *a, kiln_db *db,
                                     const kiln_tune_transfer **out, kiln_err *err) {
     kiln_db_model stored;
     bool found = false;
+    kind = kiln_tune_teacher_of(kind);
     *out = NULL;
     KILN_TRY(kiln_db_get_model(db, a, kind->name, KILN_DB_ALL_WORK, kind->version,
                                &found, &stored, err));
@@ -152,6 +160,7 @@ bool kiln_tune_transfer_take(kiln_db *db, const kiln_cost_model_kind *kind,
     kiln_db_model stored;
     kiln_tune_transfer t;
     bool found = false;
+    kind = kiln_tune_teacher_of(kind);
     const bool taken =
         kiln_db_get_model(db, &scratch, kind->name, KILN_DB_ALL_WORK, kind->version,
                           &found, &stored, NULL) == KILN_OK &&
@@ -179,7 +188,7 @@ kiln_status kiln_tune_transfer_renew(kiln_arena *a, kiln_db *db,
         *out = old;
         return KILN_OK;
     }
-    KILN_TRY(kiln_tune_transfer_learn(a, db, kind, &made, err));
+    KILN_TRY(kiln_tune_transfer_learn(a, db, kiln_tune_teacher_of(kind), &made, err));
     *out = made;
     return made != NULL ? kiln_tune_transfer_keep(db, made, err) : KILN_OK;
 }

@@ -16,7 +16,8 @@ typedef struct kiln_tune_lessons {
     char sha256[KILN_SHA256_HEX]; /* of all of these */
 } kiln_tune_lessons;
 
-/* Of each work and template at most 192 candidates: the fastest third, and others in
+/* Of each work and template at most 192 candidates, of many works fewer (48 of 256 and
+ * more): the fastest third, and others in
  * even steps; in the order of the database's tasks, which is that of their texts.
  * kind NULL: only counts and hash. Work that is none of today's is left out. */
 kiln_status kiln_tune_lessons_read(kiln_arena *a, kiln_db *db,

@@ -276,7 +276,11 @@ kiln_status kiln_tune_check(kiln_db *db, kiln_arena *a, kiln_db_problems *out,
 /* ---- what all works teach (docs/tuning.md) -----------------------------------------
  */
 
-/* The stored model of this kind and version; NULL in *out: there is none. Lives as long
+/* The kind that teaches searches and builds in the place of another: for all that read
+ * what boosted trees do, an ensemble of five of them, which knows how sure it is; else
+ * the kind itself. */
+const kiln_cost_model_kind *kiln_tune_teacher_of(const kiln_cost_model_kind *kind);
+/* Its stored model of this version; NULL in *out: there is none. Lives as long
  * as the arena. KILN_ERR_PARSE, KILN_ERR_UNSUPPORTED: it is damaged, or of another form.
  */
 kiln_status kiln_tune_transfer_open(kiln_arena *a, kiln_db *db,

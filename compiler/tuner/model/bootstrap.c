@@ -170,6 +170,37 @@ static kiln_status predict(const kiln_cost_model *m, const kiln_encodings *e,
     return predict_spread(m, e, out, NULL, err);
 }
 
+/* One member's scores, less what it gives number `of`: its zero, and all that it thinks
+ * of the workload, is in both. */
+static kiln_status add_over(const member *x, const kiln_encodings *e, size_t of,
+                            float *score, double *sum, double *squares, kiln_err *err) {
+    KILN_TRY(kiln_cost_model_predict(&x->model, e, NULL, score, err));
+    for (size_t i = 0; i < e->n; i++) {
+        const double v = (double)score[i] - (double)score[of];
+        sum[i] += v;
+        squares[i] += v * v;
+    }
+    return KILN_OK;
+}
+
+static kiln_status predict_over(const kiln_cost_model *m, const kiln_encodings *e,
+                                size_t of, float *out, float *spread, kiln_err *err) {
+    const ensemble *x = m->state;
+    kiln_arena a = {0};
+    float *score = kiln_array(&a, float, e->n);
+    double *sum = kiln_array(&a, double, e->n), *squares = kiln_array(&a, double, e->n);
+    kiln_status st = KILN_OK;
+    for (int k = 0; st == KILN_OK && k < x->n; k++)
+        st = add_over(&x->of[k], e, of, score, sum, squares, err);
+    for (size_t i = 0; st == KILN_OK && i < e->n; i++) {
+        const double mean = sum[i] / x->n;
+        out[i] = (float)mean;
+        spread[i] = (float)sqrt(fmax(0, squares[i] / x->n - mean * mean));
+    }
+    kiln_arena_fini(&a);
+    return st;
+}
+
 /* ---- saved: "members N", and of each "ZERO BYTES" and its bytes ------------------- */
 
 static kiln_status save(const kiln_cost_model *m, kiln_buf *out, kiln_err *err) {
@@ -238,6 +269,7 @@ const kiln_cost_model_kind kiln_cost_model_bootstrap = {
     .fit = fit,
     .predict = predict,
     .predict_spread = predict_spread,
+    .predict_over = predict_over,
     .save = save,
     .load = load,
     .fini = fini,

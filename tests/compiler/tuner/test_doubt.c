@@ -268,6 +268,41 @@ static void weights_count(void **state) {
     }
 }
 
+/* What members say of one over another is free of what each thinks of the workload. */
+static void members_compare_each_for_itself(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    enum { N = 96, OF = 7 };
+    const kiln_samples few = samples_of(a, &c6, 32, kiln_test_seed()),
+                       s = samples_of(a, &c9, N, kiln_test_seed() + 1);
+    kiln_cost_model m = {.kind = NULL}, alone;
+    float out[N], spread[N], score[N], doubt[N];
+    double over = 0, apart = 0;
+    OK(kiln_cost_model_init(&m, &kiln_cost_model_bootstrap, NULL, &err));
+    OK(kiln_cost_model_predict_over(&m, &s.encoding, OF, out, spread, &err));
+    for (int i = 0; i < N; i++) /* not fitted: all are equal, as far as it knows */
+        assert_true(fabsf(out[i]) <= 0 && spread[i] <= 0);
+    OK(kiln_cost_model_fit(&m, &few, &err));
+    OK(kiln_cost_model_predict_over(&m, &s.encoding, OF, out, spread, &err));
+    OK(kiln_cost_model_predict_spread(&m, &s.encoding, NULL, score, doubt, &err));
+    assert_true(fabsf(out[OF]) <= 0 && spread[OF] <= 0);
+    for (int i = 0; i < N; i++) {
+        assert_true(fabsf(out[i] - (score[i] - score[OF])) <= 1e-4F);
+        /* No difference is more in doubt than both together. */
+        assert_true(spread[i] <= doubt[i] + doubt[OF] + 1e-4F);
+        over += (double)spread[i];
+        apart += hypot((double)doubt[i], (double)doubt[OF]);
+    }
+    assert_true(over > 0 && over < apart);
+    fit(&alone, &kiln_cost_model_xgboost, NULL, &few);
+    OK(kiln_cost_model_predict_over(&alone, &s.encoding, OF, out, spread, &err));
+    for (int i = 0; i < N; i++)
+        assert_true(spread[i] <= 0);
+    kiln_cost_model_fini(&m);
+    kiln_cost_model_fini(&alone);
+}
+
 int main(void) {
     kiln_test_add("doubt_falls_with_samples", doubt_falls_with_samples, NULL);
     kiln_test_add("improvement_is_what_is_expected", improvement_is_what_is_expected,
@@ -281,5 +316,7 @@ int main(void) {
     kiln_test_add("options_are_for_members_too", options_are_for_members_too, NULL);
     kiln_test_add("nearer_lessons_count_more", nearer_lessons_count_more, NULL);
     kiln_test_add("weights_count", weights_count, NULL);
+    kiln_test_add("members_compare_each_for_itself", members_compare_each_for_itself,
+                  NULL);
     return kiln_test_run("doubt");
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/support/kiln_test.h"
 #include "tests/support/sim_conv.h"
@@ -143,6 +144,64 @@ static void enough_is_a_line(void **state) {
     assert_false(kiln_held_out_beats_rule(&h));
 }
 
+/* ---- what a build may take ------------------------------------------------------- */
+
+/* Candidates that say themselves how much better they are, and how sure that is. */
+static kiln_status said(const kiln_cost_model *m, const kiln_encodings *e, float *out,
+                        kiln_err *err) {
+    (void)m, (void)err;
+    for (size_t i = 0; i < e->n; i++)
+        memcpy(&out[i], kiln_encodings_at(e, i).p, sizeof *out);
+    return KILN_OK;
+}
+
+static kiln_status said_over(const kiln_cost_model *m, const kiln_encodings *e,
+                             size_t of, float *out, float *spread, kiln_err *err) {
+    float zero;
+    const kiln_status st = said(m, e, out, err);
+    memcpy(&zero, kiln_encodings_at(e, of).p, sizeof zero);
+    for (size_t i = 0; i < e->n; i++) {
+        memcpy(&spread[i], kiln_encodings_at(e, i).p + sizeof zero, sizeof *spread);
+        out[i] -= zero;
+    }
+    return st;
+}
+
+static const kiln_cost_model_kind says = {
+    .name = "says", .predict = said, .predict_over = said_over};
+
+typedef struct choice_row {
+    const char *name;
+    float score[3], spread[3];
+    size_t rule, choice;
+    double margin;
+} choice_row;
+
+static choice_row choice_rows[] = {
+    {"all_agree", {1, 3, 2}, {0, 0.5F, 0}, 0, 1, 1},
+    {"members_do_not", {1, 3, 2}, {0, 1.5F, 0}, 0, 1, -1},
+    {"the_rule_is_best", {4, 3, 2}, {0, 0, 0}, 0, 0, 0},
+    {"the_rule_is_last", {1, 3, 2}, {0.25F, 0.25F, 0}, 2, 1, 0.5},
+};
+
+static void a_choice_is_what_members_agree_on(void **state) {
+    const choice_row *row = *state;
+    kiln_err err = {0};
+    kiln_encoding_list list = {.begin = {.n = 0}};
+    const kiln_cost_model m = {.kind = &says, .is_fitted = true};
+    size_t choice = 9;
+    double margin = 9;
+    for (int i = 0; i < 3; i++) {
+        const float of[4] = {row->score[i], row->spread[i], 0, 0};
+        kiln_encoding_list_add(kiln_test_arena(), &list,
+                               (kiln_str){(const char *)of, sizeof of});
+    }
+    const kiln_encodings e = kiln_encoding_list_view(&list);
+    OK(kiln_choose_over_rule(&m, &e, row->rule, &choice, &margin, &err));
+    assert_int_equal(choice, row->choice);
+    assert_true(fabs(margin - row->margin) < 1e-6);
+}
+
 int main(void) {
     kiln_test_add("pairs_that_are_near_are_in_no_order",
                   pairs_that_are_near_are_in_no_order, NULL);
@@ -151,5 +210,6 @@ int main(void) {
     kiln_test_add("equal_work_is_on_one_side", equal_work_is_on_one_side, NULL);
     kiln_test_add("few_are_not_held_out", few_are_not_held_out, NULL);
     kiln_test_add("enough_is_a_line", enough_is_a_line, NULL);
+    kiln_test_add_rows(a_choice_is_what_members_agree_on, choice_rows);
     return kiln_test_run("transfer");
 }

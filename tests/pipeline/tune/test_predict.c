@@ -12,7 +12,7 @@
 
 #define OK(call) kiln_assert_status_ok((call), &err)
 
-enum { N_TUNED = 6, N_NEW = 3, TRIALS = 40 };
+enum { N_TUNED = 6, N_NEW = 3, TRIALS = 64, FEW = 24 };
 
 /* Such as the direct template takes by rule. */
 static const kiln_sim_shape tuned[N_TUNED] = {
@@ -96,11 +96,11 @@ static uint64_t rule_of(const subject *s) {
 }
 
 /* As a search leaves them: the rule, random ones, and neighbours of the best. */
-static void fill(kiln_db *db, const subject *s, kiln_rng *rng, bool is_noise) {
+static void fill(kiln_db *db, const subject *s, int n, kiln_rng *rng, bool is_noise) {
     const kiln_space *space = &s->sim.task.space;
     kiln_config best = kiln_config_at(space, rule_of(s));
     double best_ns = (double)INFINITY;
-    for (int k = 0; k < TRIALS; k++) {
+    for (int k = 0; k < n; k++) {
         const kiln_config c = k == 0       ? best
                               : k % 4 == 1 ? kiln_config_random(space, rng)
                                            : kiln_config_neighbour(space, &best, rng);
@@ -114,18 +114,22 @@ static void fill(kiln_db *db, const subject *s, kiln_rng *rng, bool is_noise) {
     }
 }
 
-static kiln_db *filled(int n, bool is_noise) {
-    kiln_db *db = kiln_test_db_open(":memory:");
-    kiln_rng rng;
-    kiln_rng_init(&rng, kiln_test_seed());
-    for (int i = 0; i < n; i++)
-        fill(db, subject_of(&tuned[i]), &rng, is_noise);
-    return db;
-}
-
 /* Until the program ends: */
 static kiln_arena for_all;
 static kiln_db *db_for_all; /* NULL: nobody asked yet */
+static kiln_db *four;       /* of works, and a model of them, for the last tests */
+
+/* Enough to learn something from. */
+static kiln_db *filled(int n, bool is_noise) {
+    kiln_err err = {0};
+    kiln_db *db = NULL;
+    kiln_rng rng;
+    kiln_rng_init(&rng, kiln_test_seed());
+    OK(kiln_db_open(&for_all, ":memory:", NULL, &db, &err));
+    for (int i = 0; i < n; i++)
+        fill(db, subject_of(&tuned[i]), FEW, &rng, is_noise);
+    return db;
+}
 
 /* One for all tests that need several works; the last of them adds to it. */
 static kiln_db *shared(void) {
@@ -136,7 +140,7 @@ static kiln_db *shared(void) {
         return db_for_all;
     OK(kiln_db_open(&for_all, ":memory:", NULL, &db_for_all, &err));
     for (int i = 0; i < N_TUNED; i++)
-        fill(db_for_all, subject_of(&tuned[i]), &rng, false);
+        fill(db_for_all, subject_of(&tuned[i]), TRIALS, &rng, false);
     return db_for_all;
 }
 
@@ -216,6 +220,8 @@ static void a_stored_model_says_the_same(void **state) {
     const kiln_tune_transfer *made = renewed(db), *stored = opened(db);
     assert_non_null(stored);
     assert_string_equal(stored->sha256, made->sha256);
+    assert_ptr_equal(stored->model.kind, &kiln_cost_model_bootstrap);
+    assert_true(fabs(stored->model.origin.held_out - made->held_out.accuracy) < 1e-9);
     assert_true(stored->seen.n >= N_TUNED);
     assert_true(fabs(stored->held_out.gain - made->held_out.gain) < 1e-9);
     const kiln_choice x = chosen(db, made, s, 1, NULL),
@@ -295,7 +301,7 @@ static void searches_begin_with_it(void **state) {
     (void)state;
     kiln_err err = {0};
     kiln_cost_model m = {.kind = NULL};
-    kiln_db *db = filled(4, false);
+    kiln_db *db = four = filled(4, false);
     assert_false(kiln_tune_transfer_take(db, &kiln_cost_model_xgboost, &m));
     const kiln_tune_transfer *t = renewed(db);
     assert_true(kiln_tune_transfer_take(db, &kiln_cost_model_xgboost, &m));
@@ -311,7 +317,6 @@ static void searches_begin_with_it(void **state) {
     OK(kiln_cost_model_predict(&t->model, &e, NULL, &y, &err));
     assert_true(fabsf(x - y) <= 0);
     kiln_cost_model_fini(&m);
-    kiln_db_close(db);
 }
 
 /* ---- models that do not fit ------------------------------------------------------ */
@@ -320,10 +325,12 @@ static void others_are_refused(void **state) {
     (void)state;
     kiln_err err = {0};
     const kiln_tune_transfer *t = NULL;
-    kiln_db *db = filled(4, false);
-    assert_non_null(renewed(db));
+    kiln_db *db = four;
+    assert_non_null(opened(db));
     kiln_test_db_run(db, "UPDATE model SET feature_version = feature_version + 1");
     assert_null(opened(db)); /* of other features */
+    assert_int_equal(chosen(db, opened(db), subject_of(&new_ones[0]), 1, NULL).origin,
+                     KILN_ORIGIN_GUESS);
     kiln_test_db_run(db, "UPDATE model SET feature_version = feature_version - 1");
     assert_non_null(opened(db));
     kiln_test_db_run(db, "UPDATE model SET bytes = x'6b696c6e0a'");
@@ -348,6 +355,7 @@ int main(void) {
     kiln_test_add("others_are_refused", others_are_refused, NULL);
     const int failed = kiln_test_run("predict");
     kiln_db_close(db_for_all);
+    kiln_db_close(four);
     kiln_arena_fini(&for_all);
     return failed;
 }

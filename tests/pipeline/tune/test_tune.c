@@ -169,11 +169,11 @@ static void anothers_records_count_once(void **state) {
         kiln_test_tune_trials(db, &works.list.v[0].op, KILN_TUNE_CACHE);
     kiln_db_model m;
     bool found = false;
-    kiln_assert_status_ok(kiln_db_get_model(db, kiln_test_arena(), "xgboost",
+    const kiln_cost_model_kind *kind = kiln_tune_teacher_of(&kiln_cost_model_xgboost);
+    kiln_assert_status_ok(kiln_db_get_model(db, kiln_test_arena(), kind->name,
                                             kiln_format(kiln_test_arena(), "%s/1",
                                                         kiln_test_native()->name),
-                                            kiln_cost_model_xgboost.version, &found, &m,
-                                            &err),
+                                            kind->version, &found, &m, &err),
                           &err);
     assert_true(found);
     assert_true(m.n_trials <= (int64_t)t.list.n);
