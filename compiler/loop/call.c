@@ -27,6 +27,11 @@ static kiln_interp_memory block_at(kiln_interp *in, const kiln_program *p, int a
                            kiln_dtype_name(m->buffer->dtype));
         return block;
     }
+    if (n == 0 && kiln_buffer_elems(m->buffer) == 0) {
+        block.data = m->data; /* nothing, which no index names */
+        block.shadow = m->shadow;
+        return block;
+    }
     for (int i = 0; i < place->n_arg; i++)
         index[i] = kiln_interp_eval(in, place->arg[i], NULL);
     const int64_t at = in->status == KILN_OK ? kiln_interp_offset(in, m, index, 0) : -1;

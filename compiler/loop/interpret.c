@@ -279,10 +279,13 @@ static kiln_lanes eval_load(kiln_interp *in, const kiln_expr *e, const bool *mas
     mask = load_mask(in, e, mask);
     for (int i = 0; i < e->n_arg; i++)
         index[i] = kiln_interp_eval(in, e->arg[i], mask);
+    const int64_t turn = kiln_traffic_turn(in, e);
     for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {
         if (!is_on(mask, k))
             continue;
         const int64_t at = kiln_interp_offset(in, m, index, k);
+        if (at >= 0)
+            kiln_traffic_note(in, e, turn, m, at);
         if (at >= 0 && kiln_shadow_touch(in, m, at, false))
             kiln_interp_load(m, at, out.f != NULL ? &out.f[k] : NULL,
                              out.f != NULL ? NULL : &out.i[k]);

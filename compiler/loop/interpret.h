@@ -65,6 +65,11 @@ void kiln_interp_store(kiln_interp_memory *m, int64_t at, const double *f,
                        const int64_t *i);
 /* Counts a statement, or a turn of a loop in an expression; false: no more may be. */
 bool kiln_interp_step(kiln_interp *in);
+/* Which time it is that the running thread comes to an access (a load or a store
+ * statement), and an element of that (traffic.c); -1: nobody counts. */
+int64_t kiln_traffic_turn(kiln_interp *in, const void *site);
+void kiln_traffic_note(kiln_interp *in, const void *site, int64_t number,
+                       const kiln_interp_memory *m, int64_t at);
 int64_t kiln_interp_float_to_int(kiln_dtype dtype, double v);
 /* "at i=3, j.outer=0": the loops around, for messages. */
 const char *kiln_interp_where(kiln_interp *in);

@@ -266,10 +266,12 @@ void kiln_interp_launch(kiln_interp *in, const kiln_stmt *s) {
     const kiln_interp outside = *in;
     kiln_rng_init(&l.rng, in->options != NULL ? in->options->seed : 0);
     make_threads(&l);
+    l.noter = kiln_noter_new(in);
     in->launch = &l;
     const int64_t *order = block_order(&l, n);
     for (int64_t i = 0; i < n && in->status == KILN_OK; i++)
         run_block(&l, s, order[i], &outside);
+    kiln_noter_end(l.noter);
     in->launch = NULL;
     in->vars = outside.vars;
     in->memory = outside.memory;

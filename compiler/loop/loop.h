@@ -340,6 +340,23 @@ kiln_status kiln_program_check_limits(const kiln_program *p,
  *   blocks, touch one element, and one of them writes it;
  * a barrier that not all threads of the block reach;
  * a read of what nobody wrote to memory that threads share and the launch allocated. */
+/* What launches move, as a GPU does: threads of a warp make an access together. By
+ * buffer of the programs that run; those of one thread do not count. */
+typedef struct kiln_buffer_traffic {
+    const kiln_buffer *buffer;
+    int64_t accesses; /* of warps */
+    int64_t elements; /* of all their threads */
+    int64_t
+        transactions; /* global memory: sectors of 32 bytes that come and go; shared:
+                             turns of its 32 banks */
+    int64_t least;    /* so many would do, were those elements neighbours */
+} kiln_buffer_traffic;
+typedef struct kiln_traffic {
+    kiln_arena *arena; /* borrowed; not the run's own */
+    int warp;          /* threads that go in step; 0: one */
+    KILN_VEC(kiln_buffer_traffic) of;
+} kiln_traffic;
+
 typedef struct kiln_loop_run_options {
     int64_t max_steps;
     bool
@@ -347,6 +364,7 @@ typedef struct kiln_loop_run_options {
                               a cheap check of independence */
     uint64_t seed; /* draws the order of blocks, and of threads anew between any two
                       barriers; 0: in order */
+    kiln_traffic *traffic; /* counted there; NULL: it is not */
 } kiln_loop_run_options;
 kiln_status kiln_program_run(kiln_arena *scratch, const kiln_program *p,
                              void *const *arg, const kiln_loop_run_options *o,

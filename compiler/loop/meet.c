@@ -39,6 +39,7 @@ typedef struct trial {
     mark *mark;
     int64_t round, tries;
     bool is_guess, meets;
+    bool any_block; /* branches that the block decides count as taken */
 } trial;
 
 /* ---- values ---------------------------------------------------------------------- */
@@ -192,6 +193,18 @@ static void own_loop(trial *t, side *s, int i) {
         iteration(t, s, i, min + k);
 }
 
+/* Does the number of the block decide? */
+static bool uses_block(const side *s, const kiln_expr *e) {
+    for (int i = 0; i + 1 < s->n; i++) {
+        const kiln_stmt *x = s->path[i]->stmt;
+        if (x->kind == KILN_STMT_FOR && x->u.loop.kind == KILN_LOOP_THREAD &&
+            kiln_launch_axis_of(x->u.loop.tag) < KILN_AXIS_THREAD_X &&
+            kiln_expr_uses(e, x->u.loop.var))
+            return true;
+    }
+    return false;
+}
+
 /* From place i of the path down to the access. */
 static void descend(trial *t, side *s, int i) {
     int64_t v = 0;
@@ -220,7 +233,8 @@ static void descend(trial *t, side *s, int i) {
         return;
     }
     if (stmt->kind == KILN_STMT_IF && taken >= 0) {
-        if (!value_of(s, stmt->u.branch.cond, 0, &v))
+        if ((t->any_block && uses_block(s, stmt->u.branch.cond)) ||
+            !value_of(s, stmt->u.branch.cond, 0, &v))
             t->is_guess = true;
         else if ((v != 0) != (taken == 0))
             return;
@@ -273,24 +287,31 @@ static void find_use(void *user, const kiln_expr *e) {
     u->is_used = u->is_used || kiln_expr_uses(e, u->var);
 }
 
-/* Nothing on the way to the access but its indexes depends on v. */
-static bool steers(const side *s, const kiln_var *v) {
+/* Something on the way to the access beside its indexes depends on v; branches count
+ * where asked for. */
+static bool steers(const side *s, const kiln_var *v, bool by_branches) {
     usage u = {v, s->touch->mask != NULL && kiln_expr_uses(s->touch->mask, v)};
     for (int i = 0; i + 1 < s->n; i++)
-        kiln_stmt_exprs(s->path[i]->stmt, find_use, &u);
+        if (by_branches || s->path[i]->stmt->kind != KILN_STMT_IF)
+            kiln_stmt_exprs(s->path[i]->stmt, find_use, &u);
     return u.is_used;
 }
 
-/* Does v move all indexes of both alike? */
-static bool is_alike(const trial *t, const kiln_var *v) {
+/* Does v move all indexes of both alike, whatever branches it takes or, where those
+ * count, without taking others? */
+static bool moves_alike(const trial *t, const kiln_var *v, bool by_branches) {
     int64_t x = 0, y = 0;
-    if (steers(&t->p, v) || steers(&t->c, v))
+    if (steers(&t->p, v, by_branches) || steers(&t->c, v, by_branches))
         return false;
     for (int i = 0; i < t->p.touch->buffer->rank; i++)
         if (!factor_in(t->p.touch->index[i], v, &x) ||
             !factor_in(t->c.touch->index[i], v, &y) || x != y)
             return false;
     return true;
+}
+
+static bool is_alike(const trial *t, const kiln_var *v) {
+    return moves_alike(t, v, true);
 }
 
 static void common(trial *t, int i);
@@ -305,12 +326,36 @@ static void with_values(trial *t, int i, int64_t p, int64_t c) {
     t->c.n_env = n_c;
 }
 
+static void one_side(trial *t, side *s, const kiln_var *v, int64_t value) {
+    const int n = s->n_env;
+    if (t->meets)
+        return;
+    set(s, v, value, true);
+    descend(t, s, 0);
+    s->n_env = n;
+}
+
+/* Each iteration against all before it, whose elements stay marked: further in, loops of
+ * both go their own ways. */
+static void later(trial *t, int i, int64_t min, int64_t n, bool once) {
+    const kiln_var *v = t->p.path[i]->stmt->u.loop.var;
+    t->round++;
+    for (int64_t k = 0; k + 1 < n && !t->meets; k++) {
+        if (k == 0 || !once)
+            one_side(t, &t->p, v, min + k);
+        one_side(t, &t->c, v, min + k + 1);
+    }
+}
+
 /* The iterations that stand to each other as the turn says. */
 static void linked(trial *t, int i, int64_t min, int64_t n, bool is_next) {
     const bool once = is_alike(t, t->p.path[i]->stmt->u.loop.var);
-    for (int64_t k = 0; k < (once ? 1 : n) && !t->meets; k++)
-        for (int64_t d = 1; k + d < n && d <= (is_next ? 1 : n) && !t->meets; d++)
-            with_values(t, i, min + k, min + k + d);
+    if (!is_next) {
+        later(t, i, min, n, once);
+        return;
+    }
+    for (int64_t k = 0; k + 1 < (once && n > 1 ? 2 : n) && !t->meets; k++)
+        with_values(t, i, min + k, min + k + 1);
 }
 
 static void common_loop(trial *t, int i) {
@@ -374,12 +419,12 @@ static const kiln_site *loop_of(const side *s, int axis) {
     return NULL;
 }
 
-static bool are_blocks_alike(const trial *t) {
+static bool are_blocks_alike(const trial *t, bool by_branches) {
     for (int axis = 0; axis < KILN_AXIS_THREAD_X; axis++) {
         const kiln_site *p = loop_of(&t->p, axis), *c = loop_of(&t->c, axis);
         if (t->extent[axis] > 1 && (p != c || p == NULL) && (p != NULL || c != NULL))
             return false;
-        if (p != NULL && !is_alike(t, p->stmt->u.loop.var))
+        if (p != NULL && !moves_alike(t, p->stmt->u.loop.var, by_branches))
             return false;
     }
     return true;
@@ -392,9 +437,27 @@ static void set_block(side *s, const int64_t *extent, int64_t number) {
     }
 }
 
+/* Never in one block that takes all branches: so in none. */
+static bool is_never_at_most(trial *t, const kiln_blocks *b) {
+    if (!are_blocks_alike(t, false))
+        return false;
+    t->any_block = true;
+    set_block(&t->p, b->extent, 0);
+    set_block(&t->c, b->extent, 0);
+    common(t, 0);
+    if (!t->meets)
+        return true;
+    t->any_block = t->is_guess = t->meets = false;
+    t->tries = 0;
+    return false;
+}
+
 /* Both are done by one block: in each, or in one for all that do the same. */
 static void blocks(trial *t, const kiln_blocks *b) {
-    const int64_t n = are_blocks_alike(t) ? 1 : b->n;
+    const bool alike = are_blocks_alike(t, true);
+    const int64_t n = alike ? 1 : b->n;
+    if (!alike && is_never_at_most(t, b))
+        return;
     for (int64_t k = 0; k < n && !t->meets; k++) {
         const int64_t number = b->block != NULL ? b->block[k] : k;
         set_block(&t->p, b->extent, number);

@@ -118,10 +118,13 @@ static void exec_store(kiln_interp *in, const kiln_stmt *s) {
     const kiln_lanes v = kiln_interp_eval(in, s->u.store.value, on);
     for (int i = 0; i < s->u.store.buffer->rank; i++)
         index[i] = kiln_interp_eval(in, s->u.store.index[i], on);
+    const int64_t turn = kiln_traffic_turn(in, s);
     for (int k = 0; k < lanes && in->status == KILN_OK; k++) {
         if (on != NULL && !on[k])
             continue;
         const int64_t at = kiln_interp_offset(in, m, index, k);
+        if (at >= 0)
+            kiln_traffic_note(in, s, turn, m, at);
         if (at >= 0 && kiln_shadow_touch(in, m, at, true))
             kiln_interp_store(m, at, v.f != NULL ? &v.f[k] : NULL,
                               v.f != NULL ? NULL : &v.i[k]);

@@ -24,6 +24,7 @@ static bool is_collective(const kiln_launch *l, const kiln_stmt *s) {
 
 static void enter(kiln_launch *l, int t) {
     l->self = t;
+    kiln_noter_thread(l->noter);
     l->in->vars = l->thread[t].vars;
     l->in->memory = l->thread[t].memory;
 }
@@ -73,6 +74,7 @@ static void run_each(kiln_launch *l, const kiln_stmt *const *s, int n,
         for (int k = 0; k < n && in->status == KILN_OK; k++)
             kiln_interp_exec(in, s[k]);
     }
+    kiln_noter_add_up(l);
 }
 
 /* The value of a scalar for every thread of the mask. */
@@ -98,6 +100,7 @@ static kiln_interp_var *values(kiln_launch *l, const kiln_var *v, const kiln_exp
         out[t].i = x.i != NULL ? x.i[0] : 0;
         kiln_arena_rewind(in->arena, mark);
     }
+    kiln_noter_add_up(l);
     return out;
 }
 

@@ -12,6 +12,8 @@ typedef struct kiln_thread {
     int64_t at[KILN_N_AXES];
 } kiln_thread;
 
+struct kiln_noter; /* traffic.c */
+
 /* What is known of one element. Numbers count from 1; 0: nobody. */
 typedef struct kiln_cell {
     uint32_t write_block, write_thread, write_phase; /* the last to write it */
@@ -49,6 +51,7 @@ typedef struct kiln_launch {
     int self;
     uint32_t block;
     uint32_t phase[KILN_N_PHASES]; /* barriers passed, all blocks together */
+    struct kiln_noter *noter;      /* NULL: nobody counts */
 } kiln_launch;
 
 /* Keeps the first failure. */
@@ -67,6 +70,14 @@ void kiln_launch_block(kiln_launch *l, const kiln_stmt *s, const bool *mask);
 void kiln_interp_launch(kiln_interp *in, const kiln_stmt *s);
 /* Shared memory outside every thread loop: fails. */
 kiln_status kiln_launch_needed(kiln_interp *in, const char *buffer);
+
+/* Who counts what a launch moves; NULL: nobody wants to know. */
+struct kiln_noter *kiln_noter_new(kiln_interp *in);
+/* Another thread runs. */
+void kiln_noter_thread(struct kiln_noter *n);
+/* All threads have made the accesses that they make before the next barrier. */
+void kiln_noter_add_up(kiln_launch *l);
+void kiln_noter_end(struct kiln_noter *n);
 
 kiln_shadow kiln_shadow_make(kiln_arena *a, const kiln_buffer *b);
 /* The running thread touches an element; false: a race, or nobody wrote it. */

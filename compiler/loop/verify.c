@@ -331,8 +331,8 @@ static void block(verifier *v, const kiln_stmt *s, int arg) {
         fail_at(v, "input '%s' is written by '%s'", b->name, called->name);
     for (int i = 0; i < place->n_arg; i++)
         expr(v, place->arg[i]);
-    if (v->status == KILN_OK)
-        check_access(v, b, place->arg, 1, "given away");
+    if (v->status == KILN_OK && (n > 0 || kiln_buffer_elems(b) > 0))
+        check_access(v, b, place->arg, 1, "given away"); /* nothing lies nowhere */
     if (v->status == KILN_OK && b->rank == 1 && n > 0) {
         const kiln_expr *last =
             kiln_x_add(&v->scratch, place->arg[0], kiln_x_index(&v->scratch, n - 1));

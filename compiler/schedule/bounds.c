@@ -103,8 +103,12 @@ void kiln_pass_down(kiln_arena *a, kiln_lowered_stage *l) {
     pass p = {.arena = a, .l = l};
     for (size_t i = 0; i < st->root.n; i++)
         set_extent(&p, st->root.v[i], l->root_extent[i]);
+    if (st->unit != NULL)
+        set_extent(&p, st->unit, 1);
     for (size_t i = 0; i < st->root.n; i++)
         descend(&p, st->root.v[i]);
+    if (st->unit != NULL)
+        descend(&p, st->unit);
     l->root = kiln_array(a, const kiln_expr *, st->root.n);
     for (size_t i = 0; i < st->root.n; i++)
         l->root[i] = value_of(&p, st->root.v[i]);

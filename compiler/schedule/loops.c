@@ -150,6 +150,22 @@ kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
     return KILN_OK;
 }
 
+kiln_status kiln_unit_loop(kiln_stage *st, kiln_iter **out, kiln_err *err) {
+    if (st->unit != NULL)
+        return kiln_fail(err, KILN_ERR_ARG, "unit_loop: stage '%s' has one already",
+                         st->te->name);
+    if (st->te->kind != KILN_TE_COMPUTE)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "unit_loop: extern stage '%s' has no loops of a schedule",
+                         st->te->name);
+    *out = st->unit = kiln_iter_make(st, "unit", KILN_ITER_SPATIAL, 1);
+    kiln_vec_push(st->schedule->arena, &st->leaf, *out);
+    for (size_t k = st->leaf.n - 1; k > 0; k--)
+        st->leaf.v[k] = st->leaf.v[k - 1];
+    st->leaf.v[0] = *out;
+    return KILN_OK;
+}
+
 /* ---- annotations ----------------------------------------------------------------- */
 
 static kiln_status annotate(kiln_stage *st, kiln_iter *x, kiln_loop_kind kind,

@@ -50,6 +50,11 @@ static kiln_status fuse(step *p) {
     return kiln_fuse(p->stage[0], p->loop[0], p->loop[1], &fused, p->err);
 }
 
+static kiln_status unit_loop(step *p) {
+    kiln_iter *unit;
+    return kiln_unit_loop(p->stage[0], &unit, p->err);
+}
+
 static kiln_status reorder(step *p) {
     return kiln_reorder(p->stage[0], p->loop, (size_t)p->n_loops, p->err);
 }
@@ -153,6 +158,7 @@ static const struct primitive {
     {"split", "sln", split},
     {"split_parts", "sln", split_parts},
     {"fuse", "sll", fuse},
+    {"unit_loop", "s", unit_loop},
     {"reorder", "sL", reorder},
     {"vectorize", "sl", vectorize},
     {"unroll", "sl", unroll},

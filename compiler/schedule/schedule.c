@@ -33,6 +33,7 @@ void kiln_stage_set_te(kiln_stage *st, const kiln_te *te) {
     st->te = te;
     st->root.n = 0;
     st->leaf.n = 0;
+    st->unit = NULL;
     if (te->kind != KILN_TE_COMPUTE)
         return; /* an extern stage's loops are its own */
     for (int i = 0; i < te->rank; i++)

@@ -67,6 +67,7 @@ struct kiln_stage {
     const kiln_te *origin;      /* as the user built it: the key for looking up */
     KILN_VEC(kiln_iter *) root; /* spatial axes, then reduction axes */
     KILN_VEC(kiln_iter *) leaf; /* loop order, outermost first */
+    kiln_iter *unit;            /* of kiln_unit_loop: of no axis; NULL: none */
     kiln_attach attach;
     kiln_stage *at_stage; /* KILN_ATTACH_AT */
     kiln_iter *at_iter;
@@ -108,6 +109,9 @@ kiln_status kiln_split(kiln_stage *st, kiln_iter *x, int64_t factor, kiln_iter *
                        kiln_iter **inner, kiln_err *err);
 kiln_status kiln_split_parts(kiln_stage *st, kiln_iter *x, int64_t n_parts,
                              kiln_iter **outer, kiln_iter **inner, kiln_err *err);
+/* A loop of one iteration around all others, at most one a stage: by it a stage without
+ * axes can be bound. */
+kiln_status kiln_unit_loop(kiln_stage *st, kiln_iter **out, kiln_err *err);
 /* Adjacent leaves of one kind. */
 kiln_status kiln_fuse(kiln_stage *st, kiln_iter *outer, kiln_iter *inner,
                       kiln_iter **fused, kiln_err *err);

@@ -5,6 +5,9 @@
 
 #include "compiler/graph/graph.h"
 
+/* Small: for interpreters of many threads. */
+typedef enum random_size { RANDOM_SMALL, RANDOM_LARGE } random_size;
+
 int64_t random_pick(kiln_rng *rng, const int64_t *of, int n);
 /* A graph input, or a constant of random elements. */
 kiln_value *random_operand(kiln_graph *g, const char *name, const kiln_type *t,

@@ -10,7 +10,7 @@
 #include "tests/support/kiln_test.h"
 #include "tests/support/packed.h"
 
-enum { MAX_ARGS = 16 };
+enum { MAX_ARGS = 64, GPU_ORDERS = 3 };
 
 static const char *text_of(kiln_arena *a, const template_check *t, const kiln_space *s,
                            const kiln_config *c) {
@@ -108,6 +108,48 @@ static void run_compiled(kiln_arena *a, const template_check *t, const kiln_prog
     code_close(k);
 }
 
+/* A CPU's loops backwards; a GPU's threads in three orders that are drawn, which must not
+ * matter. */
+static void run_interpreted(kiln_arena *a, const template_check *t,
+                            const kiln_program *p, const kiln_te_graph *te,
+                            void **tensor, const kiln_tensor *want, const char *what) {
+    const int n = t->tmpl->target == KILN_TARGET_GPU ? GPU_ORDERS : 1;
+    for (int i = 0; i < n; i++) {
+        kiln_err err = {0};
+        const kiln_loop_run_options o = {.reverse_parallel = true,
+                                         .seed = (uint64_t)i * (t->seed + 1)};
+        for (size_t k = te->n_inputs; k < te->n_args; k++)
+            tensor[k] = poisoned(a, &te->arg_type[k]);
+        const kiln_status run = kiln_program_run(a, p, tensor, &o, &err);
+        if (run != KILN_OK)
+            print_message("%s\n", what);
+        kiln_assert_status_ok(run, &err);
+        check_outputs(a, t, te, tensor, want, what);
+    }
+}
+
+/* What is not refused is within what a GPU has. */
+static void check_limits(const template_check *t, const kiln_program *p,
+                         const char *what) {
+    kiln_err err = {0};
+    kiln_memory memory[8];
+    const kiln_memory *of = kiln_arch_of(t->profile->arch)->memory;
+    int n = 0;
+    if (t->tmpl->target != KILN_TARGET_GPU)
+        return;
+    for (; of[n].name != NULL && n < 7; n++) {
+        memory[n] = of[n];
+        if (of[n].scope == (int)KILN_SCOPE_SHARED)
+            memory[n].bytes = t->profile->gpu.shared_bytes;
+    }
+    memory[n] = (kiln_memory){0};
+    const kiln_launch_limits limits = {memory, t->profile->gpu.block_threads};
+    const kiln_status st = kiln_program_check_limits(p, &limits, &err);
+    if (st != KILN_OK)
+        print_message("%s\n", what);
+    kiln_assert_status_ok(st, &err);
+}
+
 static kiln_status program_of(kiln_arena *a, const template_check *t,
                               const kiln_workload *w, const kiln_space *s,
                               const kiln_config *c, kiln_scheduled *x, kiln_program **p,
@@ -132,12 +174,8 @@ bool template_check_run(kiln_arena *a, const template_check *t, const kiln_workl
     kiln_assert_status_ok(st, err);
     make_arguments(a, &x.te, t->seed, &arg);
     kiln_assert_status_ok(kiln_ref_run(a, w->graph, arg.in, arg.n_in, want, err), err);
-    const kiln_status run = kiln_program_run(
-        a, p, arg.tensor, &(kiln_loop_run_options){.reverse_parallel = true}, err);
-    if (run != KILN_OK)
-        print_message("%s\n", what);
-    kiln_assert_status_ok(run, err);
-    check_outputs(a, t, &x.te, arg.tensor, want, what);
+    check_limits(t, p, what);
+    run_interpreted(a, t, p, &x.te, arg.tensor, want, what);
     if (!t->compiled)
         return true;
     for (size_t i = x.te.n_inputs; i < x.te.n_args; i++)
@@ -209,6 +247,13 @@ static const kiln_profile *random_profile(kiln_rng *rng) {
     return runs_here[kiln_rng_range(rng, 0, n - 1)];
 }
 
+static const kiln_profile *random_gpu(kiln_rng *rng) {
+    int n = 0;
+    while (kiln_gpu_profile_at(n) != NULL)
+        n++;
+    return kiln_gpu_profile_at((int)kiln_rng_range(rng, 0, n - 1));
+}
+
 bool template_runs_next(template_runs *r, int64_t i) {
     if (r->arena != NULL)
         kiln_arena_fini(r->arena);
@@ -234,8 +279,9 @@ bool template_runs_check(template_runs *r, const template_check *t,
     kiln_workload w;
     kiln_space s;
     template_check x = *t;
-    x.profile = random_profile(&r->rng);
-    x.compiled = kiln_rng_range(&r->rng, 0, 7) == 0;
+    const bool is_gpu = t->tmpl->target == KILN_TARGET_GPU;
+    x.profile = is_gpu ? random_gpu(&r->rng) : random_profile(&r->rng);
+    x.compiled = kiln_rng_range(&r->rng, 0, 7) == 0 && !is_gpu;
     x.seed = (uint64_t)r->i;
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     if (!x.tmpl->fits(&w, x.profile))

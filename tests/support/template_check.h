@@ -1,5 +1,6 @@
 /* A template's configuration held against the reference: applied, lowered, optimised,
- * interpreted, and compiled where a profile is given. Arguments are random and lie in
+ * interpreted (a GPU's under three orders of blocks and threads, and within what the
+ * profile's blocks may have), and compiled where that is asked for. Arguments are random and lie in
  * the layouts that the template chose; outputs start as 0xFF bytes, and their tail
  * lanes must be zero at the end. */
 #ifndef KILN_TESTS_SUPPORT_TEMPLATE_CHECK_H

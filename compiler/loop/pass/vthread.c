@@ -5,7 +5,8 @@
  * The loop over them is distributed over its body: it moves inside the loops, branches
  * and lets that are the same for all of them, down to each statement, where it becomes
  * an unrolled loop. What the body allocates gets one more axis in front, since each
- * thread has its own. A loop or branch that differs between threads stays whole.
+ * thread has its own. A loop or branch that differs between threads stays whole. Shared
+ * memory that each of them would fill with the same stays one, which is filled once.
  *
  *   vthread t in 0 .. +2 {             alloc al: f32[2, 8] {
  *     alloc al: f32[8] {                 for k in 0 .. +128 {
@@ -22,7 +23,8 @@ typedef struct interleave {
     kiln_arena *arena;
     const kiln_stmt *loop; /* over the virtual threads */
     int64_t n;
-    kiln_copies own; /* each thread's memory */
+    kiln_copies own;                    /* each thread's memory */
+    KILN_VEC(const kiln_buffer *) same; /* memory that they fill with the same */
     kiln_status status;
     kiln_err *err;
 } interleave;
@@ -36,6 +38,62 @@ static const kiln_buffer *expand(interleave *t, const kiln_buffer *b) {
                           "each virtual thread of '%s'",
                           b->name, KILN_MAX_AXES, t->loop->u.loop.var->name);
     return b;
+}
+
+static bool is_same(const interleave *t, const kiln_buffer *b) {
+    for (size_t i = 0; i < t->same.n; i++)
+        if (t->same.v[i] == b)
+            return true;
+    return false;
+}
+
+/* What is stored to a buffer, and what else decides that. */
+typedef struct filling {
+    const interleave *t;
+    const kiln_buffer *buffer;
+    bool differs;
+} filling;
+
+static void find_write_to(void *user, const kiln_buffer *b) {
+    filling *f = user;
+    f->differs = f->differs || b == f->buffer;
+}
+
+static void find_write(void *user, const kiln_stmt *s) {
+    kiln_stmt_writes(s, find_write_to, user);
+}
+
+/* A load of what the virtual threads store, but for what is the same for all. */
+static void find_changed(void *user, const kiln_expr *e) {
+    filling *f = user;
+    filling inside = {f->t, e->kind == KILN_EXPR_LOAD ? e->u.load.buffer : NULL, false};
+    if (inside.buffer != NULL && !is_same(f->t, inside.buffer))
+        kiln_stmt_visit(f->t->loop, find_write, &inside);
+    f->differs = f->differs || inside.differs;
+}
+
+static void look_at(void *user, const kiln_expr *e) {
+    filling *f = user;
+    f->differs = f->differs || kiln_expr_uses(e, f->t->loop->u.loop.var);
+    kiln_expr_visit(e, find_changed, f);
+}
+
+/* Is it filled in s? Looks at all that decides with what. */
+static bool fills(filling *f, const kiln_stmt *s) {
+    const kiln_stmt *part = NULL;
+    bool is_filled = s->kind == KILN_STMT_STORE && s->u.store.buffer == f->buffer;
+    if (kiln_stmt_is_call(s))
+        find_write(f, s);
+    for (int i = 0; (part = kiln_stmt_part(s, i)) != NULL; i++)
+        is_filled = fills(f, part) || is_filled;
+    if (is_filled)
+        kiln_stmt_exprs(s, look_at, f);
+    return is_filled;
+}
+
+static bool is_filled_alike(const interleave *t, const kiln_stmt *s) {
+    filling f = {t, s->u.alloc.buffer, s->u.alloc.buffer->scope != KILN_SCOPE_SHARED};
+    return !f.differs && fills(&f, s->u.alloc.body) && !f.differs;
 }
 
 /* All of the statement, thread after thread. */
@@ -72,12 +130,17 @@ static const kiln_stmt *interleaved(interleave *t, const kiln_stmt *s) {
         return s;
     switch (s->kind) {
     case KILN_STMT_STORE:
+        return is_same(t, s->u.store.buffer) ? s : turns(t, s);
     case KILN_STMT_EVAL:
     case KILN_STMT_CALL:
     case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH:
         return turns(t, s);
     case KILN_STMT_ALLOC:
+        if (is_filled_alike(t, s)) {
+            kiln_vec_push(t->arena, &t->same, s->u.alloc.buffer);
+            break;
+        }
         own = expand(t, s->u.alloc.buffer);
         return kiln_s_alloc(t->arena, own, interleaved(t, s->u.alloc.body));
     case KILN_STMT_ATTR: /* a tensor intrinsic is one statement */

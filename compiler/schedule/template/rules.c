@@ -77,12 +77,12 @@ static bool is_extern_read(const kiln_schedule *s, const kiln_stage *st) {
     return false;
 }
 
-static bool wants_inline(const kiln_rules *r, const kiln_schedule *s,
+static bool wants_inline(kiln_rules_inline inlining, const kiln_schedule *s,
                          const kiln_stage *st) {
     if (st->is_output || !kiln_te_is_injective(st->te) || is_extern_read(s, st) ||
-        r->inlining == KILN_RULES_INLINE_NONE || !kiln_schedule_fits_inline(s, st))
+        inlining == KILN_RULES_INLINE_NONE || !kiln_schedule_fits_inline(s, st))
         return false;
-    if (r->inlining == KILN_RULES_INLINE_ALL)
+    if (inlining == KILN_RULES_INLINE_ALL)
         return true;
     double work = 0;
     for (int k = 0; k < st->te->n_out; k++)
@@ -90,11 +90,11 @@ static bool wants_inline(const kiln_rules *r, const kiln_schedule *s,
     return work < 1 || repetition(s, st) <= 1.01;
 }
 
-static kiln_status inline_stages(planner *p) {
-    kiln_schedule *s = p->schedule;
+kiln_status kiln_rules_inlined(kiln_schedule *s, kiln_rules_inline inlining,
+                               kiln_err *err) {
     for (size_t i = 0; i < s->stage.n; i++)
-        if (wants_inline(p->rules, s, s->stage.v[i]))
-            KILN_TRY(kiln_compute_inline(s->stage.v[i], p->err));
+        if (wants_inline(inlining, s, s->stage.v[i]))
+            KILN_TRY(kiln_compute_inline(s->stage.v[i], err));
     return KILN_OK;
 }
 
@@ -457,7 +457,7 @@ kiln_status kiln_rules_apply(kiln_schedule *s, const kiln_profile *profile,
     planner p = {.arena = s->arena, .schedule = s, .rules = rules, .err = err};
     p.nester = (kiln_nester){
         .arena = s->arena, .profile = profile, .choice = rules->nest, .err = err};
-    KILN_TRY(inline_stages(&p));
+    KILN_TRY(kiln_rules_inlined(s, rules->inlining, err));
     describe(&p);
     group(&p);
     for (int i = p.n; i-- > 0;)

@@ -27,6 +27,9 @@ bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p);
 kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
                              const kiln_layout *layout, kiln_scheduled *out,
                              kiln_err *err);
+/* Inlines what the rule says, injective stages all. */
+kiln_status kiln_rules_inlined(kiln_schedule *s, kiln_rules_inline inlining,
+                               kiln_err *err);
 /* `s` is untouched so far. KILN_ERR_ARG: a combination that makes no schedule. */
 kiln_status kiln_rules_apply(kiln_schedule *s, const kiln_profile *p,
                              const kiln_rules *rules, kiln_err *err);

@@ -233,8 +233,45 @@ static void loads_before_uses(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Shared memory that all virtual threads fill with the same is filled once; what they
+ * fill each with their own has a part for each. */
+static void fills_once_what_is_the_same(void **state) {
+    (void)state;
+    static const char text[] = "program p(x: f32[8], out y: f32[2, 8]) {\n"
+                               "vthread v in 0 .. +2 {\n"
+                               "thread \"threadIdx.x\" t in 0 .. +8 {\n"
+                               "alloc same: f32[8] shared {\n"
+                               "alloc own: f32[8] shared {\n"
+                               "same[t] = x[t]\n"
+                               "own[t] = x[t] + f32(v)\n"
+                               "y[v, t] = same[7 - t] + own[7 - t]\n"
+                               "}}}}}\n";
+    kiln_arena *a = kiln_test_arena();
+    kiln_program *p;
+    kiln_err err = {0};
+    kiln_buf b;
+    float x[8] = {0, 1, 2, 3, 4, 5, 6, 7}, y[16];
+    kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), "text", &p, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_loop_pass_vthread.run(p, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_loop_pass_barriers.run(p, NULL, &err), &err);
+    kiln_buf_init(&b, a);
+    kiln_program_print(&b, p);
+    print_message("%s\n", b.p);
+    assert_non_null(strstr(b.p, "alloc same: f32[8] shared"));
+    assert_non_null(strstr(b.p, "alloc own: f32[2, 8] shared"));
+    assert_non_null(strstr(b.p, " same[t] = x[t]"));
+    kiln_assert_status_ok(kiln_program_run(a, p, (void *[]){x, y},
+                                           &(kiln_loop_run_options){.seed = 1}, &err),
+                          &err);
+    for (int v = 0; v < 2; v++)
+        for (int t = 0; t < 8; t++)
+            assert_true(y[v * 8 + t] == (float)(2 * (7 - t) + v));
+}
+
 int main(void) {
     kiln_test_add("one_after_another", one_after_another, NULL);
     kiln_test_add("loads_before_uses", loads_before_uses, NULL);
+    kiln_test_add("fills_once_what_is_the_same", fills_once_what_is_the_same, NULL);
     return kiln_test_run("virtual threads");
 }

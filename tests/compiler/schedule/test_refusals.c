@@ -88,6 +88,12 @@ static kiln_status fuse_kinds(fixture *f) {
                      kiln_stage_reduce(f->st_sum, 0), &fused, &f->err);
 }
 
+static kiln_status unit_loop_twice(fixture *f) {
+    kiln_iter *x;
+    kiln_assert_status_ok(kiln_unit_loop(f->st_scaled, &x, &f->err), &f->err);
+    return kiln_unit_loop(f->st_scaled, &x, &f->err);
+}
+
 static kiln_status reorder_twice(fixture *f) {
     kiln_iter *x = kiln_stage_axis(f->st_scaled, 0);
     kiln_iter *const order[] = {x, x};
@@ -354,6 +360,8 @@ static row rows[] = {
     {"fuse_takes_neighbours", fuse_apart,
      "'i1' must directly enclose 'i0' in stage 'scaled'"},
     {"fuse_takes_one_kind", fuse_kinds, "a spatial and a reduction loop"},
+    {"a_stage_has_one_unit_loop", unit_loop_twice,
+     "unit_loop: stage 'scaled' has one already"},
     {"reorder_names_a_loop_once", reorder_twice,
      "'i0' of stage 'scaled' is named twice"},
     {"vectorize_takes_spatial_loops", vectorize_reduction,

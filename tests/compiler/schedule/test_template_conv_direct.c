@@ -7,6 +7,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/random_conv.h"
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
@@ -16,88 +17,6 @@
 
 static kiln_profile profiles[8];
 static int n_profiles;
-
-/* ---- workloads ------------------------------------------------------------------- */
-
-static int64_t pick(kiln_rng *rng, const int64_t *of, int n) {
-    return of[kiln_rng_range(rng, 0, n - 1)];
-}
-
-static bool one_in(kiln_rng *rng, int n) { return kiln_rng_range(rng, 1, n) == 1; }
-
-typedef struct shape {
-    int n_spatial;
-    int64_t batch, groups, c, o; /* channels of one group */
-    int64_t in[3], kernel[3], stride[3], dilation[3], pads[6];
-} shape;
-
-/* Small, odd, with channels that no block divides; batches, groups, one to three axes.
- */
-static shape random_shape(kiln_rng *rng) {
-    static const int64_t channels[] = {1, 2, 3, 4, 5, 8, 16, 17, 20, 32};
-    static const int64_t few[] = {1, 2, 3, 4, 8};
-    shape s = {.n_spatial = one_in(rng, 5) ? (one_in(rng, 2) ? 1 : 3) : 2,
-               .batch = one_in(rng, 4) ? 2 : 1,
-               .groups = one_in(rng, 4) ? kiln_rng_range(rng, 2, 4) : 1};
-    s.c = s.groups > 1 ? pick(rng, few, 5) : pick(rng, channels, 10);
-    s.o = s.groups > 1 ? pick(rng, few, 5) : pick(rng, channels, 10);
-    if (s.groups > 1 && one_in(rng, 4))
-        s.o = 16;
-    for (int i = 0; i < s.n_spatial; i++) {
-        s.kernel[i] = kiln_rng_range(rng, 1, 3);
-        s.stride[i] = one_in(rng, 3) ? 2 : 1;
-        s.dilation[i] = one_in(rng, 4) ? 2 : 1;
-        s.pads[i] = kiln_rng_range(rng, 0, 2);
-        s.pads[s.n_spatial + i] = kiln_rng_range(rng, 0, 2);
-        const int64_t reach = (s.kernel[i] - 1) * s.dilation[i] + 1;
-        s.in[i] = reach + kiln_rng_range(rng, 0, s.n_spatial == 3 ? 4 : 9);
-    }
-    return s;
-}
-
-static kiln_value *convolution(kiln_graph *g, const shape *s, kiln_dtype dtype,
-                               bool has_bias) {
-    int64_t x[KILN_MAX_RANK] = {s->batch, s->c * s->groups};
-    int64_t w[KILN_MAX_RANK] = {s->o * s->groups, s->c};
-    for (int i = 0; i < s->n_spatial; i++) {
-        x[2 + i] = s->in[i];
-        w[2 + i] = s->kernel[i];
-    }
-    const kiln_type tx = kiln_type_make(dtype, s->n_spatial + 2, x);
-    const kiln_type tw = kiln_type_make(dtype, s->n_spatial + 2, w);
-    const kiln_type tb = kiln_type_make(dtype, 1, w);
-    const size_t n = (size_t)s->n_spatial;
-    const kiln_attr_arg args[] = {kiln_arg_ints("strides", s->stride, n),
-                                  kiln_arg_ints("dilations", s->dilation, n),
-                                  kiln_arg_ints("pads", s->pads, 2 * n),
-                                  kiln_arg_int("groups", s->groups)};
-    kiln_value *in[3] = {kiln_graph_add_input(g, "x", &tx),
-                         random_operand(g, "c", &tw, true, 7), NULL};
-    if (has_bias)
-        in[2] = random_operand(g, "c", &tb, true, 8);
-    return graph_node_with(g, &kiln_op_conv, in, has_bias ? 3 : 2, args, 4);
-}
-
-static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype) {
-    kiln_graph *g = kiln_graph_new(a, "convolution");
-    const shape s = random_shape(rng);
-    kiln_value *y = convolution(g, &s, dtype, one_in(rng, 2));
-    if (one_in(rng, 3)) { /* a residual */
-        kiln_value *in[] = {y, kiln_graph_add_input(g, "r", &y->type)};
-        y = graph_node(g, &kiln_op_add, in, 2);
-    }
-    if (one_in(rng, 4)) { /* a factor for each channel */
-        int64_t dim[KILN_MAX_RANK] = {1, 1, 1, 1, 1};
-        dim[0] = y->type.dim[1];
-        const kiln_type t = kiln_type_make(dtype, s.n_spatial + 1, dim);
-        kiln_value *in[] = {y, random_operand(g, "c", &t, true, 9)};
-        y = graph_node(g, &kiln_op_mul, in, 2);
-    }
-    if (one_in(rng, 2) && kiln_dtype_is_float(dtype))
-        y = graph_node(g, &kiln_op_relu, &y, 1);
-    kiln_graph_add_output(g, y, "y");
-    return g;
-}
 
 /* ---- interpreted and compiled equal the reference -------------------------------- */
 
@@ -115,12 +34,12 @@ static void one_draw(kiln_arena *a, const template_property *p, int64_t i,
     kiln_workload w;
     kiln_space s;
     kiln_rng_init(&rng, kiln_test_seed() * 1000003u + (uint64_t)i);
-    const kiln_graph *g = random_convolution(a, &rng, p->dtype);
+    const kiln_graph *g = random_convolution(a, &rng, p->dtype, RANDOM_LARGE);
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     const template_check t = {.tmpl = &kiln_template_conv_direct,
                               .profile =
                                   &profiles[kiln_rng_range(&rng, 0, n_profiles - 1)],
-                              .compiled = one_in(&rng, 10),
+                              .compiled = kiln_rng_range(&rng, 1, 10) == 1,
                               .seed = (uint64_t)i,
                               .rtol = p->rtol,
                               .atol = p->atol};
@@ -206,18 +125,19 @@ static void hot_loops_hold_no_spill(void **state) {
     kiln_workload w;
     kiln_space s;
     kiln_profile p;
-    const shape x = {.n_spatial = 2,
-                     .batch = 1,
-                     .groups = 1,
-                     .c = l->ic,
-                     .o = l->oc,
-                     .in = {l->h, l->h},
-                     .kernel = {l->k, l->k},
-                     .stride = {l->stride, l->stride},
-                     .dilation = {1, 1},
-                     .pads = {l->pad_begin, l->pad_begin, l->pad_end, l->pad_end}};
+    const random_conv_shape x = {
+        .n_spatial = 2,
+        .batch = 1,
+        .groups = 1,
+        .c = l->ic,
+        .o = l->oc,
+        .in = {l->h, l->h},
+        .kernel = {l->k, l->k},
+        .stride = {l->stride, l->stride},
+        .dilation = {1, 1},
+        .pads = {l->pad_begin, l->pad_begin, l->pad_end, l->pad_end}};
     kiln_graph *g = kiln_graph_new(&a, "layer");
-    kiln_graph_add_output(g, convolution(g, &x, KILN_F32, false), "y");
+    kiln_graph_add_output(g, random_conv_of(g, &x, KILN_F32, false), "y");
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     kiln_assert_status_ok(kiln_profile_find(&a, l->profile, &p, &err), &err);
     const template_check t = {.tmpl = &kiln_template_conv_direct, .profile = &p};

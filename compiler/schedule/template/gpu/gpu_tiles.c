@@ -1,0 +1,252 @@
+/* Contractions: blocks, threads, register tiles, and steps through shared memory.
+ *
+ *   y   blocks..., virtual..., threads..., tile...
+ *   acc at the last of the threads: steps..., [fetched], terms of a step..., tile... */
+#include "compiler/schedule/template/gpu/gpu_tiles.h"
+
+#include <inttypes.h>
+
+enum { MAX_GRID_YZ = 65535, BANKS = 32 };
+
+static const char *const thread_words[KILN_GPU_AXES] = {"threadIdx.x", "threadIdx.y",
+                                                        "threadIdx.z"};
+static const char *const block_words[KILN_GPU_AXES] = {"blockIdx.x", "blockIdx.y",
+                                                       "blockIdx.z"};
+
+typedef struct build {
+    const kiln_gpu_tiles *t;
+    kiln_stage *y, *acc;
+    kiln_iter *block[KILN_MAX_AXES], *thread[KILN_GPU_AXES];
+    int n_blocks;
+    kiln_err *err;
+} build;
+
+int64_t kiln_gpu_tiles_threads(const kiln_gpu_tiles *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->n; i++)
+        n *= t->axis[i].threads;
+    return n;
+}
+
+int64_t kiln_gpu_tiles_sums(const kiln_gpu_tiles *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->n; i++)
+        n *= t->axis[i].tile * t->axis[i].virtual;
+    return n;
+}
+
+kiln_status kiln_gpu_tiles_check(const kiln_gpu_tiles *t, const kiln_profile *p,
+                                 int64_t shared, int64_t operands, int64_t sum_bytes,
+                                 kiln_err *err) {
+    enum { FOR_INDEXES = 16 };
+    const int64_t threads = kiln_gpu_tiles_threads(t);
+    const int64_t words = (sum_bytes + 3) / 4;
+    const int64_t registers = (kiln_gpu_tiles_sums(t) + operands) * words + FOR_INDEXES;
+    if (threads > p->gpu.block_threads)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a block of %" PRId64 " threads, '%s' has at most %d", threads,
+                         p->name, p->gpu.block_threads);
+    if (shared * (t->double_buffer ? 2 : 1) > p->gpu.shared_bytes)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a step takes %" PRId64 " bytes of shared memory, a block of "
+                         "'%s' has %" PRId64,
+                         shared * (t->double_buffer ? 2 : 1), p->name,
+                         p->gpu.shared_bytes);
+    if (registers > p->gpu.registers)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a thread's tiles take %" PRId64 " registers, '%s' has %d",
+                         registers, p->name, p->gpu.registers);
+    if (threads * registers > p->gpu.processor_registers &&
+        p->gpu.processor_registers > 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "a block's tiles take %" PRId64 " registers, a processor of "
+                         "'%s' has %d",
+                         threads * registers, p->name, p->gpu.processor_registers);
+    return KILN_OK;
+}
+
+/* ---- the output ------------------------------------------------------------------ */
+
+static const kiln_gpu_axis *axis_of(const kiln_gpu_tiles *t, int axis) {
+    for (int i = 0; i < t->n; i++)
+        if (t->axis[i].axis == axis)
+            return &t->axis[i];
+    return NULL;
+}
+
+/* The grid: along y and z there are fewer blocks than along x. */
+static kiln_status bind_blocks(build *b) {
+    bool is_one = b->n_blocks == 1;
+    for (int i = 0; i + 1 < b->n_blocks && i < 2; i++)
+        is_one = is_one || b->block[b->n_blocks - 2 - i]->extent > MAX_GRID_YZ;
+    const int keep = is_one ? 1 : KILN_GPU_AXES;
+    while (b->n_blocks > keep) {
+        KILN_TRY(kiln_fuse(b->y, b->block[0], b->block[1], &b->block[0], b->err));
+        for (int i = 1; i + 1 < b->n_blocks; i++)
+            b->block[i] = b->block[i + 1];
+        b->n_blocks--;
+    }
+    if (b->n_blocks > 1 && b->block[0]->extent > MAX_GRID_YZ && !is_one)
+        while (b->n_blocks > 1) {
+            KILN_TRY(kiln_fuse(b->y, b->block[0], b->block[1], &b->block[0], b->err));
+            for (int i = 1; i + 1 < b->n_blocks; i++)
+                b->block[i] = b->block[i + 1];
+            b->n_blocks--;
+        }
+    for (int i = 0; i < b->n_blocks; i++)
+        KILN_TRY(
+            kiln_bind(b->y, b->block[b->n_blocks - 1 - i], block_words[i], b->err));
+    return KILN_OK;
+}
+
+static kiln_status shape_output(build *b) {
+    const kiln_gpu_tiles *t = b->t;
+    kiln_iter *order[4 * KILN_MAX_AXES], *each[KILN_GPU_AXES], *group[KILN_GPU_AXES];
+    size_t n = 0;
+    for (int i = 0; i < b->y->te->rank; i++)
+        if (axis_of(t, i) == NULL)
+            b->block[b->n_blocks++] = kiln_stage_axis(b->y, i);
+    for (int i = 0; i < t->n; i++) {
+        const kiln_gpu_axis *x = &t->axis[i];
+        kiln_iter *rest, *of = kiln_stage_axis(b->y, x->axis);
+        if (x->within > 0 && x->within < of->extent)
+            KILN_TRY(
+                kiln_split(b->y, of, x->within, &b->block[b->n_blocks++], &of, b->err));
+        KILN_TRY(kiln_split(b->y, of, x->virtual * x->threads * x->tile,
+                            &b->block[b->n_blocks++], &rest, b->err));
+        KILN_TRY(
+            kiln_split(b->y, rest, x->threads * x->tile, &group[i], &rest, b->err));
+        KILN_TRY(kiln_split(b->y, rest, x->tile, &b->thread[i], &each[i], b->err));
+    }
+    for (int i = 0; i < b->n_blocks; i++)
+        order[n++] = b->block[i];
+    for (int i = 0; i < t->n; i++)
+        order[n++] = group[i];
+    for (int i = 0; i < t->n; i++)
+        order[n++] = b->thread[i];
+    for (int i = 0; i < t->n; i++)
+        order[n++] = each[i];
+    KILN_TRY(kiln_reorder(b->y, order, n, b->err));
+    for (int i = 0; i < t->n; i++) {
+        if (t->axis[i].virtual > 1)
+            KILN_TRY(kiln_vthread(b->y, group[i], b->err));
+        KILN_TRY(kiln_bind(b->y, b->thread[i], thread_words[t->n - 1 - i], b->err));
+    }
+    const kiln_gpu_axis *last = &t->axis[t->n - 1];
+    const bool is_whole = kiln_te_dim(b->y->te, last->axis) % last->tile == 0 &&
+                          (last->within == 0 || last->within % last->tile == 0);
+    for (int i = 0; i + 1 < t->n; i++)
+        KILN_TRY(kiln_unroll(b->y, each[i], b->err));
+    if (t->lanes > 1 && is_whole && each[t->n - 1]->extent % t->lanes == 0) {
+        kiln_iter *outer, *lane;
+        KILN_TRY(kiln_split(b->y, each[t->n - 1], t->lanes, &outer, &lane, b->err));
+        KILN_TRY(kiln_unroll(b->y, outer, b->err));
+        KILN_TRY(kiln_vectorize(b->y, lane, b->err));
+    } else {
+        KILN_TRY(kiln_unroll(b->y, each[t->n - 1], b->err));
+    }
+    return bind_blocks(b);
+}
+
+/* ---- sums ------------------------------------------------------------------------ */
+
+/* A copy of what the sums read in a step, by all threads of the block. */
+static kiln_status fetch(build *b, const kiln_gpu_fetched *f, kiln_iter *at) {
+    kiln_stage *copy;
+    kiln_iter *all, *lane, *thread;
+    KILN_TRY(kiln_cache_read(b->y->schedule, f->te, KILN_SCOPE_SHARED, &b->acc, 1,
+                             &copy, b->err));
+    KILN_TRY(kiln_compute_at(copy, b->acc, at, b->err));
+    if (f->pad_axis >= 0)
+        KILN_TRY(
+            kiln_storage_align(copy, f->pad_axis, BANKS, f->stride % BANKS, b->err));
+    if (b->t->double_buffer)
+        KILN_TRY(kiln_double_buffer(copy, b->err));
+    KILN_TRY(kiln_gpu_fuse(copy, 0, 0, &all, b->err));
+    if (f->lanes > 1) {
+        KILN_TRY(kiln_split(copy, all, f->lanes, &all, &lane, b->err));
+        KILN_TRY(kiln_vectorize(copy, lane, b->err));
+    }
+    for (int i = 0; i < b->t->n; i++) {
+        const int64_t threads = b->t->axis[b->t->n - 1 - i].threads;
+        KILN_TRY(kiln_split(copy, all, threads, &all, &thread, b->err));
+        KILN_TRY(kiln_bind(copy, thread, thread_words[i], b->err));
+    }
+    return KILN_OK;
+}
+
+static int64_t terms_of_step(const build *b) {
+    int64_t n = kiln_gpu_tiles_sums(b->t);
+    for (int i = 0; i < b->acc->te->n_reduce; i++)
+        n *= b->t->step[i];
+    return n;
+}
+
+static kiln_status shape_sums(build *b) {
+    const kiln_gpu_tiles *t = b->t;
+    kiln_stage *acc = b->acc;
+    kiln_iter *order[4 * KILN_MAX_AXES], *step[KILN_MAX_AXES], *term[KILN_MAX_AXES];
+    const int n_reduce = acc->te->n_reduce;
+    const bool unrolls = terms_of_step(b) <= t->max_unroll;
+    size_t n = 0;
+    for (int i = 0; i < n_reduce; i++)
+        KILN_TRY(kiln_split(acc, kiln_stage_reduce(acc, i), t->step[i], &step[i],
+                            &term[i], b->err));
+    for (int i = 0; i < acc->te->rank; i++)
+        if (axis_of(t, i) == NULL)
+            order[n++] = kiln_stage_axis(acc, i);
+    for (int i = 0; i < n_reduce; i++)
+        order[n++] = step[i];
+    for (int i = 0; i < n_reduce; i++)
+        order[n++] = term[i];
+    for (int i = 0; i < t->n; i++)
+        order[n++] = kiln_stage_axis(acc, t->axis[i].axis);
+    KILN_TRY(kiln_reorder(acc, order, n, b->err));
+    for (int i = 0; i < n_reduce && unrolls; i++)
+        KILN_TRY(kiln_unroll(acc, term[i], b->err));
+    for (int i = 0; i + 1 < t->n; i++)
+        KILN_TRY(kiln_unroll(acc, kiln_stage_axis(acc, t->axis[i].axis), b->err));
+    kiln_iter *last = kiln_stage_axis(acc, t->axis[t->n - 1].axis), *lane;
+    if (t->lanes > 1) {
+        KILN_TRY(kiln_split(acc, last, t->lanes, &last, &lane, b->err));
+        KILN_TRY(kiln_vectorize(acc, lane, b->err));
+    }
+    KILN_TRY(kiln_unroll(acc, last, b->err));
+    for (int i = 0; i < t->n_fetched; i++)
+        KILN_TRY(fetch(b, &t->fetched[i], step[n_reduce - 1]));
+    return KILN_OK;
+}
+
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+
+/* Of short axes no more than they have: all threads of a block come to what it fetches,
+ * so there must be as many as that is dealt out to. */
+static kiln_gpu_tiles cut_to(const kiln_gpu_tiles *t, const kiln_te *y) {
+    kiln_gpu_tiles out = *t;
+    for (int i = 0; i < t->n; i++) {
+        kiln_gpu_axis *x = &out.axis[i];
+        int64_t dim = kiln_te_dim(y, x->axis) > 0 ? kiln_te_dim(y, x->axis) : 1;
+        if (x->within > 0)
+            dim = least(dim, x->within);
+        x->tile = least(x->tile, dim);
+        x->threads = least(x->threads, ceil_div(dim, x->tile));
+        x->virtual = least(x->virtual, ceil_div(dim, x->threads * x->tile));
+    }
+    if (t->n > 0 && out.axis[t->n - 1].tile % t->lanes != 0)
+        out.lanes = 1;
+    return out;
+}
+
+kiln_status kiln_gpu_tiles_apply(kiln_stage *y, kiln_stage *acc,
+                                 const kiln_gpu_tiles *t, kiln_err *err) {
+    const kiln_gpu_tiles cut = cut_to(t, y->te);
+    build b = {.t = &cut, .y = y, .acc = acc, .err = err};
+    KILN_ASSERT(t->n > 0 && acc->te->n_reduce > 0 && y->te->rank == acc->te->rank,
+                "'%s' is no contraction for '%s'", acc->te->name, y->te->name);
+    KILN_TRY(shape_output(&b));
+    KILN_TRY(kiln_set_scope(acc, KILN_SCOPE_LOCAL, err));
+    KILN_TRY(kiln_compute_at(acc, y, b.thread[t->n - 1], err));
+    return shape_sums(&b);
+}
