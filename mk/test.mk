@@ -59,10 +59,18 @@ endef
 $(foreach a,$(CROSS_ARCHS),$(eval $(call kernel_runner_rules,$(a))))
 KERNEL_RUNNERS := $(CROSS:%=build/%/kernel_runner)
 
+# Drivers that tests bring, for devices that a machine does not have.
+FAKE_DRIVERS := $(B)/tests/tools/fake_cuda.so
+$(FAKE_DRIVERS): $(B)/%.so: $(B)/pic/%.o $(B)/link.txt
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) -shared $< -lpthread -o $@
+-include $(FAKE_DRIVERS:$(B)/%.so=$(B)/pic/%.d)
+
 # Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes
 # to build once more.
-TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_text.c)
-TSAN_TESTS := $(addprefix $(B)/tsan/test_,device made_up_device placed_plans plan pool_linux sessions)
+TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_text.c gpu_checks.c gpu_module_text.c gpu_trial.c)
+TSAN_TESTS := $(addprefix $(B)/tsan/test_,cuda device made_up_device placed_plans plan pool_linux sessions)
 $(TSAN_TESTS): $(B)/tsan/%: $(B)/tests/runtime/%.o $(TSAN_SRC:%.c=$(B)/%.o) $(B)/link.txt
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
@@ -82,9 +90,9 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
 tests: quick-programs e2e-programs ## build every test program of the variant
-quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(KERNEL_RUNNERS)
+quick-programs: $(LIB) $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(KERNEL_RUNNERS) $(FAKE_DRIVERS)
 
-quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(KERNEL_RUNNERS) ## unit, golden, property tests, corpus replay, layers: minutes of processor time; TEST=PART runs some, VERBOSE=1 prints all
+quick: layers $(if $(TEST),,$(KILN)) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(UNIT) $(REPLAY)) $(KERNEL_RUNNERS) $(FAKE_DRIVERS) ## unit, golden, property tests, corpus replay, layers: minutes of processor time; TEST=PART runs some, VERBOSE=1 prints all
 	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/quick-$(notdir $(B)).txt \
 		$(call pick,$(UNIT) $(REPLAY))
 ifeq ($(V),cov)
@@ -96,8 +104,8 @@ e2e: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(call pick,$(E2E)) ## end-to-end te
 
 tsan: ## the runtime's threads under ThreadSanitizer
 	@$(MAKE) V=tsan tsan-tests
-tsan-tests: $(TSAN_TESTS)
-	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/tsan-$(notdir $(B)).txt $^
+tsan-tests: $(TSAN_TESTS) $(FAKE_DRIVERS)
+	@$(RUN_ENV) $(RUN) -t $(TEST_SECONDS) -r $(RESULTS)/tsan-$(notdir $(B)).txt $(TSAN_TESTS)
 
 check: ## set-up and every test, as CI runs it
 	+@MAKE='$(MAKE)' tests/check.sh
@@ -171,5 +179,5 @@ soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan,
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
 	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 9,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
-soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(KERNEL_RUNNERS)
+soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(KERNEL_RUNNERS) $(FAKE_DRIVERS)
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

@@ -70,6 +70,7 @@ typedef struct kiln_device_queue_options {
     int n_threads; /* of whatever computes on the host's processors */
     /* The most that a kernel of this queue wants; the device has them of its own. */
     size_t workspace_bytes, scratch_bytes;
+    int is_timed; /* launches are timed, for last_ns: they may take a little longer */
 } kiln_device_queue_options;
 
 /* A queue whose launches are calls: whoever tells it calls the kernel itself, in its own
@@ -96,7 +97,9 @@ typedef struct kiln_device_copy {
 
 typedef struct kiln_device_failure {
     uint32_t tag; /* of the operation */
-    int code;     /* the kernel's; -1: the device's */
+    int code;     /* the kernel's; the driver's; -1: the device's */
+    const char
+        *why; /* what it means, for as long as the device is open; NULL: unknown */
 } kiln_device_failure;
 
 /* All functions are there but those that say so. Those that return int return 0, or -1
@@ -135,6 +138,9 @@ struct kiln_device_kind {
      * waits for q instead. */
     void (*order)(kiln_device_queue *q, kiln_device_queue *other, uint64_t ticket);
     int (*finish)(kiln_device_queue *q, uint64_t ticket, kiln_device_failure *out);
+    /* How long the device took for the launch that a timed queue was told last and has
+     * done, by the device's clock; 0: it does not say. NULL: the kind has no clock. */
+    uint64_t (*last_ns)(kiln_device_queue *q);
 };
 
 #define KILN_DEVICE(row) extern const kiln_device_kind kiln_device_kind_##row;

@@ -95,8 +95,9 @@ static int run_step(const kiln_model *m, const room *r, const kiln_plan_step *st
     }
     if (q->kind->finish(q, KILN_DEVICE_ALL, &failure) == 0)
         return 0;
-    snprintf(error, KILN_ERROR_TEXT, "open step '%.100s' failed with code %d",
-             kiln_plan_string(p, step->name), failure.code);
+    snprintf(error, KILN_ERROR_TEXT, "open step '%.100s' failed with code %d%s%.100s",
+             kiln_plan_string(p, step->name), failure.code,
+             failure.why != NULL ? ": " : "", failure.why != NULL ? failure.why : "");
     return -1;
 }
 

@@ -20,10 +20,11 @@ static size_t bytes_of(const kiln_plan *p, const kiln_plan_step *step, uint32_t 
     return (size_t)p->tensor[p->operand[step->first_operand + k]].bytes;
 }
 
-static int failed(kiln_session *s, uint32_t step, int code) {
+static int failed(kiln_session *s, uint32_t step, int code, const char *why) {
     const kiln_plan *p = &s->model->plan;
-    snprintf(s->error, KILN_ERROR_TEXT, "step '%.100s' failed with code %d",
-             kiln_plan_string(p, p->step[step].name), code);
+    snprintf(s->error, KILN_ERROR_TEXT, "step '%.100s' failed with code %d%s%.100s",
+             kiln_plan_string(p, p->step[step].name), code, why != NULL ? ": " : "",
+             why != NULL ? why : "");
     return -1;
 }
 
@@ -35,7 +36,7 @@ static int finish(kiln_session *s, uint32_t queue, uint64_t ticket) {
     kiln_device_failure failure;
     return q->kind->finish(q, ticket, &failure) == 0
                ? 0
-               : failed(s, failure.tag, failure.code);
+               : failed(s, failure.tag, failure.code, failure.why);
 }
 
 int kiln_session_finish(kiln_session *s) {
@@ -91,7 +92,7 @@ static int launch(kiln_session *s, const kiln_plan_step *step, void **operand,
         return tell_launch(s, step, operand, here);
     const kiln_args args = {operand, s->workspace};
     const int code = s->model->kernel[step->kernel].fn(&args, s->ctx);
-    return code == 0 ? 0 : failed(s, here->at, code);
+    return code == 0 ? 0 : failed(s, here->at, code, NULL);
 }
 
 /* A step that computes, moves or waits. */

@@ -97,7 +97,7 @@ static uint64_t launch(kiln_device_queue *base, const kiln_device_launch *l) {
     const int code = q->failed ? 0 : l->kernel.fn(&args, q->direct.ctx);
     if (code != 0) {
         q->failed = 1;
-        q->failure = (kiln_device_failure){l->tag, code};
+        q->failure = (kiln_device_failure){l->tag, code, NULL};
     }
     return 0;
 }

@@ -181,7 +181,7 @@ static uint64_t finish_until(made_up_queue *q, uint64_t ticket) {
         const int code = !q->failed && o->is_launch ? compute(q, &o->launch) : 0;
         if (code != 0) {
             q->failed = 1;
-            q->failure = (kiln_device_failure){o->launch.tag, code};
+            q->failure = (kiln_device_failure){o->launch.tag, code, NULL};
         }
     }
     return q->n_done;

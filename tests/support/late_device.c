@@ -106,7 +106,7 @@ static void perform(queue *q, const late *o) {
     const int code = o->kind == LAUNCH ? launch_now(q, &o->launch) : 0;
     if (code != 0) {
         q->failed = 1;
-        q->failure = (kiln_device_failure){o->launch.tag, code};
+        q->failure = (kiln_device_failure){o->launch.tag, code, NULL};
     }
 }
 

@@ -1,0 +1,299 @@
+/* cuda: the first GPU that NVIDIA's driver shows (CUDA_VISIBLE_DEVICES chooses), by its
+ * primary context, which other libraries of the process use too. The context is made
+ * current around what is asked of the driver and no longer: the caller's thread finds
+ * its own as it was. Events are made with a queue, so that operations make none. */
+#include "runtime/device/cuda_api.h"
+#include "runtime/device/gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LOG_BYTES = 4096,
+    SHARED_WITHOUT_ASKING = 48 << 10 /* CUDA programming guide, compute capabilities */
+};
+
+typedef struct cuda_device {
+    kiln_gpu_device base;
+    const kiln_cuda_api *cu;
+    kiln_cu_context context;
+    int device, sm; /* 80: compute capability 8.0 */
+} cuda_device;
+
+static const kiln_cuda_api *api_of(const kiln_gpu_queue *q) {
+    return ((cuda_device *)q->device)->cu;
+}
+
+static void enter(kiln_gpu_device *base) {
+    cuda_device *d = (cuda_device *)base;
+    d->cu->cuCtxPushCurrent_v2(d->context);
+}
+
+static void leave(kiln_gpu_device *base) {
+    kiln_cu_context ours;
+    ((cuda_device *)base)->cu->cuCtxPopCurrent_v2(&ours);
+}
+
+/* ---- devices ---------------------------------------------------------------------- */
+
+static int say(int code, const char *what, char *error) {
+    const char *why = kiln_cuda_why(code);
+    snprintf(error, KILN_ERROR_TEXT, "%.120s: error %d of CUDA's driver, %.100s", what,
+             code, why != NULL ? why : "which has no name");
+    return -1;
+}
+
+static int find_device(cuda_device *d, char *error) {
+    const kiln_cuda_api *cu = d->cu;
+    int n = 0, major = 0, minor = 0, is_unified = 0;
+    int code = cu->cuInit(0);
+    if (code == 0)
+        code = cu->cuDeviceGetCount(&n);
+    if (code != 0)
+        return say(code, "device 'cuda' needs an NVIDIA GPU", error);
+    if (n == 0) {
+        snprintf(error, KILN_ERROR_TEXT,
+                 "device 'cuda' needs an NVIDIA GPU: the driver shows none");
+        return -1;
+    }
+    code = cu->cuDeviceGet(&d->device, 0);
+    if (code == 0)
+        code = cu->cuDeviceGetAttribute(&major, KILN_CU_DEVICE_COMPUTE_CAPABILITY_MAJOR,
+                                        d->device);
+    if (code == 0)
+        code = cu->cuDeviceGetAttribute(&minor, KILN_CU_DEVICE_COMPUTE_CAPABILITY_MINOR,
+                                        d->device);
+    if (code == 0)
+        code = cu->cuDeviceGetAttribute(&is_unified, KILN_CU_DEVICE_UNIFIED_ADDRESSING,
+                                        d->device);
+    if (code != 0)
+        return say(code, "the GPU does not say what it is", error);
+    if (!is_unified) {
+        snprintf(error, KILN_ERROR_TEXT, "the GPU must have unified addressing");
+        return -1;
+    }
+    d->sm = 10 * major + minor;
+    return 0;
+}
+
+static const kiln_gpu_driver driver;
+
+static int open_cuda(const kiln_allocator *allocator, kiln_device **out,
+                     char error[KILN_ERROR_TEXT]) {
+    const kiln_cuda_api *cu = kiln_cuda_api_open(error);
+    if (cu == NULL)
+        return -1;
+    cuda_device *d = allocator->alloc(allocator->user, sizeof *d);
+    if (d == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for a device");
+        return -1;
+    }
+    *d = (cuda_device){.base = {{&kiln_device_kind_cuda, *allocator}, &driver},
+                       .cu = cu};
+    int failed = find_device(d, error);
+    if (!failed) {
+        const int code = cu->cuDevicePrimaryCtxRetain(&d->context, d->device);
+        failed = code != 0 ? say(code, "the GPU cannot be used", error) : 0;
+    }
+    if (failed) {
+        kiln_cpu_close(&d->base.base);
+        return -1;
+    }
+    *out = &d->base.base;
+    return 0;
+}
+
+static void close_cuda(kiln_device *base) {
+    const cuda_device *d = (cuda_device *)base;
+    d->cu->cuDevicePrimaryCtxRelease(d->device);
+    kiln_cpu_close(base);
+}
+
+static void *alloc(kiln_device *base, uint32_t memory, size_t bytes) {
+    cuda_device *d = (cuda_device *)base;
+    kiln_cu_address p = 0;
+    (void)memory;
+    enter(&d->base);
+    const int code = d->cu->cuMemAlloc_v2(&p, bytes); /* 256-byte aligned */
+    leave(&d->base);
+    return code == 0 ? (void *)(uintptr_t)p : NULL;
+}
+
+static void release(kiln_device *base, uint32_t memory, void *block) {
+    cuda_device *d = (cuda_device *)base;
+    (void)memory;
+    if (block == NULL)
+        return;
+    enter(&d->base);
+    d->cu->cuMemFree_v2((kiln_cu_address)(uintptr_t)block);
+    leave(&d->base);
+}
+
+/* ---- code ------------------------------------------------------------------------- */
+
+/* The log's first line: it says what is wrong, and where. */
+static int build(kiln_gpu_device *base, const kiln_gpu_module *m, void **program,
+                 char error[KILN_ERROR_TEXT]) {
+    const cuda_device *d = (cuda_device *)base;
+    char log[LOG_BYTES] = "";
+    int option[] = {KILN_CU_JIT_ERROR_LOG_BUFFER,
+                    KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    const int code =
+        d->cu->cuModuleLoadDataEx((kiln_cu_module *)program, m->code, 2, option, value);
+    if (code == 0)
+        return 0;
+    const char *why = kiln_cuda_why(code), *line = log + strspn(log, "\n ");
+    *program = NULL;
+    snprintf(error, KILN_ERROR_TEXT,
+             "the PTX does not build for this GPU (sm_%d): %.*s", d->sm,
+             line[0] != '\0' ? (int)strcspn(line, "\n") : 100,
+             line[0] != '\0' ? line
+             : why != NULL   ? why
+                             : "an error without a name");
+    return -1;
+}
+
+static void unbuild(kiln_gpu_device *d, void *program) {
+    ((cuda_device *)d)->cu->cuModuleUnload(program);
+}
+
+static int make_entry(kiln_gpu_device *base, void *program, const kiln_gpu_module *m,
+                      const kiln_gpu_launch *l, void **out,
+                      char error[KILN_ERROR_TEXT]) {
+    const cuda_device *d = (cuda_device *)base;
+    const char *name = m->string + l->entry;
+    const uint64_t n_threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    kiln_cu_function f = NULL;
+    int most = 0;
+    int code = d->cu->cuModuleGetFunction(&f, program, name);
+    if (code != 0) {
+        snprintf(error, KILN_ERROR_TEXT, "the PTX has no entry '%.80s' (error %d)",
+                 name, code);
+        return -1;
+    }
+    code = d->cu->cuFuncGetAttribute(&most, KILN_CU_FUNCTION_MAX_THREADS_PER_BLOCK, f);
+    if (code == 0 && n_threads > (uint64_t)most) {
+        snprintf(
+            error, KILN_ERROR_TEXT,
+            "entry '%.80s' wants blocks of %llu threads, this GPU runs at most %d of "
+            "it: build the package for its profile",
+            name, (unsigned long long)n_threads, most);
+        return -1;
+    }
+    if (code == 0 && l->shared_bytes > SHARED_WITHOUT_ASKING)
+        code = d->cu->cuFuncSetAttribute(
+            f, KILN_CU_FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)l->shared_bytes);
+    *out = f;
+    return code == 0 ? 0 : say(code, name, error);
+}
+
+/* The module's. */
+static void release_entry(kiln_gpu_device *d, void *entry) {
+    (void)d;
+    (void)entry;
+}
+
+/* ---- queues ----------------------------------------------------------------------- */
+
+static int make_stream(kiln_gpu_queue *q) {
+    const kiln_cuda_api *cu = api_of(q);
+    int code =
+        cu->cuStreamCreate((kiln_cu_stream *)&q->stream, KILN_CU_STREAM_NON_BLOCKING);
+    for (int i = 0; i < KILN_GPU_SLOTS && code == 0; i++)
+        code = cu->cuEventCreate((kiln_cu_event *)&q->event[i],
+                                 KILN_CU_EVENT_DISABLE_TIMING);
+    for (int i = 0; i < 2 && q->is_timed && code == 0; i++)
+        code = cu->cuEventCreate((kiln_cu_event *)&q->timed[i], 0);
+    return code;
+}
+
+static void release_stream(kiln_gpu_queue *q) {
+    const kiln_cuda_api *cu = api_of(q);
+    for (int i = 0; i < KILN_GPU_SLOTS; i++)
+        if (q->event[i] != NULL)
+            cu->cuEventDestroy_v2(q->event[i]);
+    for (int i = 0; i < 2; i++)
+        if (q->timed[i] != NULL)
+            cu->cuEventDestroy_v2(q->timed[i]);
+    if (q->stream != NULL)
+        cu->cuStreamDestroy_v2(q->stream);
+}
+
+static int launch(kiln_gpu_queue *q, void *entry, const kiln_gpu_launch *l,
+                  const kiln_gpu_arg *arg, const uint64_t *value) {
+    void *parameter[KILN_GPU_MAX_ARGS]; /* addresses and numbers are of 8 bytes alike */
+    (void)arg;
+    for (uint32_t i = 0; i < l->n_args; i++)
+        parameter[i] = (void *)(uintptr_t)&value[i];
+    return api_of(q)->cuLaunchKernel(entry, l->grid[0], l->grid[1], l->grid[2],
+                                     l->block[0], l->block[1], l->block[2],
+                                     l->shared_bytes, q->stream, parameter, NULL);
+}
+
+static int copy(kiln_gpu_queue *q, void *to, const void *from, size_t bytes) {
+    return api_of(q)->cuMemcpyAsync((kiln_cu_address)(uintptr_t)to,
+                                    (kiln_cu_address)(uintptr_t)from, bytes, q->stream);
+}
+
+static int mark(kiln_gpu_queue *q, uint32_t slot) {
+    return api_of(q)->cuEventRecord(q->event[slot], q->stream);
+}
+
+static int await(kiln_gpu_queue *q, uint32_t slot) {
+    return api_of(q)->cuEventSynchronize(q->event[slot]);
+}
+
+static int follow(kiln_gpu_queue *q, kiln_gpu_queue *other, uint32_t slot) {
+    return api_of(q)->cuStreamWaitEvent(q->stream, other->event[slot], 0);
+}
+
+static int drain(kiln_gpu_queue *q) {
+    return api_of(q)->cuStreamSynchronize(q->stream);
+}
+
+static int begin_timing(kiln_gpu_queue *q) {
+    return api_of(q)->cuEventRecord(q->timed[0], q->stream);
+}
+
+static int end_timing(kiln_gpu_queue *q) {
+    return api_of(q)->cuEventRecord(q->timed[1], q->stream);
+}
+
+static uint64_t elapsed_ns(kiln_gpu_queue *q) {
+    float ms = 0;
+    const int code = api_of(q)->cuEventElapsedTime(&ms, q->timed[0], q->timed[1]);
+    return code == 0 && ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+}
+
+static const kiln_gpu_driver driver = {
+    .language = KILN_GPU_PTX,
+    .enter = enter,
+    .leave = leave,
+    .why = kiln_cuda_why,
+    .build = build,
+    .unbuild = unbuild,
+    .entry = make_entry,
+    .release_entry = release_entry,
+    .stream = make_stream,
+    .unstream = release_stream,
+    .launch = launch,
+    .copy = copy,
+    .mark = mark,
+    .await = await,
+    .follow = follow,
+    .drain = drain,
+    .begin_timing = begin_timing,
+    .end_timing = end_timing,
+    .elapsed_ns = elapsed_ns,
+};
+
+const kiln_device_kind kiln_device_kind_cuda = {
+    .name = "cuda",
+    .n_memories = 1,
+    .open = open_cuda,
+    .close = close_cuda,
+    .alloc = alloc,
+    .release = release,
+    KILN_GPU_CODE_AND_QUEUES,
+};

@@ -1,0 +1,222 @@
+/* A GPU's queues: tickets by slots, and what became of them. */
+#include "runtime/device/gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t slot_of(uint64_t ticket) { return (uint32_t)(ticket % KILN_GPU_SLOTS); }
+
+static void enter(kiln_gpu_device *d) {
+    if (d->driver->enter != NULL)
+        d->driver->enter(d);
+}
+
+static void leave(kiln_gpu_device *d) {
+    if (d->driver->leave != NULL)
+        d->driver->leave(d);
+}
+
+/* The first failure counts. */
+static void fail(kiln_gpu_queue *q, uint64_t ticket, kiln_device_failure failure) {
+    if (q->has_failed)
+        return;
+    q->has_failed = 1;
+    q->failed_at = ticket;
+    q->failure = failure;
+}
+
+static void fail_by_driver(kiln_gpu_queue *q, uint64_t ticket, int code) {
+    if (code != 0)
+        fail(q, ticket,
+             (kiln_device_failure){q->tag[slot_of(ticket)], code,
+                                   q->device->driver->why(code)});
+}
+
+/* Until everything up to the ticket is done. Streams are in order, but each operation has
+ * a result of its own. */
+static void await(kiln_gpu_queue *q, uint64_t ticket) {
+    while (q->n_done < ticket) {
+        const uint64_t next = q->n_done + 1;
+        if (q->is_marked[slot_of(next)])
+            fail_by_driver(q, next, q->device->driver->await(q, slot_of(next)));
+        q->is_marked[slot_of(next)] = 0;
+        q->n_done = next;
+    }
+}
+
+/* The next ticket, with a slot of its own. */
+static uint64_t begin(kiln_gpu_queue *q, uint32_t tag) {
+    if (q->n_told - q->n_done == KILN_GPU_SLOTS)
+        await(q, q->n_done + 1);
+    const uint64_t ticket = ++q->n_told;
+    q->tag[slot_of(ticket)] = tag;
+    return ticket;
+}
+
+/* What was told of the ticket is told; `code` is the driver's answer. */
+static void end(kiln_gpu_queue *q, uint64_t ticket, int code) {
+    if (code == 0)
+        code = q->device->driver->mark(q, slot_of(ticket));
+    q->is_marked[slot_of(ticket)] = code == 0;
+    fail_by_driver(q, ticket, code);
+}
+
+/* ---- launches --------------------------------------------------------------------- */
+
+/* What the plan and the module say apart from one another. NULL: they agree. */
+static const char *disagree(const kiln_gpu_queue *q, const kiln_device_launch *l) {
+    const kiln_gpu_kernel *k = ((const kiln_gpu_handle *)l->kernel.handle)->kernel;
+    return l->n_operands != k->n_operands
+               ? "the plan has another number of operands than the module's kernel"
+           : k->workspace_bytes > q->workspace_bytes
+               ? "the module's kernel wants more workspace than the plan says"
+               : NULL;
+}
+
+static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
+    const kiln_gpu_handle *h = l->kernel.handle;
+    const kiln_gpu_driver *driver = q->device->driver;
+    uint64_t value[KILN_GPU_MAX_ARGS];
+    int code = q->is_timed ? driver->begin_timing(q) : 0;
+    for (uint32_t i = 0; i < h->kernel->n_launches && code == 0; i++) {
+        const kiln_gpu_launch *one = &h->module->launch[h->kernel->first_launch + i];
+        const kiln_gpu_arg *arg = &h->module->arg[one->first_arg];
+        for (uint32_t j = 0; j < one->n_args; j++)
+            value[j] = arg[j].kind == KILN_GPU_OPERAND
+                           ? (uint64_t)(uintptr_t)l->operand[arg[j].index]
+                       : arg[j].kind == KILN_GPU_WORKSPACE
+                           ? (uint64_t)(uintptr_t)q->workspace + arg[j].value
+                           : arg[j].value;
+        code = driver->launch(q, h->entry[i], one, arg, value);
+    }
+    return code == 0 && q->is_timed ? driver->end_timing(q) : code;
+}
+
+uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch *l) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    enter(q->device);
+    const uint64_t ticket = begin(q, l->tag);
+    const char *wrong = disagree(q, l);
+    if (wrong != NULL)
+        fail(q, ticket, (kiln_device_failure){l->tag, -1, wrong});
+    if (!q->has_failed)
+        end(q, ticket, launch(q, l));
+    leave(q->device);
+    return ticket;
+}
+
+uint64_t kiln_gpu_queue_copy(kiln_device_queue *base, const kiln_device_copy *c) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    enter(q->device);
+    const uint64_t ticket = begin(q, c->tag);
+    if (!q->has_failed)
+        end(q, ticket,
+            c->bytes > 0 && c->to != c->from
+                ? q->device->driver->copy(q, c->to, c->from, c->bytes)
+                : 0);
+    leave(q->device);
+    return ticket;
+}
+
+/* ---- waiting ---------------------------------------------------------------------- */
+
+void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_other,
+                          uint64_t ticket) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base,
+                   *other = (kiln_gpu_queue *)base_of_other;
+    if (ticket > other->n_told)
+        ticket = other->n_told;
+    if (other->has_failed && other->failed_at <= ticket)
+        fail(q, q->n_told, other->failure);
+    if (q->has_failed || ticket <= other->n_done || !other->is_marked[slot_of(ticket)])
+        return;
+    if (q->device != other->device) { /* drivers know nothing of one another's events */
+        enter(other->device);
+        await(other, ticket);
+        leave(other->device);
+        if (other->has_failed && other->failed_at <= ticket)
+            fail(q, q->n_told, other->failure);
+        return;
+    }
+    enter(q->device);
+    /* Should that fail which is waited for, its tag is told here too. */
+    const uint64_t own = begin(q, other->tag[slot_of(ticket)]);
+    if (!q->has_failed)
+        end(q, own, q->device->driver->follow(q, other, slot_of(ticket)));
+    leave(q->device);
+}
+
+int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
+                          kiln_device_failure *out) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    const uint64_t last = ticket < q->n_told ? ticket : q->n_told;
+    enter(q->device);
+    await(q, last);
+    if (ticket == KILN_DEVICE_ALL)
+        fail_by_driver(q, last, q->device->driver->drain(q));
+    leave(q->device);
+    if (!q->has_failed || q->failed_at > last)
+        return 0;
+    *out = q->failure;
+    if (ticket == KILN_DEVICE_ALL)
+        q->has_failed = 0;
+    return -1;
+}
+
+uint64_t kiln_gpu_queue_last_ns(kiln_device_queue *base) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    if (!q->is_timed)
+        return 0;
+    enter(q->device);
+    const uint64_t ns = q->device->driver->elapsed_ns(q);
+    leave(q->device);
+    return ns;
+}
+
+/* ---- opening and closing ---------------------------------------------------------- */
+
+void kiln_gpu_queue_close(kiln_device_queue *base) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    kiln_device *d = &q->device->base;
+    enter(q->device);
+    q->device->driver->unstream(q);
+    leave(q->device);
+    if (q->workspace != NULL)
+        d->kind->release(d, 0, q->workspace);
+    kiln_cpu_release(d, 0, q);
+}
+
+int kiln_gpu_queue_open(kiln_device *d, const kiln_device_queue_options *o,
+                        kiln_device_queue **out, char error[KILN_ERROR_TEXT]) {
+    kiln_gpu_queue *q = kiln_cpu_alloc(d, 0, sizeof *q);
+    if (q == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for a queue of '%s'",
+                 d->kind->name);
+        return -1;
+    }
+    memset(q, 0, sizeof *q);
+    q->base.kind = d->kind;
+    q->device = (kiln_gpu_device *)d;
+    q->workspace_bytes = o->workspace_bytes;
+    q->is_timed = o->is_timed != 0;
+    if (o->workspace_bytes > 0)
+        q->workspace = d->kind->alloc(d, 0, o->workspace_bytes);
+    if (o->workspace_bytes > 0 && q->workspace == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for %zu bytes of workspace of '%s'",
+                 o->workspace_bytes, d->kind->name);
+        kiln_cpu_release(d, 0, q);
+        return -1;
+    }
+    enter(q->device);
+    const int code = q->device->driver->stream(q);
+    leave(q->device);
+    if (code != 0) {
+        const char *why = q->device->driver->why(code);
+        snprintf(error, KILN_ERROR_TEXT, "a queue of '%s': the driver says %d, %s",
+                 d->kind->name, code, why != NULL ? why : "which has no name");
+        kiln_gpu_queue_close(&q->base);
+        return -1;
+    }
+    *out = &q->base;
+    return 0;
+}

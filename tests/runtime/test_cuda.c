@@ -1,0 +1,221 @@
+/* The device "cuda" by a made-up driver (tests/tools/fake_cuda.c), which does everything
+ * as late as it may: what is told to the device is done as a model on the host does it,
+ * every call of the driver may fail, and nothing stays, of the host's or the driver's. */
+#include "runtime/model_internal.h"
+#include "tests/support/gpu_checks.h"
+#include "tests/support/gpu_module_text.h"
+#include "tests/support/kiln_test.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char ptx[] = ".version 7.0\n.target sm_70\n.entry times5 .entry plus3 "
+                          ".entry mixed .entry fault\n";
+static kiln_gpu_row rows[] = {{"as_late_as_it_may", "cuda", NULL, NULL, ptx, 2000000}};
+
+/* ---- the driver ------------------------------------------------------------------- */
+
+typedef struct driver {
+    void (*fail_at)(long call);
+    long (*live)(void);
+    int (*depth)(void);
+} driver;
+static driver fake; /* all NULL: it is not here */
+
+static const char *path_of_driver(void) {
+    const char *folder = getenv("KILN_LIBEXEC");
+    return kiln_format(kiln_test_arena(), "%s/tests/tools/fake_cuda.so",
+                       folder != NULL ? folder : ".");
+}
+
+static void find(void *library, const char *name, void *function) {
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+}
+
+static void open_driver(void) {
+    void *library = dlopen(path_of_driver(), RTLD_NOW);
+    if (library == NULL || setenv("KILN_CUDA_LIBRARY", path_of_driver(), 1) != 0)
+        return;
+    find(library, "fake_cuda_fail_at", &fake.fail_at);
+    find(library, "fake_cuda_live", &fake.live);
+    find(library, "fake_cuda_depth", &fake.depth);
+}
+
+static void open_trial(kiln_gpu_trial *t) {
+    if (fake.live == NULL)
+        kiln_test_skip("there is no %s: make quick builds it", path_of_driver());
+    kiln_gpu_row_open(&rows[0], t);
+}
+
+static void close_trial(kiln_gpu_trial *t) {
+    kiln_gpu_row_close(t);
+    assert_int_equal(fake.live(), 0);
+    assert_int_equal(fake.depth(), 0);
+}
+
+/* ---- failures --------------------------------------------------------------------- */
+
+/* From the first call of the driver to the last one of a run. */
+static void survives_every_call_that_fails(void **state) {
+    (void)state;
+    kiln_gpu_trial t;
+    long n = 0;
+    open_trial(&t);
+    close_trial(&t);
+    for (bool is_over = false; !is_over; n++) {
+        kiln_arena a = {0};
+        char error[KILN_ERROR_TEXT] = "";
+        fake.fail_at(n);
+        const bool is_open = kiln_gpu_row_try(&rows[0], &t, -1, error);
+        const char *wrong =
+            is_open ? kiln_gpu_trial_run(&t, &a, kiln_test_seed(), 40) : error;
+        fake.fail_at(-1);
+        assert_true(wrong == NULL || wrong[0] != '\0');
+        is_over = wrong == NULL;
+        close_trial(&t);
+        kiln_arena_fini(&a);
+    }
+    assert_true(n > 200); /* calls */
+}
+
+static void says_what_the_driver_says(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_gpu_trial t;
+    open_trial(&t);
+    close_trial(&t);
+    fake.fail_at(0);
+    assert_false(kiln_gpu_row_try(&rows[0], &t, -1, error));
+    assert_string_equal(error, "device 'cuda' needs an NVIDIA GPU: error 999 of CUDA's "
+                               "driver, made up");
+    fake.fail_at(-1);
+    assert_int_equal(setenv("FAKE_CUDA_NONE", "1", 1), 0);
+    assert_false(kiln_gpu_row_try(&rows[0], &t, -1, error));
+    assert_int_equal(unsetenv("FAKE_CUDA_NONE"), 0);
+    assert_string_equal(error,
+                        "device 'cuda' needs an NVIDIA GPU: the driver shows none");
+    assert_int_equal(fake.live(), 0);
+}
+
+static kiln_device_module *open_module(const kiln_gpu_trial *t, const char *kernels,
+                                       const char *code, char *error) {
+    kiln_device_image image = {0};
+    kiln_device_module *m = NULL;
+    image.bytes =
+        kiln_gpu_module_text(kiln_test_arena(), KILN_GPU_PTX, kernels, code, &image.n);
+    return t->kind->module_open(t->device, &image, &m, error) == 0 ? m : NULL;
+}
+
+/* A fault in a kernel shows when somebody waits; all that follows is lost with it. */
+static void tells_of_a_fault_that_comes_late(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_device_kernel fault;
+    kiln_device_failure failure = {0};
+    kiln_gpu_trial t;
+    open_trial(&t);
+    kiln_device_module *m =
+        open_module(&t, "kernel k 0 0\nlaunch fault 1 1 1 1 1 1\n", ptx, error);
+    assert_non_null(m);
+    assert_int_equal(t.kind->module_kernel(m, "k", &fault), 0);
+    void *operand[2] = {t.memory, t.memory + KILN_GPU_TRIAL_BYTES};
+    const kiln_device_launch good = {t.step, operand, 2, 1}, bad = {fault, NULL, 0, 2};
+    t.kind->launch(t.queue[0], &good);
+    const uint64_t ticket = t.kind->launch(t.queue[0], &bad);
+    t.kind->order(t.queue[1], t.queue[0], ticket);
+    t.kind->launch(t.queue[1], &good);
+    assert_int_equal(t.kind->finish(t.queue[0], ticket, &failure), -1);
+    assert_int_equal(failure.tag, 2);
+    assert_int_equal(failure.code, 700);
+    assert_string_equal(failure.why, "an illegal memory access was encountered");
+    assert_int_equal(t.kind->finish(t.queue[1], KILN_DEVICE_ALL, &failure), -1);
+    assert_int_equal(failure.tag, 2);
+    t.kind->module_close(m);
+    close_trial(&t);
+}
+
+/* ---- modules ---------------------------------------------------------------------- */
+
+typedef struct refusal {
+    const char *name, *kernels, *code, *text;
+} refusal;
+static refusal refusals[] = {
+    {"code_that_does_not_build", "kernel k 1 0\nlaunch times5 1 1 1 1 1 1 o0\n",
+     "nonesuch;\n",
+     "the PTX does not build for this GPU (sm_86): ptxas application ptx input, line "
+     "1; "
+     "error: nonesuch;"},
+    {"an_entry_that_is_not_there", "kernel k 1 0\nlaunch other 1 1 1 1 1 1 o0\n", ptx,
+     "the PTX has no entry 'other' (error 500)"},
+    {"blocks_that_are_too_large", "kernel k 1 0\nlaunch mixed 1 1 1 64 32 1 o0\n", ptx,
+     "entry 'mixed' wants blocks of 2048 threads, this GPU runs at most 1024 of it: "
+     "build the package for its profile"},
+};
+
+static void refuses(void **state) {
+    const refusal *r = *state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_gpu_trial t;
+    open_trial(&t);
+    const int blocks = kiln_gpu_row_live();
+    const long live = fake.live();
+    assert_null(open_module(&t, r->kernels, r->code, error));
+    assert_string_equal(error, r->text);
+    assert_int_equal(kiln_gpu_row_live(), blocks);
+    assert_int_equal(fake.live(), live);
+    close_trial(&t);
+}
+
+/* ---- machines without one --------------------------------------------------------- */
+
+/* The first test: a library that was found stays. */
+static void says_what_to_install(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_allocator allocator;
+    kiln_device *d = NULL;
+    kiln_allocator_default(&allocator);
+    const kiln_device_kind *kind = kiln_device_kind_named("cuda", NULL, 0);
+    assert_int_equal(setenv("KILN_CUDA_LIBRARY", "libnonesuch.so.1", 1), 0);
+    assert_int_equal(kind->open(&allocator, &d, error), -1);
+    assert_int_equal(setenv("KILN_CUDA_LIBRARY", path_of_driver(), 1), 0);
+    assert_non_null(strstr(error, "device 'cuda' needs an NVIDIA GPU and its driver: "
+                                  "install that"));
+    assert_non_null(strstr(error, "libnonesuch.so.1"));
+}
+
+/* One that is there, but is not what it should be. */
+static void refuses_a_library_without_the_functions(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_allocator allocator;
+    kiln_device *d = NULL;
+    kiln_allocator_default(&allocator);
+    const kiln_device_kind *kind = kiln_device_kind_named("cuda", NULL, 0);
+    assert_int_equal(setenv("KILN_CUDA_LIBRARY", "libm.so.6", 1), 0);
+    assert_int_equal(kind->open(&allocator, &d, error), -1);
+    assert_int_equal(setenv("KILN_CUDA_LIBRARY", path_of_driver(), 1), 0);
+    assert_non_null(strstr(error, "libcuda.so.1 has no 'cuInit': it is too old"));
+}
+
+int main(void) {
+    open_driver();
+    kiln_test_add("says_what_to_install", says_what_to_install, NULL);
+    kiln_test_add("refuses_a_library_without_the_functions",
+                  refuses_a_library_without_the_functions, NULL);
+    kiln_test_add_rows(kiln_gpu_check_does_as_the_model, rows);
+    kiln_test_add_rows(kiln_gpu_check_is_shared_by_threads, rows);
+    kiln_test_add_rows(kiln_gpu_check_skips_what_follows_a_failure, rows);
+    kiln_test_add_rows(kiln_gpu_check_wants_its_workspace, rows);
+    kiln_test_add_rows(kiln_gpu_check_failing_memory_leaves_nothing, rows);
+    kiln_test_add_rows(kiln_gpu_check_times_its_launches, rows);
+    kiln_test_add("survives_every_call_that_fails", survives_every_call_that_fails,
+                  NULL);
+    kiln_test_add("says_what_the_driver_says", says_what_the_driver_says, NULL);
+    kiln_test_add("tells_of_a_fault_that_comes_late", tells_of_a_fault_that_comes_late,
+                  NULL);
+    kiln_test_add_rows(refuses, refusals);
+    return kiln_test_run("cuda");
+}
