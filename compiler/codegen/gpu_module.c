@@ -140,7 +140,7 @@ bool kiln_gpu_is_module(kiln_str bytes) {
            memcmp(bytes.p, KILN_GPU_MAGIC, strlen(KILN_GPU_MAGIC)) == 0;
 }
 
-kiln_status kiln_gpu_module_open(kiln_arena *a, kiln_str bytes, kiln_gpu_module *out,
+kiln_status kiln_gpu_object_open(kiln_arena *a, kiln_str bytes, kiln_gpu_module *out,
                                  kiln_err *err) {
     char why[KILN_GPU_ERROR] = "";
     if ((uintptr_t)bytes.p % 8 != 0)
@@ -200,7 +200,7 @@ kiln_status kiln_gpu_module_link(kiln_arena *a, const kiln_str *module, size_t n
     writer w = begin(a, KILN_GPU_OPENCL_C);
     for (size_t i = 0; i < n; i++) {
         kiln_gpu_module m;
-        KILN_TRY(kiln_gpu_module_open(a, module[i], &m, err));
+        KILN_TRY(kiln_gpu_object_open(a, module[i], &m, err));
         if (i == 0)
             w.language = m.header->language;
         if (m.header->language != w.language)
