@@ -72,6 +72,22 @@ static kiln_status finish(writer *w, kiln_str *out, kiln_err *err) {
 
 /* ---- one kernel ------------------------------------------------------------------ */
 
+static kiln_status take_extents(const kiln_gpu_split *s, const kiln_gpu_entry *e,
+                                kiln_gpu_launch *to, kiln_err *err) {
+    for (int i = 0; i < KILN_N_AXES; i++) {
+        if (e->extent[i] < 1 || e->extent[i] > INT32_MAX)
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                             "a launch of '%s' has %lld along %s", s->symbol,
+                             (long long)e->extent[i],
+                             kiln_launch_axis_name((kiln_launch_axis)i));
+        if (i < KILN_AXIS_THREAD_X)
+            to->grid[i] = (uint32_t)e->extent[i];
+        else
+            to->block[i - KILN_AXIS_THREAD_X] = (uint32_t)e->extent[i];
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_gpu_object(kiln_arena *a, const kiln_gpu_split *s,
                             kiln_gpu_language language, kiln_str code, kiln_object *out,
                             kiln_err *err) {
@@ -91,16 +107,7 @@ kiln_status kiln_gpu_object(kiln_arena *a, const kiln_gpu_split *s,
             return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                              "a launch of '%s' takes %u arguments, a GPU's at most %d",
                              s->symbol, to.n_args, KILN_GPU_MAX_ARGS);
-        for (int k_axis = 0; k_axis < KILN_N_AXES; k_axis++) {
-            uint32_t *axis =
-                k_axis < KILN_GPU_AXES ? to.grid + k_axis : to.block + k_axis - 3;
-            if (e->extent[k_axis] < 1 || e->extent[k_axis] > INT32_MAX)
-                return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                                 "a launch of '%s' has %lld along %s", s->symbol,
-                                 (long long)e->extent[k_axis],
-                                 kiln_launch_axis_name((kiln_launch_axis)k_axis));
-            *axis = (uint32_t)e->extent[k_axis];
-        }
+        KILN_TRY(take_extents(s, e, &to, err));
         for (int j = 0; j < l->n_args; j++)
             kiln_vec_push(a, &w.arg, l->arg[j]);
         if (has_work)
@@ -133,7 +140,7 @@ bool kiln_gpu_is_module(kiln_str bytes) {
            memcmp(bytes.p, KILN_GPU_MAGIC, strlen(KILN_GPU_MAGIC)) == 0;
 }
 
-kiln_status kiln_gpu_module_read(kiln_arena *a, kiln_str bytes, kiln_gpu_module *out,
+kiln_status kiln_gpu_object_open(kiln_arena *a, kiln_str bytes, kiln_gpu_module *out,
                                  kiln_err *err) {
     char why[KILN_GPU_ERROR] = "";
     if ((uintptr_t)bytes.p % 8 != 0)
@@ -193,7 +200,7 @@ kiln_status kiln_gpu_module_link(kiln_arena *a, const kiln_str *module, size_t n
     writer w = begin(a, KILN_GPU_OPENCL_C);
     for (size_t i = 0; i < n; i++) {
         kiln_gpu_module m;
-        KILN_TRY(kiln_gpu_module_read(a, module[i], &m, err));
+        KILN_TRY(kiln_gpu_object_open(a, module[i], &m, err));
         if (i == 0)
             w.language = m.header->language;
         if (m.header->language != w.language)

@@ -58,7 +58,7 @@ kiln_status kiln_gpu_list(kiln_arena *a, kiln_str code, const kiln_profile *p,
 /* Begins so: whether it is sound, kiln_gpu_module_check says. */
 bool kiln_gpu_is_module(kiln_str bytes);
 /* KILN_ERR_PARSE says what is wrong with it; `bytes` may lie anywhere. */
-kiln_status kiln_gpu_module_read(kiln_arena *a, kiln_str bytes, kiln_gpu_module *out,
+kiln_status kiln_gpu_object_open(kiln_arena *a, kiln_str bytes, kiln_gpu_module *out,
                                  kiln_err *err);
 
 #endif

@@ -46,7 +46,7 @@ static kiln_status check_symbols(kiln_str bytes, const char *section,
 static kiln_status check_module(kiln_str bytes, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_gpu_module m;
-    const kiln_status st = kiln_gpu_module_read(&scratch, bytes, &m, err);
+    const kiln_status st = kiln_gpu_object_open(&scratch, bytes, &m, err);
     kiln_arena_fini(&scratch);
     return st;
 }
@@ -79,7 +79,7 @@ kiln_status kiln_object_listing(kiln_arena *a, kiln_str object, const kiln_profi
     KILN_TRY(kiln_object_check(object, err));
     if (kiln_gpu_is_module(object)) {
         kiln_gpu_module m;
-        KILN_TRY(kiln_gpu_module_read(a, object, &m, err));
+        KILN_TRY(kiln_gpu_object_open(a, object, &m, err));
         return kiln_code_listing(a, kiln_str_from(m.code), p, out, err);
     }
     kiln_buf_init(&text, a);

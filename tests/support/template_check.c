@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/gpu_module.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_run.h"
 #include "tests/support/packed.h"
+#include "tests/support/ptxas.h"
 
 enum { MAX_ARGS = 64, GPU_ORDERS = 3 };
 
@@ -101,11 +103,51 @@ static void check_outputs(kiln_arena *a, const template_check *t,
 
 /* ---- running --------------------------------------------------------------------- */
 
-static void run_compiled(kiln_arena *a, const template_check *t, const kiln_program *p,
+/* On this machine's OpenCL device; PTX is given to NVIDIA's assembler. False: nothing ran
+ * it. */
+static bool run_on_gpu(kiln_arena *a, const template_check *t, const kiln_program *p,
+                       void *const *tensor, const char *what) {
+    opencl_operand operand[MAX_ARGS];
+    kiln_object o;
+    kiln_gpu_module m;
+    opencl_code *code = NULL;
+    kiln_err err = {0};
+    kiln_status st = kiln_codegen(a, p, t->profile, NULL, &o, NULL, &err);
+    if (st == KILN_OK)
+        st = kiln_gpu_object_open(a, o.bytes, &m, &err);
+    if (st != KILN_OK)
+        print_message("%s\n", what);
+    kiln_assert_status_ok(st, &err);
+    if (m.header->language == KILN_GPU_PTX) {
+        if (ptxas_is_here())
+            (void)ptxas_said(a, t->profile, m.code);
+        return false;
+    }
+    if (opencl_missing() != NULL)
+        return false;
+    for (int i = 0; i < p->n_args; i++)
+        operand[i] =
+            (opencl_operand){tensor[i], (size_t)kiln_buffer_elems(p->arg[i]) *
+                                            kiln_dtype_bytes(p->arg[i]->dtype)};
+    st = opencl_open(a, &m, &code, &err);
+    if (st == KILN_OK)
+        st = opencl_run(code, p->name, operand, p->n_args, &err);
+    if (st != KILN_OK)
+        print_message("%s\n%s\n", what, m.code);
+    kiln_assert_status_ok(st, &err);
+    opencl_close(code);
+    return true;
+}
+
+/* False: there is nothing to run it. */
+static bool run_compiled(kiln_arena *a, const template_check *t, const kiln_program *p,
                          void *const *tensor, const char *what) {
+    if (kiln_profile_is_gpu(t->profile))
+        return run_on_gpu(a, t, p, tensor, what);
     code_kernel *k = code_compile(a, p, t->profile);
     code_call(k, tensor, what);
     code_close(k);
+    return true;
 }
 
 /* A CPU's loops backwards; a GPU's threads in three orders that are drawn, which must not
@@ -132,22 +174,15 @@ static void run_interpreted(kiln_arena *a, const template_check *t,
 static void check_limits(const template_check *t, const kiln_program *p,
                          const char *what) {
     kiln_err err = {0};
-    kiln_memory memory[8];
-    const kiln_memory *of = kiln_arch_of(t->profile->arch)->memory;
-    int n = 0;
+    kiln_arena scratch = {0};
     if (t->tmpl->target != KILN_TARGET_GPU)
         return;
-    for (; of[n].name != NULL && n < 7; n++) {
-        memory[n] = of[n];
-        if (of[n].scope == (int)KILN_SCOPE_SHARED)
-            memory[n].bytes = t->profile->gpu.shared_bytes;
-    }
-    memory[n] = (kiln_memory){0};
-    const kiln_launch_limits limits = {memory, t->profile->gpu.block_threads};
+    const kiln_launch_limits limits = kiln_codegen_limits(&scratch, t->profile);
     const kiln_status st = kiln_program_check_limits(p, &limits, &err);
     if (st != KILN_OK)
         print_message("%s\n", what);
     kiln_assert_status_ok(st, &err);
+    kiln_arena_fini(&scratch);
 }
 
 static kiln_status program_of(kiln_arena *a, const template_check *t,
@@ -180,7 +215,8 @@ bool template_check_run(kiln_arena *a, const template_check *t, const kiln_workl
         return true;
     for (size_t i = x.te.n_inputs; i < x.te.n_args; i++)
         arg.tensor[i] = poisoned(a, &x.te.arg_type[i]);
-    run_compiled(a, t, p, arg.tensor, what);
+    if (!run_compiled(a, t, p, arg.tensor, what))
+        return true;
     check_outputs(a, t, &x.te, arg.tensor, want, kiln_format(a, "compiled: %s", what));
     return true;
 }
@@ -281,7 +317,7 @@ bool template_runs_check(template_runs *r, const template_check *t,
     template_check x = *t;
     const bool is_gpu = t->tmpl->target == KILN_TARGET_GPU;
     x.profile = is_gpu ? random_gpu(&r->rng) : random_profile(&r->rng);
-    x.compiled = kiln_rng_range(&r->rng, 0, 7) == 0 && !is_gpu;
+    x.compiled = kiln_rng_range(&r->rng, 0, 7) == 0;
     x.seed = (uint64_t)r->i;
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
     if (!x.tmpl->fits(&w, x.profile))

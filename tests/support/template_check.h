@@ -19,7 +19,9 @@ typedef struct template_knob {
 typedef struct template_check {
     const kiln_template *tmpl;
     const kiln_profile *profile;
-    bool compiled; /* run on this machine too, which must be able to */
+    /* Run on this machine too, which must be able to: a GPU's where there is an OpenCL
+     * device, its PTX given to an assembler where there is one. */
+    bool compiled;
     uint64_t seed; /* of the arguments */
     double rtol, atol;
     /* Set in what is guessed (template_guess_program); ends without a name; NULL: none

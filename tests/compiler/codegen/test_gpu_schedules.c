@@ -163,7 +163,7 @@ static kiln_gpu_module linked(kiln_arena *a, kiln_str (*object)[N_LANGUAGES], si
     for (size_t i = 0; i < n; i++)
         all[i] = object[i][language];
     kiln_assert_status_ok(kiln_gpu_module_link(a, all, n, &out, &err), &err);
-    kiln_assert_status_ok(kiln_gpu_module_open(a, out, &m, &err), &err);
+    kiln_assert_status_ok(kiln_gpu_object_open(a, out, &m, &err), &err);
     return m;
 }
 

@@ -48,7 +48,7 @@ static void batch(const kiln_profile *prof, uint64_t first, int n) {
     }
     kiln_assert_status_ok(kiln_gpu_module_link(&a, object, (size_t)n, &linked, &err),
                           &err);
-    kiln_assert_status_ok(kiln_gpu_module_open(&a, linked, &m, &err), &err);
+    kiln_assert_status_ok(kiln_gpu_object_open(&a, linked, &m, &err), &err);
     assert_int_equal(m.header->language, KILN_GPU_PTX);
     assert_int_equal(m.header->n_kernels, n);
     if (ptxas_is_here())
@@ -114,7 +114,7 @@ static void tiles_stay_in_registers(void **state) {
         const kiln_profile *prof = profile_of(profiles[k]);
         kiln_gpu_module m;
         const kiln_str o = object_of(&a, p, prof);
-        kiln_assert_status_ok(kiln_gpu_module_open(&a, o, &m, &err), &err);
+        kiln_assert_status_ok(kiln_gpu_object_open(&a, o, &m, &err), &err);
         if (getenv("KILN_KEEP") != NULL)
             kiln_assert_status_ok(
                 kiln_file_write(getenv("KILN_KEEP"), m.code, strlen(m.code), &err),

@@ -45,7 +45,7 @@ static int batch(uint64_t first, int n) {
     }
     kiln_assert_status_ok(kiln_gpu_module_link(&a, object, (size_t)n, &linked, &err),
                           &err);
-    kiln_assert_status_ok(kiln_gpu_module_read(&a, linked, &m, &err), &err);
+    kiln_assert_status_ok(kiln_gpu_object_open(&a, linked, &m, &err), &err);
     assert_int_equal(m.header->n_kernels, n);
     if (opencl_missing() == NULL) {
         const kiln_status st = opencl_open(&a, &m, &code, &err);
