@@ -77,13 +77,7 @@ $$(CROSS_SO_$(1)): $$(CROSS_PIC_$(1)) runtime/kiln-runtime.map
 	@$$(CROSS_CC_$(1)) -shared -Wl,-soname,$$(@F) -Wl,--version-script=runtime/kiln-runtime.map -Wl,-z,defs \
 		$$(CROSS_PIC_$(1)) -lpthread -o $$@
 
-# A static program opens no drivers: ahead of the library, where dlopen would come with the rest.
-build/$(1)/static/driver_linux.o: runtime/device/driver_linux.c build/$(1)/flags.txt
-	@mkdir -p $$(@D)
-	@echo "  CC   $$@"
-	@$$(CROSS_COMPILE_$(1)) -DKILN_STATIC_PROGRAM
-
-build/$(1)/kiln-run: $$(CROSS_RUNNER_$(1)) build/$(1)/static/driver_linux.o build/$(1)/libkiln-runtime.a
+build/$(1)/kiln-run: $$(CROSS_RUNNER_$(1)) build/$(1)/libkiln-runtime.a
 	@echo "  LINK $$@"
 	@$$(CROSS_CC_$(1)) -static $$^ -o $$@ -lpthread
 
@@ -91,7 +85,7 @@ build/$(1)/kiln-run: $$(CROSS_RUNNER_$(1)) build/$(1)/static/driver_linux.o buil
 $(B)/kiln-run-$(1): build/$(1)/kiln-run
 	@cp $$< $$@
 
--include build/$(1)/static/driver_linux.d $$(CROSS_OBJ_$(1):.o=.d) $$(CROSS_PIC_$(1):.o=.d) $$(CROSS_RUNNER_$(1):.o=.d)
+-include $$(CROSS_OBJ_$(1):.o=.d) $$(CROSS_PIC_$(1):.o=.d) $$(CROSS_RUNNER_$(1):.o=.d)
 endef
 $(foreach a,$(CROSS_ARCHS),$(eval $(call cross_rules,$(a))))
 CROSS := $(foreach a,$(CROSS_ARCHS),$(if $(CROSS_HAS_$(a)),$(a)))

@@ -24,14 +24,19 @@ static const kiln_cuda_api *api_of(const kiln_gpu_queue *q) {
     return ((cuda_device *)q->device)->cu;
 }
 
+/* Where ours was not made current, what is asked next fails, and there is nothing to
+ * take away again: the context below is somebody else's. */
+static _Thread_local int is_ours;
+
 static void enter(kiln_gpu_device *base) {
-    cuda_device *d = (cuda_device *)base;
-    d->cu->cuCtxPushCurrent_v2(d->context);
+    const cuda_device *d = (cuda_device *)base;
+    is_ours = d->cu->cuCtxPushCurrent_v2(d->context) == 0;
 }
 
 static void leave(kiln_gpu_device *base) {
     kiln_cu_context ours;
-    ((cuda_device *)base)->cu->cuCtxPopCurrent_v2(&ours);
+    if (is_ours)
+        ((cuda_device *)base)->cu->cuCtxPopCurrent_v2(&ours);
 }
 
 /* ---- devices ---------------------------------------------------------------------- */

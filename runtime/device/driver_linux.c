@@ -9,22 +9,7 @@
 #include <sys/auxv.h>
 
 /* A static program has no linker to open libraries with, or one that brings a second C
- * library in. What is linked statically by kiln itself leaves dlopen out
- * (KILN_STATIC_PROGRAM); of others the program's own headers tell. */
-#if defined(KILN_STATIC_PROGRAM)
-static int is_static(void) { return 1; }
-static void *open_file(const char *file) {
-    (void)file;
-    return NULL;
-}
-static void *symbol_of(void *library, const char *name) {
-    (void)library;
-    (void)name;
-    return NULL;
-}
-static void close_file(void *library) { (void)library; }
-static const char *reason(void) { return ""; }
-#else
+ * library in: its own headers tell. */
 static int is_static(void) {
     const Elf64_Phdr *header = (const void *)(uintptr_t)getauxval(AT_PHDR);
     const unsigned long n = getauxval(AT_PHNUM);
@@ -33,16 +18,22 @@ static int is_static(void) {
             return 0;
     return header != NULL;
 }
-static void *open_file(const char *file) { return dlopen(file, RTLD_NOW | RTLD_LOCAL); }
-static void *symbol_of(void *library, const char *name) { return dlsym(library, name); }
-static void close_file(void *library) { dlclose(library); }
-static const char *reason(void) { return dlerror(); }
-#endif
+
+typedef void *dlopen_fn(const char *file, int how);
+
+/* Found by its name: a program that mentions it warns when it is linked statically, and
+ * this is in every program that runs packages. */
+static dlopen_fn *opener(void) {
+    void *found = dlsym(RTLD_DEFAULT, "dlopen");
+    dlopen_fn *result = NULL;
+    memcpy(&result, &found, sizeof found);
+    return result;
+}
 
 static int find_symbols(const kiln_driver_library *l, void *library, char *functions,
                         char *error) {
     for (size_t i = 0; i < l->n_symbols; i++) {
-        void *found = symbol_of(library, l->symbol[i].name);
+        void *found = dlsym(library, l->symbol[i].name);
         if (found == NULL && l->symbol[i].is_needed) {
             snprintf(error, KILN_ERROR_TEXT, "%s has no '%s': it is too old; %s",
                      l->file, l->symbol[i].name, l->remedy);
@@ -66,13 +57,16 @@ int kiln_driver_open(const kiln_driver_library *l, void *functions,
             l->file);
         return -1;
     }
-    void *library = open_file(file);
+    dlopen_fn *open_file = opener();
+    void *library = open_file != NULL ? open_file(file, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library == NULL) {
-        snprintf(error, KILN_ERROR_TEXT, "%s (%.120s)", l->remedy, reason());
+        const char *why = dlerror();
+        snprintf(error, KILN_ERROR_TEXT, "%s (%.120s)", l->remedy,
+                 why != NULL ? why : "there is no dlopen");
         return -1;
     }
     if (find_symbols(l, library, functions, error) == 0)
         return 0;
-    close_file(library);
+    dlclose(library);
     return -1;
 }

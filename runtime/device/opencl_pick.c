@@ -69,9 +69,11 @@ int kiln_opencl_pick(const kiln_opencl_api *cl, kiln_cl_platform *platform,
     if (c.rank > 0)
         return 0;
     if (c.seen[0] == '\0')
-        snprintf(error, KILN_ERROR_TEXT,
-                 "this machine has no OpenCL device: install its driver, or "
-                 "pocl-opencl-icd, which runs OpenCL on the processor");
+        snprintf(
+            error, KILN_ERROR_TEXT,
+            "this machine has no OpenCL device: install its driver, or "
+            "pocl-opencl-icd, which runs OpenCL on the processor; that one must be "
+            "able to write to POCL_CACHE_DIR or ~/.cache");
     else
         snprintf(error, KILN_ERROR_TEXT,
                  "KILN_OPENCL_DEVICE is '%.60s', which is part of no OpenCL device's "

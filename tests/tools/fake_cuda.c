@@ -170,8 +170,9 @@ int cuDevicePrimaryCtxRelease(int device) {
 }
 
 int cuCtxPushCurrent_v2(kiln_cu_context c) {
-    depth++;
-    return c != NULL ? 0 : INVALID_VALUE;
+    const int code = c != NULL ? begin(0) : begin(0) | INVALID_VALUE;
+    depth += code == 0;
+    return end(code);
 }
 
 int cuCtxPopCurrent_v2(kiln_cu_context *c) {
