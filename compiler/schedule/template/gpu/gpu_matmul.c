@@ -174,6 +174,12 @@ static kiln_config guess_alone(const kiln_product *x, const kiln_space *s) {
     if (!x->b_along_n)
         p.tile_n = 4;
     kiln_config c = with(s, &p);
+    kiln_err unused = {0};
+    for (plan q = plan_of(x, s, &c); q.tile_m > 1 && check(x, &q, &unused) != KILN_OK;
+         q = plan_of(x, s, &c)) {
+        p.tile_m = q.tile_m / 2;
+        c = with(s, &p);
+    }
     const int64_t tile_n = kiln_config_int(s, &c, TILE_N, 0);
     for (p.lanes = 8; p.lanes > tile_n || tile_n % p.lanes != 0;)
         p.lanes /= 2;
