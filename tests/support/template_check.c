@@ -137,7 +137,7 @@ static void check_limits(const template_check *t, const kiln_program *p,
     int n = 0;
     if (t->tmpl->target != KILN_TARGET_GPU)
         return;
-    for (; of[n].name != NULL && n < 7; n++) {
+    for (; n < 7 && of[n].name != NULL; n++) {
         memory[n] = of[n];
         if (of[n].scope == (int)KILN_SCOPE_SHARED)
             memory[n].bytes = t->profile->gpu.shared_bytes;
