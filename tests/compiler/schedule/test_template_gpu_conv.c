@@ -8,13 +8,13 @@
 #include "tests/support/random_conv.h"
 
 static template_property properties[] = {
-    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 20, NULL},
-    {"f16_is_the_reference", KILN_F16, 2e-3, 1e-2, 3, NULL},
-    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 3, NULL},
-    {"i32_is_the_reference", KILN_I32, 0, 0, 3, NULL},
+    {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 40, NULL},
+    {"f16_is_the_reference", KILN_F16, 2e-3, 1e-2, 6, NULL},
+    {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 6, NULL},
+    {"i32_is_the_reference", KILN_I32, 0, 0, 6, NULL},
 };
 static template_property transposed = {
-    "transposed_is_the_reference", KILN_F32, 1e-5, 2e-4, 10, NULL};
+    "transposed_is_the_reference", KILN_F32, 1e-5, 2e-4, 20, NULL};
 
 static kiln_graph *draw(kiln_arena *a, kiln_rng *rng, const template_property *p) {
     return p == &transposed ? random_transposed(a, rng, p->dtype)
@@ -26,7 +26,7 @@ static void random_configurations(void **state) {
 }
 
 static void misses_each_barrier(void **state) {
-    template_runs runs = {.n = 8};
+    template_runs runs = {.n = 16};
     (void)state;
     for (int64_t i = 0; template_runs_next(&runs, i); i++)
         runs.n_checked += (int)gpu_check_barriers(

@@ -14,7 +14,7 @@
 
 #define FOLDER "tests/compiler/op/golden"
 
-enum { RANDOM_EACH = 2, ORDERS = 3 };
+enum { RANDOM_EACH = 4, ORDERS = 3 };
 static int n_done, n_refused, n_not_taken;
 
 /* ---- operators ------------------------------------------------------------------- */

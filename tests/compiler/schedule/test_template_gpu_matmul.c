@@ -18,7 +18,7 @@ typedef struct property {
 } property;
 
 static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, KILN_F32, 1e-5, 3e-4, 40},
+    {"f32_is_the_reference", KILN_F32, KILN_F32, 1e-5, 3e-4, 80},
     {"f16_is_the_reference", KILN_F16, KILN_F16, 4e-3, 4e-3, 6},
     {"f64_is_the_reference", KILN_F64, KILN_F64, 1e-12, 1e-12, 6},
     {"i8_summed_in_i32_is_the_reference", KILN_I8, KILN_I32, 0, 0, 8},
@@ -41,7 +41,7 @@ static void random_configurations(void **state) {
 }
 
 static void misses_each_barrier(void **state) {
-    template_runs runs = {.n = 12};
+    template_runs runs = {.n = 24};
     int64_t n = 0;
     (void)state;
     for (int64_t i = 0; template_runs_next(&runs, i); i++) {
