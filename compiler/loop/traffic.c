@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { SECTOR = 32, WORD = 4, BANKS = 32 };
+enum { SECTOR = 32, WORD = 4, BANKS = 32, AT_ONCE = BANKS * WORD /* bytes */ };
 
 /* One element. */
 typedef struct note {
@@ -140,7 +140,7 @@ static void add_banks(kiln_buffer_traffic *t, const note *v, int64_t n, int warp
         most = of_thread > most ? of_thread : most;
     }
     const int64_t bytes = most * (int64_t)kiln_dtype_bytes(t->buffer->dtype);
-    const int64_t together = bytes < BANKS * WORD ? BANKS * WORD / bytes : 1;
+    const int64_t together = bytes < AT_ONCE ? AT_ONCE / bytes : 1;
     for (int64_t i = 0, k; i < n; i = k) {
         for (k = i;
              k < n && v[k].thread % warp / together == v[i].thread % warp / together;)

@@ -33,7 +33,10 @@ static bool draw(template_runs *r, const kiln_template *t, const kiln_workload *
     kiln_space_init(&s, r->arena);
     kiln_assert_status_ok(t->space(w, p, &s, &err), &err);
     for (int i = 0; i < TRIES; i++) {
-        const kiln_config c = kiln_config_random(&s, &r->rng);
+        kiln_config c = kiln_config_random(&s, &r->rng);
+        for (int k = 0; k < s.n; k++) /* without, there are few barriers */
+            if (strcmp(s.knob[k].name, "fetch") == 0 && s.knob[k].n > 1)
+                template_set_word(&s, &c, "fetch", "shared");
         if (kiln_template_apply(r->arena, t, w, p, &s, &c, x, &err) == KILN_OK)
             return true;
     }
@@ -98,4 +101,23 @@ const kiln_buffer_traffic *gpu_check_traffic_of(const kiln_traffic *t,
             return &t->of.v[i];
     fail_msg("nobody touched '%s'", buffer);
     return NULL;
+}
+
+void gpu_check_guesses(const kiln_template *t, const kiln_graph *g) {
+    for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++) {
+        const kiln_profile *p = kiln_gpu_profile_at(i);
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_workload w;
+        kiln_space s;
+        kiln_scheduled x;
+        kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+        assert_true(kiln_template_fits(t, &w, p));
+        kiln_space_init(&s, &a);
+        kiln_assert_status_ok(t->space(&w, p, &s, &err), &err);
+        const kiln_config c = t->guess(&w, p, &s);
+        kiln_assert_status_ok(kiln_template_apply(&a, t, &w, p, &s, &c, &x, &err),
+                              &err);
+        kiln_arena_fini(&a);
+    }
 }

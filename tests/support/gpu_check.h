@@ -10,6 +10,8 @@
 int64_t gpu_check_barriers(template_runs *r, const kiln_template *tmpl,
                            const kiln_graph *g);
 
+/* What the template guesses for the graph on every GPU's profile makes a schedule. */
+void gpu_check_guesses(const kiln_template *t, const kiln_graph *g);
 /* What a configuration, which must not be refused, moves when it is interpreted. */
 void gpu_check_traffic(kiln_arena *a, const kiln_template *t, const kiln_workload *w,
                        const kiln_profile *p, const kiln_space *s, const kiln_config *c,

@@ -25,9 +25,9 @@ static random_conv_shape random_shape(kiln_rng *rng, random_size size) {
         s.pads[i] = kiln_rng_range(rng, 0, 2);
         s.pads[s.n_spatial + i] = kiln_rng_range(rng, 0, 2);
         const int64_t reach = (s.kernel[i] - 1) * s.dilation[i] + 1;
-        s.in[i] = reach +
-                  kiln_rng_range(rng, 0,
-                                 s.n_spatial == 3 ? (size == RANDOM_LARGE ? 4 : 2) : 9);
+        const int64_t more = s.n_spatial == 3 ? 4 : 9;
+        s.in[i] =
+            reach + kiln_rng_range(rng, 0, size == RANDOM_LARGE ? more : more / 2);
     }
     return s;
 }

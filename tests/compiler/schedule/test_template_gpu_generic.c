@@ -15,7 +15,7 @@
 
 #define FOLDER "tests/compiler/op/golden"
 
-enum { RANDOM_EACH = 3, ORDERS = 3, COMPILED = 8 };
+enum { RANDOM_EACH = 4, ORDERS = 3, COMPILED = 8 };
 static int n_done, n_refused, n_not_taken;
 
 /* ---- operators ------------------------------------------------------------------- */

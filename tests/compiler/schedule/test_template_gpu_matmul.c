@@ -18,7 +18,7 @@ typedef struct property {
 } property;
 
 static property properties[] = {
-    {"f32_is_the_reference", KILN_F32, KILN_F32, 1e-5, 3e-4, 40},
+    {"f32_is_the_reference", KILN_F32, KILN_F32, 1e-5, 3e-4, 80},
     {"f16_is_the_reference", KILN_F16, KILN_F16, 4e-3, 4e-3, 6},
     {"f64_is_the_reference", KILN_F64, KILN_F64, 1e-12, 1e-12, 6},
     {"i8_summed_in_i32_is_the_reference", KILN_I8, KILN_I32, 0, 0, 8},
@@ -41,7 +41,7 @@ static void random_configurations(void **state) {
 }
 
 static void misses_each_barrier(void **state) {
-    template_runs runs = {.n = 12};
+    template_runs runs = {.n = 24};
     int64_t n = 0;
     (void)state;
     for (int64_t i = 0; template_runs_next(&runs, i); i++) {
@@ -95,9 +95,29 @@ static void padding_parts_banks(void **state) {
     assert_true(turns[1] * 2 < turns[0]);
 }
 
+/* Sizes that fill every tile. */
+static void guesses_are_within_limits(void **state) {
+    static const int64_t sizes[][3] = {
+        {1024, 1024, 1024}, {1, 4096, 1000}, {128, 768, 3072}, {7, 33, 65}};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int k = 0; k < 2; k++) {
+            const int64_t *n = sizes[i];
+            kiln_graph *g = kiln_graph_new(kiln_test_arena(), "product");
+            const kiln_type ta = kiln_type_make(k == 0 ? KILN_F32 : KILN_F64, 2,
+                                                (int64_t[]){n[0], n[1]});
+            const kiln_type tb = kiln_type_make(ta.dtype, 2, (int64_t[]){n[1], n[2]});
+            kiln_value *in[2] = {kiln_graph_add_input(g, "a", &ta),
+                                 kiln_graph_add_input(g, "b", &tb)};
+            kiln_graph_add_output(g, graph_node(g, &kiln_op_matmul, in, 2), "y");
+            gpu_check_guesses(&kiln_template_gpu_matmul, g);
+        }
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
         kiln_test_add(properties[i].name, random_configurations, &properties[i]);
+    kiln_test_add("guesses_are_within_limits", guesses_are_within_limits, NULL);
     kiln_test_add("padding_parts_banks", padding_parts_banks, NULL);
     kiln_test_add("misses_each_barrier", misses_each_barrier, NULL);
     return kiln_test_run("gpu_matmul");

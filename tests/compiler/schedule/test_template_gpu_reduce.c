@@ -11,11 +11,11 @@
 #define FOLDER "tests/compiler/op/golden"
 
 static template_property properties[] = {
-    {"sums_are_the_reference", KILN_F32, 1e-4, 2e-3, 24, &kiln_op_reduce_sum},
+    {"sums_are_the_reference", KILN_F32, 1e-4, 2e-3, 48, &kiln_op_reduce_sum},
     {"maxima_are_the_reference", KILN_F32, 0, 0, 12, &kiln_op_reduce_max},
     {"means_are_the_reference", KILN_F16, 1e-2, 1e-2, 6, &kiln_op_reduce_mean},
     {"positions_are_the_reference", KILN_F32, 0, 0, 12, &kiln_op_argmax},
-    {"softmax_is_the_reference", KILN_F32, 1e-4, 1e-5, 24, &kiln_op_softmax},
+    {"softmax_is_the_reference", KILN_F32, 1e-4, 1e-5, 48, &kiln_op_softmax},
 };
 
 /* Along the last axes, rows of one to 70 elements. */
@@ -53,7 +53,7 @@ static void random_configurations(void **state) {
 }
 
 static void misses_each_barrier(void **state) {
-    template_runs runs = {.n = 12};
+    template_runs runs = {.n = 24};
     (void)state;
     for (int64_t i = 0; template_runs_next(&runs, i); i++)
         runs.n_checked += (int)gpu_check_barriers(

@@ -180,7 +180,7 @@ static double cost_of(const problem *p, const plan *x) {
     const double all = (double)(x->threads[0] * x->threads[1] * x->threads[2]);
     const double pixels = (double)(x->tile[OH] * x->tile[OW]);
     const double loads =
-        2 * sums * (1 / pixels + 1 / (double)x->tile[OC]) * (double)p->taps;
+        4 * sums * (1 / pixels + 1 / (double)x->tile[OC]) * (double)p->taps;
     const double fetched =
         8 * ((double)patch_of(p, x) + (double)(block_of(x, OC) * p->taps));
     const double busy = fmin(1, all / 128);
@@ -206,6 +206,16 @@ static kiln_config with(const kiln_space *s, const plan *x) {
     return c;
 }
 
+static plan cut_to_space(const kiln_space *s, const plan *x) {
+    const kiln_config c = with(s, x);
+    return plan_of(s, &c);
+}
+
+static bool has_room(const problem *p, const plan *x) {
+    kiln_err unused = {0};
+    return check(p, x, &unused) == KILN_OK;
+}
+
 /* Threads that are loops of a CPU: one a block, with vectors of columns. */
 static kiln_config guess_alone(const problem *p, const kiln_space *s) {
     plan x = {.threads = {1, 1, 1},
@@ -213,20 +223,27 @@ static kiln_config guess_alone(const problem *p, const kiln_space *s) {
               .step_ic = 32,
               .lanes = p->step[1] == 1 ? 8 : 1,
               .fetches = true};
-    kiln_config c = with(s, &x);
-    kiln_err unused = {0};
-    while (x.step_ic > 1 && (x = plan_of(s, &c), check(p, &x, &unused) != KILN_OK)) {
-        x.step_ic /= 2;
-        c = with(s, &x);
+    for (x = cut_to_space(s, &x); x.step_ic > 1 && !has_room(p, &x);) {
+        if (x.tile[OC] > 1 && !has_room(p, &(plan){.threads = {1, 1, 1},
+                                                   .tile = {x.tile[0], 1, x.tile[2]},
+                                                   .step_ic = 1,
+                                                   .lanes = 1}))
+            x.tile[OC] /= 2;
+        else
+            x.step_ic /= 2;
+        x = cut_to_space(s, &x);
     }
+<<<<<<< HEAD
     while (x.tile[OC] > 1 && (x = plan_of(s, &c), check(p, &x, &unused) != KILN_OK)) {
         x.tile[OC]--;
         c = with(s, &x);
     }
     x = plan_of(s, &c);
+=======
+>>>>>>> gpu-plan
     while (x.lanes > 1 && x.tile[OW] % x.lanes != 0)
         x.lanes /= 2;
-    x.fetches = x.fetches && check(p, &x, &unused) == KILN_OK;
+    x.fetches = x.fetches && has_room(p, &x);
     return with(s, &x);
 }
 

@@ -188,10 +188,10 @@ static kiln_status part_of(build *b, kiln_stage *st, const kiln_gpu_row_stage *u
     return bind_rows(b, part, row);
 }
 
-static int64_t terms_of(const kiln_stage *st) {
+static int64_t terms_of(kiln_stage *st) {
     int64_t n = 1;
     for (int i = 0; i < st->te->n_reduce; i++)
-        n *= kiln_stage_reduce((kiln_stage *)(uintptr_t)st, i)->extent;
+        n *= kiln_stage_reduce(st, i)->extent;
     return n;
 }
 

@@ -74,25 +74,22 @@ static const kiln_gpu_axis *axis_of(const kiln_gpu_tiles *t, int axis) {
     return NULL;
 }
 
-/* The grid: along y and z there are fewer blocks than along x. */
+/* Blocks along the last axes are x and y, all others z; where one of these two would be
+ * too long, all are x. */
 static kiln_status bind_blocks(build *b) {
-    bool is_one = b->n_blocks == 1;
-    for (int i = 0; i + 1 < b->n_blocks && i < 2; i++)
-        is_one = is_one || b->block[b->n_blocks - 2 - i]->extent > MAX_GRID_YZ;
-    const int keep = is_one ? 1 : KILN_GPU_AXES;
+    int64_t y = 1, z = 1;
+    for (int i = 0; i + 1 < b->n_blocks; i++)
+        if (i + 2 == b->n_blocks)
+            y = b->block[i]->extent;
+        else
+            z *= b->block[i]->extent;
+    const int keep = y > MAX_GRID_YZ || z > MAX_GRID_YZ ? 1 : KILN_GPU_AXES;
     while (b->n_blocks > keep) {
         KILN_TRY(kiln_fuse(b->y, b->block[0], b->block[1], &b->block[0], b->err));
-        for (int i = 1; i + 1 < b->n_blocks; i++)
-            b->block[i] = b->block[i + 1];
         b->n_blocks--;
+        for (int i = 1; i < b->n_blocks; i++)
+            b->block[i] = b->block[i + 1];
     }
-    if (b->n_blocks > 1 && b->block[0]->extent > MAX_GRID_YZ && !is_one)
-        while (b->n_blocks > 1) {
-            KILN_TRY(kiln_fuse(b->y, b->block[0], b->block[1], &b->block[0], b->err));
-            for (int i = 1; i + 1 < b->n_blocks; i++)
-                b->block[i] = b->block[i + 1];
-            b->n_blocks--;
-        }
     for (int i = 0; i < b->n_blocks; i++)
         KILN_TRY(
             kiln_bind(b->y, b->block[b->n_blocks - 1 - i], block_words[i], b->err));
@@ -175,11 +172,16 @@ static kiln_status fetch(build *b, const kiln_gpu_fetched *f, kiln_iter *at) {
     return KILN_OK;
 }
 
-static int64_t terms_of_step(const build *b) {
-    int64_t n = kiln_gpu_tiles_sums(b->t);
-    for (int i = 0; i < b->acc->te->n_reduce; i++)
-        n *= b->t->step[i];
-    return n;
+/* Innermost first, as many whole loops as make no body that is too long. */
+static kiln_status unroll_terms(build *b, kiln_iter *const *term) {
+    int64_t body = kiln_gpu_tiles_sums(b->t);
+    for (int i = b->acc->te->n_reduce; i-- > 0;) {
+        body *= term[i]->extent > 0 ? term[i]->extent : 1;
+        if (body > b->t->max_unroll)
+            return KILN_OK;
+        KILN_TRY(kiln_unroll(b->acc, term[i], b->err));
+    }
+    return KILN_OK;
 }
 
 static kiln_status shape_sums(build *b) {
@@ -187,7 +189,6 @@ static kiln_status shape_sums(build *b) {
     kiln_stage *acc = b->acc;
     kiln_iter *order[4 * KILN_MAX_AXES], *step[KILN_MAX_AXES], *term[KILN_MAX_AXES];
     const int n_reduce = acc->te->n_reduce;
-    const bool unrolls = terms_of_step(b) <= t->max_unroll;
     size_t n = 0;
     for (int i = 0; i < n_reduce; i++)
         KILN_TRY(kiln_split(acc, kiln_stage_reduce(acc, i), t->step[i], &step[i],
@@ -202,8 +203,7 @@ static kiln_status shape_sums(build *b) {
     for (int i = 0; i < t->n; i++)
         order[n++] = kiln_stage_axis(acc, t->axis[i].axis);
     KILN_TRY(kiln_reorder(acc, order, n, b->err));
-    for (int i = 0; i < n_reduce && unrolls; i++)
-        KILN_TRY(kiln_unroll(acc, term[i], b->err));
+    KILN_TRY(unroll_terms(b, term));
     for (int i = 0; i + 1 < t->n; i++)
         KILN_TRY(kiln_unroll(acc, kiln_stage_axis(acc, t->axis[i].axis), b->err));
     kiln_iter *last = kiln_stage_axis(acc, t->axis[t->n - 1].axis), *lane;
