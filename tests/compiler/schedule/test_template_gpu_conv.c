@@ -5,6 +5,7 @@
  * Tolerance: as in test_template_conv_direct.c. */
 #include "tests/support/gpu_check.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/random_conv.h"
 
 static template_property properties[] = {
@@ -33,6 +34,8 @@ static void misses_each_barrier(void **state) {
             &runs, &kiln_template_gpu_conv,
             random_convolution(runs.arena, &runs.rng, KILN_F32, RANDOM_SMALL));
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
