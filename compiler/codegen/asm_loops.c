@@ -15,6 +15,13 @@ static const char blanks[] = " \t\r";
 
 static bool is_blank(char c) { return memchr(blanks, c, 3) != NULL; }
 
+static size_t word(kiln_str text) {
+    size_t n = 0;
+    while (n < text.n && !is_blank(text.p[n]))
+        n++;
+    return n;
+}
+
 static line read_line(kiln_str text, const char *comment) {
     line l = {.op = {NULL, 0}};
     const size_t n_comment = strlen(comment);
@@ -31,9 +38,11 @@ static line read_line(kiln_str text, const char *comment) {
     }
     if (text.p[0] == '.')
         return l; /* a directive */
-    size_t n = 0;
-    while (n < text.n && !is_blank(text.p[n]))
-        n++;
+    size_t n = word(text);
+    if (text.p[0] == '@') { /* PTX: who does it */
+        text = kiln_str_trim((kiln_str){text.p + n, text.n - n});
+        n = word(text);
+    }
     l.op = (kiln_str){text.p, n};
     l.operand = kiln_str_trim((kiln_str){text.p + n, text.n - n});
     return l;
@@ -44,10 +53,13 @@ static kiln_str branch_target(const line *l, const kiln_arch_def *arch) {
     const kiln_str none = {NULL, 0};
     if (l->op.n == 0 || (arch->asm_flags(l->op, l->operand) & KILN_ASM_BRANCH) == 0)
         return none;
-    size_t at = l->operand.n;
-    while (at > 0 && l->operand.p[at - 1] != ',')
+    kiln_str to = l->operand;
+    if (to.n > 0 && to.p[to.n - 1] == ';') /* PTX */
+        to.n--;
+    size_t at = to.n;
+    while (at > 0 && to.p[at - 1] != ',')
         at--;
-    return kiln_str_trim((kiln_str){l->operand.p + at, l->operand.n - at});
+    return kiln_str_trim((kiln_str){to.p + at, to.n - at});
 }
 
 static void count(const line *l, const kiln_arch_def *arch, kiln_asm_loop *out) {

@@ -74,6 +74,12 @@ kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err)
 /* ---- assembly, for the folders -----------------------------------------------------
  */
 
+int kiln_asm_no_register(kiln_str text, size_t i) {
+    (void)text;
+    (void)i;
+    return -1;
+}
+
 bool kiln_asm_has(kiln_str operand, const char *word) {
     const size_t n = strlen(word);
     for (size_t i = 0; i + n <= operand.n; i++)

@@ -25,6 +25,9 @@ bool kiln_asm_has(kiln_str operand, const char *word);
 /* The number that begins at text[at], of at most three digits; -1: none does. */
 int kiln_asm_number(kiln_str text, size_t at);
 
+/* Of texts that name none of a machine's registers: -1. */
+int kiln_asm_no_register(kiln_str text, size_t i);
+
 /* The first member that is none of a core's; NULL: all are. */
 const char *kiln_core_unknown(const kiln_json *json);
 /* The same of a GPU, as JSON by itself. */

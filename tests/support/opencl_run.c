@@ -239,8 +239,3 @@ kiln_status opencl_run(opencl_code *c, const char *symbol,
     kiln_arena_fini(&a);
     return st;
 }
-
-/* Drivers compile in threads of their own and keep what they made: a search for leaks
- * would name theirs. */
-int __lsan_is_turned_off(void);              /* NOLINT: the name is the sanitizer's */
-int __lsan_is_turned_off(void) { return 1; } /* NOLINT */

@@ -4,6 +4,7 @@
 #include "compiler/codegen/gpu_module.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/opencl_run.h"
 #include "tests/support/ptxas.h"
 #include "tests/support/random_schedule.h"
@@ -249,6 +250,8 @@ static void random_schedules(void **state) {
     assert_int_equal(n_wrong, 0);
     assert_true(n.made * 10 >= (int)(rounds * n_te_examples) * 9);
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     kiln_test_add("random_schedules", random_schedules, NULL);

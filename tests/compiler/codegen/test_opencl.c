@@ -3,6 +3,7 @@
  * Integers are exact. */
 #include "compiler/codegen/gpu_module.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/opencl_run.h"
 #include "tests/support/random_threads.h"
 
@@ -84,6 +85,8 @@ static void random_programs(void **state) {
     print_message("%d programs\n", n);
     assert_int_equal(n_wrong, 0);
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     kiln_test_add("random_programs", random_programs, NULL);

@@ -5,6 +5,7 @@
  * Tolerance: as in test_template_conv_direct.c. */
 #include "tests/support/gpu_check.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/random_conv.h"
 
 static template_property properties[] = {
@@ -51,6 +52,8 @@ static void guesses_are_within_limits(void **state) {
         gpu_check_guesses(&kiln_template_gpu_conv, g);
     }
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)

@@ -7,6 +7,7 @@
 #include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/gpu/gpu.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/te_call.h"
 #include "tests/support/template_check.h"
 
@@ -146,6 +147,8 @@ static void counts(void **state) {
                   n_refused, n_not_taken);
     assert_true(n_done > 0);
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     for (size_t i = 0; i < n_te_examples; i++)

@@ -4,6 +4,7 @@
  * Tolerance: as in test_template_matmul.c. */
 #include "tests/support/gpu_check.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/random_matmul.h"
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
@@ -113,6 +114,8 @@ static void guesses_are_within_limits(void **state) {
             gpu_check_guesses(&kiln_template_gpu_matmul, g);
         }
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)

@@ -6,6 +6,7 @@
 #include "tests/support/gpu_check.h"
 #include "tests/support/graph_part.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
 #include "tests/support/random_work.h"
 
 #define FOLDER "tests/compiler/op/golden"
@@ -115,6 +116,8 @@ static void some_are_taken(void **state) {
     print_message("%d nodes\n", n_taken);
     assert_true(n_taken > 0);
 }
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)

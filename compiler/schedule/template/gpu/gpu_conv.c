@@ -233,14 +233,6 @@ static kiln_config guess_alone(const problem *p, const kiln_space *s) {
             x.step_ic /= 2;
         x = cut_to_space(s, &x);
     }
-<<<<<<< HEAD
-    while (x.tile[OC] > 1 && (x = plan_of(s, &c), check(p, &x, &unused) != KILN_OK)) {
-        x.tile[OC]--;
-        c = with(s, &x);
-    }
-    x = plan_of(s, &c);
-=======
->>>>>>> gpu-plan
     while (x.lanes > 1 && x.tile[OW] % x.lanes != 0)
         x.lanes /= 2;
     x.fetches = x.fetches && has_room(p, &x);

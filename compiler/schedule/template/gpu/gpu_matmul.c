@@ -175,15 +175,9 @@ static kiln_config guess_alone(const kiln_product *x, const kiln_space *s) {
         p.tile_n = 4;
     kiln_config c = with(s, &p);
     kiln_err unused = {0};
-<<<<<<< HEAD
-    for (plan at = plan_of(x, s, &c); p.tile_m > 1 && check(x, &at, &unused) != KILN_OK;
-         at = plan_of(x, s, &c)) {
-        p.tile_m = at.tile_m - 1;
-=======
     for (plan q = plan_of(x, s, &c); q.tile_m > 1 && check(x, &q, &unused) != KILN_OK;
          q = plan_of(x, s, &c)) {
         p.tile_m = q.tile_m / 2;
->>>>>>> gpu-plan
         c = with(s, &p);
     }
     const int64_t tile_n = kiln_config_int(s, &c, TILE_N, 0);
