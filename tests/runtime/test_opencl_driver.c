@@ -61,7 +61,7 @@ static void leaves_nothing(void **state) {
 /* From the first call of the driver to the last one of a run. Some change nothing: what
  * is only released, what the driver says of itself. */
 static void survives_every_call_that_fails(void **state) {
-    enum { N_CALLS = 1200 };
+    enum { N_CALLS = 700 };
     const kiln_gpu_row *r = *state;
     kiln_gpu_trial t;
     int n_told = 0;
@@ -73,7 +73,7 @@ static void survives_every_call_that_fails(void **state) {
         fail_at(n);
         const bool is_open = kiln_gpu_row_try(r, &t, -1, error);
         const char *wrong =
-            is_open ? kiln_gpu_trial_run(&t, &a, kiln_test_seed(), 60) : error;
+            is_open ? kiln_gpu_trial_run(&t, &a, kiln_test_seed(), 30) : error;
         fail_at(-1);
         assert_true(wrong == NULL || wrong[0] != '\0');
         if (wrong != NULL && strstr(wrong, ", element ") != NULL)
