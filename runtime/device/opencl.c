@@ -292,20 +292,32 @@ static uint64_t elapsed_ns(kiln_gpu_queue *q) {
     return end > begin ? end - begin : 0;
 }
 
-static int launch(kiln_gpu_queue *q, void *p, const kiln_gpu_launch *l,
-                  const kiln_gpu_arg *arg, const uint64_t *value) {
-    kiln_opencl_device *d = device_of(q);
-    entry *e = p;
+/* A launch of a kernel waits for the one before it, which the queue's order would do too,
+ * so that it fails where that does: only the last one's event is kept. */
+static int enqueue(kiln_gpu_queue *q, kiln_cl_kernel k, const kiln_gpu_launch *l) {
+    const kiln_opencl_api *cl = device_of(q)->cl;
     size_t all[KILN_GPU_AXES], group[KILN_GPU_AXES];
+    void *before = q->last;
     for (int i = 0; i < KILN_GPU_AXES; i++) {
         group[i] = l->block[i];
         all[i] = group[i] * l->grid[i];
     }
+    q->last = NULL;
+    const int code = cl->clEnqueueNDRangeKernel(
+        q->stream, k, KILN_GPU_AXES, NULL, all, group, before != NULL,
+        before != NULL ? (kiln_cl_event *)&before : NULL, (kiln_cl_event *)&q->last);
+    release_event(q, &before);
+    return code;
+}
+
+static int launch(kiln_gpu_queue *q, void *p, const kiln_gpu_launch *l,
+                  const kiln_gpu_arg *arg, const uint64_t *value) {
+    kiln_opencl_device *d = device_of(q);
+    entry *e = p;
     pthread_mutex_lock(&e->lock);
     int code = set_args(d, e->kernel, l, arg, value);
     if (code == 0)
-        code = d->cl->clEnqueueNDRangeKernel(q->stream, e->kernel, KILN_GPU_AXES, NULL,
-                                             all, group, 0, NULL, fresh(q));
+        code = enqueue(q, e->kernel, l);
     pthread_mutex_unlock(&e->lock);
     return code == 0 && q->is_timed ? keep_times(q) : code;
 }
