@@ -10,7 +10,7 @@
 
 static void put(kiln_buf *b, uint64_t v, int bytes) {
     for (int i = 0; i < bytes; i++)
-        kiln_buf_add(b, &(char){(char)(v >> (8 * i))}, 1);
+        kiln_buf_add(b, &(char){i < 8 ? (char)(v >> (8 * i)) : 0}, 1);
 }
 
 /* Signature, then what local and central headers have in common. */
