@@ -18,7 +18,7 @@ kiln_status kiln_mil_import_reshape(kiln_mil_call *k) {
         return kiln_mil_fail(k, KILN_ERR_LIMIT, "rank must be at most %d",
                              KILN_MAX_RANK);
     for (size_t i = 0; i < n; i++) {
-        dim[i] = shape[i] == 0 && i < (size_t)x->type.rank ? x->type.dim[i] : shape[i];
+        dim[i] = i < (size_t)x->type.rank && shape[i] == 0 ? x->type.dim[i] : shape[i];
         if (dim[i] < -1 || (dim[i] == -1 && open >= 0))
             return kiln_mil_fail(k, KILN_ERR_SHAPE,
                                  "'shape' must have one -1 at most, and nothing below");

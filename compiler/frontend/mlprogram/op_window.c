@@ -39,9 +39,9 @@ static kiln_status read_pads(kiln_mil_call *k, kiln_spatial *s) {
     if (n != 2 * (size_t)s->n)
         return kiln_mil_fail(k, KILN_ERR_SHAPE, "'pad' must have %d numbers, has %zu",
                              2 * s->n, n);
-    for (int i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < n / 2; i++) {
         s->pads[i] = pad[2 * i];
-        s->pads[s->n + i] = pad[2 * i + 1];
+        s->pads[n / 2 + i] = pad[2 * i + 1];
     }
     return KILN_OK;
 }

@@ -1,6 +1,7 @@
 /* Values of an ML program: constants in the file and beside it, operands by name.
  * Source: MIL.proto; coremltools, MILBlob, StorageFormat.hpp (version 2). */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "compiler/frontend/beside.h"
@@ -259,9 +260,10 @@ kiln_status kiln_mil_float(kiln_mil_call *k, const char *name, double *out) {
 }
 
 kiln_status kiln_mil_int(kiln_mil_call *k, const char *name, int64_t *out) {
+    const double most = 9007199254740992.0; /* 2^53 */
     double v = (double)*out;
     KILN_TRY(kiln_mil_float(k, name, &v));
-    if (!(v >= -0x1p53 && v <= 0x1p53))
+    if (!(fabs(v) <= most))
         return kiln_mil_fail(k, KILN_ERR_PARSE, "operand '%s' must be an integer",
                              name);
     *out = (int64_t)v;
