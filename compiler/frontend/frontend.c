@@ -32,8 +32,15 @@ static const kiln_frontend *find_by_name(const char *path) {
 }
 
 const char *kiln_import_file(kiln_arena *a, const char *path) {
-    const char *const saved = kiln_path_join(a, path, "saved_model.pb");
-    return kiln_dir_exists(path) && kiln_file_exists(saved) ? saved : path;
+    static const char *const files[] = {"saved_model.pb",
+                                        "Data/com.apple.CoreML/model.mlmodel"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && kiln_dir_exists(path);
+         i++) {
+        const char *const file = kiln_path_join(a, path, files[i]);
+        if (kiln_file_exists(file))
+            return file;
+    }
+    return path;
 }
 
 /* *f: the format, where the caller knows it; else NULL. *at: a file, or a folder, which

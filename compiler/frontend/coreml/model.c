@@ -215,9 +215,7 @@ static kiln_status refuse_kind(kiln_str bytes, kiln_err *err) {
         {200, "a pipeline", "import the networks in it alone"},
         {201, "a pipeline", "import the networks in it alone"},
         {202, "a pipeline", "import the networks in it alone"},
-        {502, "an ML program",
-         "convert the model as a neural network: coremltools.convert(model, "
-         "convert_to='neuralnetwork')"},
+        {502, "an ML program", "its format is 'mlprogram'"},
         {556, "a link to another model", "import that one"},
     };
     kiln_pb_wire w;

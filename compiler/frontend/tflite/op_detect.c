@@ -183,11 +183,12 @@ static kiln_value *decode(kiln_compose *c, const options *o, kiln_value *code,
     const int64_t two[] = {1, 2};
     kiln_value *part[2][2]; /* of code and anchor: centres, sizes */
     for (int i = 0; i < 2; i++) {
-        part[0][i] = kiln_compose_slice(c, code, 1, 2 * i, 1, 2);
-        part[1][i] = kiln_compose_slice(c, anchor, 1, 2 * i, 1, 2);
-        part[0][i] = kiln_compose_2(
-            c, &kiln_op_div, part[0][i],
-            kiln_compose_floats(c, KILN_F32, 2, two, &o->scale[(ptrdiff_t)2 * i]));
+        const int64_t first = i == 0 ? 0 : 2;
+        part[0][i] = kiln_compose_slice(c, code, 1, first, 1, 2);
+        part[1][i] = kiln_compose_slice(c, anchor, 1, first, 1, 2);
+        part[0][i] =
+            kiln_compose_2(c, &kiln_op_div, part[0][i],
+                           kiln_compose_floats(c, KILN_F32, 2, two, &o->scale[first]));
     }
     kiln_value *const center = kiln_compose_2(
         c, &kiln_op_add, kiln_compose_2(c, &kiln_op_mul, part[0][0], part[1][1]),

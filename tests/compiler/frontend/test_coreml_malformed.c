@@ -97,8 +97,7 @@ typedef struct file_row {
 
 static file_row files[] = {
     {"ml_programs", "1:7 " IN_OUT " 502:{}", KILN_ERR_UNSUPPORTED,
-     "it must hold a neural network, is an ML program; convert the model as a neural "
-     "network"},
+     "it must hold a neural network, is an ML program; its format is 'mlprogram'"},
     {"pipelines", "1:3 " IN_OUT " 202:{}", KILN_ERR_UNSUPPORTED,
      "is a pipeline; import the networks in it alone"},
     {"other_models", "1:3 " IN_OUT " 402:{}", KILN_ERR_UNSUPPORTED,
