@@ -21,6 +21,7 @@ void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_tria
             continue;
         kiln_encoding_list_add(s->arena, &s->encoding, e->bytes);
         kiln_vec_push(s->arena, &s->score, kiln_trial_score(&t[i], best));
+        kiln_vec_push(s->arena, &s->weight, 1);
         kiln_vec_push(s->arena, &s->group, s->n_groups);
     }
     s->n_groups++;
@@ -32,6 +33,7 @@ kiln_samples kiln_sample_set_view(const kiln_sample_set *s) {
     return (kiln_samples){.encoding = kiln_encoding_list_view(&s->encoding),
                           .score = s->score.v,
                           .group = s->group.v,
+                          .weight = s->weight.v,
                           .carries_over = s->carries_over};
 }
 

@@ -23,23 +23,19 @@ static double best_of(const kiln_lesson *l) {
     return best;
 }
 
-typedef struct joined {
-    kiln_encoding_list encoding;
-    KILN_VEC(float) score, weight;
-    KILN_VEC(uint32_t) group;
-} joined;
-
-static void join(kiln_arena *a, joined *j, const kiln_lesson *l, uint32_t group) {
+void kiln_lesson_add(const kiln_lesson *l, kiln_sample_set *s) {
     const double best = best_of(l);
     if (!isfinite(best))
         return; /* nothing ran: nothing is better than another */
     for (size_t i = 0; i < l->encoding.n; i++) {
-        kiln_encoding_list_add(a, &j->encoding, kiln_encodings_at(&l->encoding, i));
-        kiln_vec_push(a, &j->score,
-                      l->cost_ns[i] > 0 ? (float)(best / l->cost_ns[i]) : 0);
-        kiln_vec_push(a, &j->group, group);
-        kiln_vec_push(a, &j->weight, l->weight > 0 ? (float)l->weight : 1);
+        const double cost = l->cost_ns[i];
+        kiln_encoding_list_add(s->arena, &s->encoding,
+                               kiln_encodings_at(&l->encoding, i));
+        kiln_vec_push(s->arena, &s->score, cost > 0 ? (float)(best / cost) : 0);
+        kiln_vec_push(s->arena, &s->weight, l->weight > 0 ? (float)l->weight : 1);
+        kiln_vec_push(s->arena, &s->group, s->n_groups);
     }
+    s->n_groups++;
 }
 
 /* To a mean of 1: what a model takes for much or little evidence stays what it is. */
@@ -55,16 +51,13 @@ static void normalize(float *weight, size_t n) {
 static kiln_status fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
                        const int *fold_of, int but, kiln_err *err) {
     kiln_arena a = {0};
-    joined j = {.encoding = {.begin = {.n = 0}}};
+    kiln_sample_set set;
+    kiln_sample_set_init(&set, &a, true);
     for (size_t i = 0; i < n; i++)
         if (fold_of == NULL || fold_of[i] != but)
-            join(&a, &j, &l[i], (uint32_t)i);
-    normalize(j.weight.v, j.weight.n);
-    const kiln_samples s = {.encoding = kiln_encoding_list_view(&j.encoding),
-                            .score = j.score.v,
-                            .group = j.group.v,
-                            .weight = j.weight.v,
-                            .carries_over = true};
+            kiln_lesson_add(&l[i], &set);
+    normalize(set.weight.v, set.weight.n);
+    const kiln_samples s = kiln_sample_set_view(&set);
     const kiln_status st = kiln_cost_model_fit(m, &s, err);
     kiln_arena_fini(&a);
     return st;

@@ -40,6 +40,8 @@ typedef struct kiln_lesson {
     double weight;           /* how much it counts (kiln_nearness); 0: as 1 */
 } kiln_lesson;
 
+/* Its trials beside others, with its weight. */
+void kiln_lesson_add(const kiln_lesson *l, kiln_sample_set *s);
 /* The model's objective is the rank within a lesson; of all of them it reads only what
  * carries over. KILN_ERR_ARG: nothing to learn from. */
 kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,

@@ -250,7 +250,7 @@ typedef struct kiln_sample_set {
     bool carries_over;
     uint32_t n_groups;
     kiln_encoding_list encoding;
-    KILN_VEC(float) score;
+    KILN_VEC(float) score, weight;
     KILN_VEC(uint32_t) group;
 } kiln_sample_set;
 void kiln_sample_set_init(kiln_sample_set *s, kiln_arena *a, bool carries_over);

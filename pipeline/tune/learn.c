@@ -2,11 +2,28 @@
 #include "pipeline/tune/run_internal.h"
 #include "pipeline/tune/transfer_internal.h"
 
-enum { FEW_TRIALS = 16 };
+enum { FEW_TRIALS = 16, N_NEAR = 24 };
 
 static const char *scope(kiln_tuning *r) {
     return kiln_format(&r->scratch, "%s/%d", r->o->profile->name,
                        r->o->threads > 0 ? r->o->threads : 1);
+}
+
+/* What else the database knows that is near: a model of 16 trials of this run alone would
+ * know less than the one that the run began with. */
+static kiln_status read_near(kiln_tuning *r, kiln_err *err) {
+    if (r->near != NULL || r->o->no_transfer)
+        return KILN_OK;
+    kiln_setting *setting = kiln_array(r->arena, kiln_setting, r->n);
+    int64_t *own = kiln_array(r->arena, int64_t, r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        kiln_setting_of(&r->work[i].task, r->o->threads, &setting[i]);
+        own[i] = r->work[i].id;
+    }
+    const kiln_tune_pupils pupils = {setting, own, r->n};
+    r->near = kiln_new(r->arena, kiln_tune_lessons);
+    return kiln_tune_lessons_near(r->arena, r->o->db, r->global.kind, &pupils, N_NEAR,
+                                  r->near, err);
 }
 
 /* is_judged: what is stored says how good it is on what it did not see. */
@@ -23,12 +40,19 @@ static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
         if (r->work[i].trial.n > 1)
             kiln_sample_set_add(&set, kiln_search_candidates(r->work[i].search),
                                 r->work[i].trial.v, r->work[i].trial.n);
-    const kiln_samples samples = kiln_sample_set_view(&set);
-    r->n_learnt = (int64_t)samples.encoding.n;
-    if (samples.encoding.n >= FEW_TRIALS)
-        st = kiln_cost_model_fit(&r->global, &samples, err);
-    if (st == KILN_OK && is_judged && samples.encoding.n >= FEW_TRIALS)
-        st = kiln_cost_model_hold_out(r->global.kind, NULL, &samples, &h, err);
+    const kiln_samples own = kiln_sample_set_view(&set);
+    r->n_learnt = (int64_t)own.encoding.n;
+    if (own.encoding.n >= FEW_TRIALS) {
+        if (is_judged)
+            st = kiln_cost_model_hold_out(r->global.kind, NULL, &own, &h, err);
+        if (st == KILN_OK)
+            st = read_near(r, err);
+        for (size_t i = 0; r->near != NULL && i < r->near->list.n; i++)
+            kiln_lesson_add(&r->near->list.v[i], &set);
+        const kiln_samples all = kiln_sample_set_view(&set);
+        if (st == KILN_OK)
+            st = kiln_cost_model_fit(&r->global, &all, err);
+    }
     if (st == KILN_OK && is_judged && r->global.is_fitted)
         r->global.origin.held_out = h.accuracy;
     kiln_tune_spend(&r->model, begin);

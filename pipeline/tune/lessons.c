@@ -233,6 +233,101 @@ kiln_status kiln_tune_lessons_read(kiln_arena *a, kiln_db *db,
     return st;
 }
 
+/* ---- what is near ---------------------------------------------------------------- */
+
+enum { NEAR_EACH = 64 };
+
+/* A lesson that might be read. */
+typedef struct place {
+    const kiln_db_task *task;
+    const kiln_template *tmpl;
+    double near;
+} place;
+typedef KILN_VEC(place) places;
+
+static int nearest_first(const void *x, const void *y) {
+    const place *a = x, *b = y;
+    if (a->near < b->near || a->near > b->near)
+        return a->near > b->near ? -1 : 1;
+    if (a->task != b->task) /* of one array, in the order of their texts */
+        return a->task < b->task ? -1 : 1;
+    return strcmp(a->tmpl->name, b->tmpl->name);
+}
+
+static double nearness_to(const kiln_tune_pupils *p, const kiln_setting *s) {
+    double near = 0;
+    for (size_t i = 0; i < p->n; i++)
+        near = fmax(near, kiln_nearness(&p->setting[i], s));
+    return near;
+}
+
+static kiln_status is_own(reading *r, const kiln_tune_pupils *p, const kiln_db_task *t,
+                          bool *out, kiln_err *err) {
+    int64_t id = 0;
+    KILN_TRY(kiln_db_task_id(r->db, t, &id, err));
+    *out = false;
+    for (size_t i = 0; i < p->n; i++)
+        *out |= p->own[i] == id;
+    return KILN_OK;
+}
+
+/* What a task could teach, without making any program. */
+static kiln_status add_places(reading *r, const kiln_tune_pupils *p,
+                              const kiln_db_task *t, places *out, kiln_err *err) {
+    candidates all = {.n = 0};
+    bool own = false;
+    KILN_TRY(is_own(r, p, t, &own, err));
+    if (own)
+        return KILN_OK;
+    KILN_TRY(read_candidates(r, t, &all, err));
+    for (size_t i = 0; i < all.n; i++) {
+        const kiln_template *tmpl = kiln_template_find(kiln_str_from(all.v[i].tmpl));
+        kiln_tune_subject *s = kiln_new(&r->scratch, kiln_tune_subject);
+        kiln_setting there;
+        if (!is_first(&all, i) || tmpl == NULL || tmpl == &kiln_template_convert ||
+            kiln_tune_subject_read(&r->scratch, t, tmpl, s, NULL) != KILN_OK)
+            continue;
+        kiln_setting_of(&s->task, t->threads, &there);
+        kiln_vec_push(r->arena, out, ((place){t, tmpl, nearness_to(p, &there)}));
+    }
+    return kiln_interrupt_check(err);
+}
+
+static kiln_status read_place(reading *r, const place *at, kiln_err *err) {
+    candidates all = {.n = 0};
+    const size_t n = r->out->list.n;
+    KILN_TRY(read_candidates(r, at->task, &all, err));
+    add_lesson(r, at->task, &all, at->tmpl->name);
+    if (r->out->list.n > n)
+        r->out->list.v[n].weight = at->near;
+    return kiln_interrupt_check(err);
+}
+
+kiln_status kiln_tune_lessons_near(kiln_arena *a, kiln_db *db,
+                                   const kiln_cost_model_kind *kind,
+                                   const kiln_tune_pupils *p, size_t n_most,
+                                   kiln_tune_lessons *out, kiln_err *err) {
+    kiln_db_tasks tasks;
+    places at = {.n = 0};
+    reading r = {.arena = a, .db = db, .kind = kind, .most = NEAR_EACH, .out = out};
+    kiln_status st = KILN_OK;
+    *out = (kiln_tune_lessons){.n_trials = 0};
+    KILN_TRY(kiln_db_tasks_of(db, a, &tasks, err));
+    for (size_t i = 0; st == KILN_OK && i < tasks.list.n; i++) {
+        if (strcmp(tasks.list.v[i].cache, KILN_TUNE_CACHE) == 0)
+            st = add_places(&r, p, &tasks.list.v[i], &at, err);
+        kiln_arena_reset(&r.scratch);
+    }
+    if (at.n > 0)
+        qsort(at.v, at.n, sizeof *at.v, nearest_first);
+    for (size_t i = 0; st == KILN_OK && i < at.n && out->list.n < n_most; i++) {
+        st = read_place(&r, &at.v[i], err);
+        kiln_arena_reset(&r.scratch);
+    }
+    kiln_arena_fini(&r.scratch);
+    return st;
+}
+
 /* ---- what was seen ---------------------------------------------------------------- */
 
 static void put_dims(kiln_buf *out, const kiln_type *t) {

@@ -83,13 +83,15 @@ typedef struct kiln_tuning {
     const char *owner;
     int64_t begin_ns;
     kiln_tuned_work *work;
-    size_t n;                           /* ways of all works */
-    kiln_db_budget budget;              /* that tuners of this file share */
-    int64_t n_left;                     /* of it, when it was asked for last */
-    kiln_measure *pool;                 /* opened for the first candidate */
-    kiln_task_scheduler *scheduler;     /* NULL during the first look */
-    kiln_cost_model global;             /* of all works */
-    int64_t n_learnt, n_unlearnt;       /* trials that it was fitted to, and since */
+    size_t n;                       /* ways of all works */
+    kiln_db_budget budget;          /* that tuners of this file share */
+    int64_t n_left;                 /* of it, when it was asked for last */
+    kiln_measure *pool;             /* opened for the first candidate */
+    kiln_task_scheduler *scheduler; /* NULL during the first look */
+    kiln_cost_model global;         /* of all works */
+    int64_t n_learnt, n_unlearnt;   /* trials that it was fitted to, and since */
+    /* Of other works, nearest first; read when the model is fitted for the first time. */
+    struct kiln_tune_lessons *near;
     kiln_tune_spent model, search;      /* that learning and proposing took */
     const kiln_tune_transfer *transfer; /* of the whole database, in the end; NULL: too
                                            little is in it, or nothing is new */

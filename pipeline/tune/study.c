@@ -190,7 +190,8 @@ static kiln_status predict(const kiln_corpus_work *w, const kiln_cost_model *m,
 
 kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
                                        kiln_study *out, kiln_err *err) {
-    const kiln_cost_model_kind *kind = kiln_tune_teacher_of(&kiln_cost_model_xgboost);
+    /* One set of trees for the table; for what a build would go by, what it asks. */
+    const kiln_cost_model_kind *kind = &kiln_cost_model_xgboost;
     kiln_corpus_lessons l;
     double gain = 0;
     int n = 0;
@@ -212,7 +213,8 @@ kiln_status kiln_corpus_without_trials(kiln_arena *a, const kiln_corpus *c,
         }
     }
     out->gain = n > 0 ? exp(gain / n) : 1;
-    return kiln_held_out_score(kind, NULL, l.lesson, c->work.n, &out->held_out, err);
+    return kiln_held_out_score(kiln_tune_teacher_of(kind), NULL, l.lesson, c->work.n,
+                               &out->held_out, err);
 }
 
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,

@@ -24,6 +24,19 @@ kiln_status kiln_tune_lessons_read(kiln_arena *a, kiln_db *db,
                                    const kiln_cost_model_kind *kind,
                                    kiln_tune_lessons *out, kiln_err *err);
 
+/* Of the same, those nearest to any of the pupils, each with its nearness as weight: at
+ * most n_most lessons of 64 candidates, and none of the tasks `own`, which are the
+ * pupils' own. Nearest first; n_trials and sha256 are not set. */
+typedef struct kiln_tune_pupils {
+    const kiln_setting *setting;
+    const int64_t *own;
+    size_t n; /* of both */
+} kiln_tune_pupils;
+kiln_status kiln_tune_lessons_near(kiln_arena *a, kiln_db *db,
+                                   const kiln_cost_model_kind *kind,
+                                   const kiln_tune_pupils *p, size_t n_most,
+                                   kiln_tune_lessons *out, kiln_err *err);
+
 /* Under which condition which shapes were measured: "conv_direct x86_64/64/32 1 fast
  * conv f32: 1 64 56 56 64 64 3 3 1 64 56 56", the dimensions of the anchor's operands (of
  * two and more) and of its result. */

@@ -291,6 +291,55 @@ static void models_order_what_they_did_not_see(void **state) {
     assert_true(1 / h.gain <= most_time);
 }
 
+/* How many pairs of a work a model has in order that a run on two others has made: of 8
+ * trials of each, and, where `near`, of what the rest of the corpus knows. */
+static double after_16_trials(const kiln_corpus *c, size_t pupil, bool near) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    const kiln_cost_model_kind *kind = &kiln_cost_model_xgboost;
+    kiln_lesson *l = kiln_array(a, kiln_lesson, c->work.n), all;
+    kiln_setting setting[2], there;
+    kiln_cost_model m;
+    size_t n = 0, n_pairs = 0;
+    for (size_t k = 0; k < 2; k++) {
+        const kiln_corpus_work *w = &c->work.v[(pupil + 1 + k) % c->work.n];
+        kiln_corpus_lesson(a, w, kind, 0, 8, &l[n++]);
+        kiln_setting_of(&w->task, 1, &setting[k]);
+    }
+    for (size_t k = 3; near && k < c->work.n; k++) {
+        const kiln_corpus_work *w = &c->work.v[(pupil + k) % c->work.n];
+        kiln_corpus_lesson(a, w, kind, 0, 64, &l[n]);
+        kiln_setting_of(&w->task, 1, &there);
+        l[n++].weight = fmax(kiln_nearness(&setting[0], &there),
+                             kiln_nearness(&setting[1], &there));
+    }
+    OK(kiln_cost_model_init(&m, kind, NULL, &err));
+    OK(kiln_lessons_fit(&m, l, n, &err));
+    kiln_corpus_lesson(a, &c->work.v[pupil], kind, 0, KILN_CORPUS_LESSON, &all);
+    float *score = kiln_array(a, float, all.encoding.n);
+    OK(kiln_cost_model_predict(&m, &all.encoding, NULL, score, &err));
+    kiln_cost_model_fini(&m);
+    return kiln_pairs_in_order(all.cost_ns, score, all.encoding.n, &n_pairs);
+}
+
+/* What a database knows is not forgotten for the first trials of a run. */
+static void near_lessons_stay_beside_own_trials(void **state) {
+    (void)state;
+    kiln_corpus c;
+    double alone = 0, both = 0;
+    if (kiln_test_is_sanitized())
+        kiln_test_skip("a sanitizer changes none of these numbers");
+    read_shipped(&c);
+    for (size_t i = 0; i < c.work.n; i++) {
+        alone += after_16_trials(&c, i, false) / (double)c.work.n;
+        both += after_16_trials(&c, i, true) / (double)c.work.n;
+    }
+    printf("pairs in order: %.3f by 16 trials alone, %.3f with near lessons\n", alone,
+           both);
+    assert_true(both >= least_accuracy);
+    assert_true(both >= alone + 0.05);
+}
+
 /* A search hears of what is much slower than its best that it is at least so slow. */
 static void replays_stop_early(void **state) {
     (void)state;
@@ -318,6 +367,8 @@ int main(void) {
     kiln_test_add("replays_stop_early", replays_stop_early, NULL);
     kiln_test_add("models_order_what_they_did_not_see",
                   models_order_what_they_did_not_see, NULL);
+    kiln_test_add("near_lessons_stay_beside_own_trials",
+                  near_lessons_stay_beside_own_trials, NULL);
     kiln_test_add_rows(needs_no_more_trials, bounds);
     kiln_test_add("teaching_halves_the_trials", teaching_halves_the_trials, NULL);
     kiln_test_add("choices_without_trials_are_no_worse",

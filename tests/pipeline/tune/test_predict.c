@@ -319,6 +319,37 @@ static void searches_begin_with_it(void **state) {
     kiln_cost_model_fini(&m);
 }
 
+/* A run's own work is left out; the others come by how near they are, and weigh so. */
+static void near_work_teaches_runs(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_tune_lessons l;
+    const subject *s = subject_of(&tuned[1]), *x = subject_of(&new_ones[1]);
+    const kiln_db_task task = kiln_tune_task_of(kiln_test_arena(), &s->work,
+                                                &s->sim.profile, 1, KILN_TUNE_CACHE);
+    kiln_setting setting[2];
+    int64_t own[2] = {0, -1};
+    OK(kiln_db_task_id(four, &task, &own[0], &err));
+    kiln_setting_of(&s->sim.task, 1, &setting[0]);
+    kiln_setting_of(&x->sim.task, 1, &setting[1]);
+    for (size_t most = 1; most <= 9; most += 8) {
+        const kiln_tune_pupils p = {setting, own, 2};
+        OK(kiln_tune_lessons_near(kiln_test_arena(), four, &kiln_cost_model_bootstrap,
+                                  &p, most, &l, &err));
+        assert_int_equal(l.list.n, most < 3 ? most : 3); /* of four, but its own */
+        for (size_t i = 0; i < l.list.n; i++) {
+            assert_true(l.list.v[i].weight > 0 && l.list.v[i].weight < 1);
+            assert_true(i == 0 || l.list.v[i].weight <= l.list.v[i - 1].weight);
+            assert_true(l.list.v[i].encoding.n >= 4 && l.list.v[i].rule >= 0);
+        }
+    }
+    const kiln_tune_pupils stranger = {setting, (int64_t[]){-1}, 1};
+    OK(kiln_tune_lessons_near(kiln_test_arena(), four, &kiln_cost_model_bootstrap,
+                              &stranger, 9, &l, &err));
+    assert_int_equal(l.list.n, 4);
+    assert_true(l.list.v[0].weight >= 1); /* the same work, on another's account */
+}
+
 /* ---- models that do not fit ------------------------------------------------------ */
 
 static void others_are_refused(void **state) {
@@ -352,6 +383,7 @@ int main(void) {
                   NULL);
     kiln_test_add("few_works_teach_nothing", few_works_teach_nothing, NULL);
     kiln_test_add("searches_begin_with_it", searches_begin_with_it, NULL);
+    kiln_test_add("near_work_teaches_runs", near_work_teaches_runs, NULL);
     kiln_test_add("others_are_refused", others_are_refused, NULL);
     const int failed = kiln_test_run("predict");
     kiln_db_close(db_for_all);
