@@ -9,7 +9,7 @@
 /* Pairs from the last axis on: beginning, end. */
 static bool read_pads(kiln_aten_args *k, const kiln_value *x, int64_t *pads) {
     int64_t v[2 * KILN_MAX_RANK];
-    const size_t n = kiln_aten_ints(k, "pad", v, 2 * KILN_MAX_RANK);
+    const size_t n = kiln_aten_ints(k, "pad", v, sizeof v / sizeof v[0]);
     const int rank = x->type.rank;
     if (k->c.status == KILN_OK && (n % 2 != 0 || n / 2 > (size_t)rank))
         kiln_aten_fail(k, KILN_ERR_SHAPE,

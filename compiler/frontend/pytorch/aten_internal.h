@@ -37,9 +37,13 @@ struct kiln_aten_args {
     size_t n_out;
 };
 
-/* Fails the call. A macro, as kiln_fail is. */
-#define kiln_aten_fail(k, status, ...)                                                 \
-    kiln_compose_fail(&(k)->c, kiln_fail((k)->c.cx->err, (status), __VA_ARGS__))
+/* Fails the call, unless it has failed: the first failure is what is told. A macro, as
+ * kiln_fail is. */
+#define kiln_aten_fail(k, status_, ...)                                                \
+    ((k)->c.status == KILN_OK                                                          \
+         ? kiln_compose_fail(&(k)->c,                                                  \
+                             kiln_fail((k)->c.cx->err, (status_), __VA_ARGS__))        \
+         : (void)0)
 
 /* ---- arguments: aten_args.c ------------------------------------------------------- */
 
