@@ -9,7 +9,8 @@ enum {
     LOCATOR_BYTES = 20,
     ENTRY_BYTES = 46,
     LOCAL_BYTES = 30,
-    MAX_COMMENT = 65535
+    MAX_COMMENT = 65535,
+    DEFLATED = 8
 };
 
 static const uint64_t in_extra = 0xffffffff; /* of 4 bytes: 8 bytes in an extra field */
@@ -99,9 +100,13 @@ bool kiln_zip_next(kiln_str zip, uint64_t *at, kiln_zip_entry *out) {
     uint64_t offset = number(p + 42, 4);
     read_extra(p + ENTRY_BYTES + n_name, n_extra, &bytes, &packed, &offset);
     *out = (kiln_zip_entry){.name = {p + ENTRY_BYTES, n_name},
-                            .is_stored = number(p + 10, 2) == 0};
+                            .is_stored = number(p + 10, 2) == 0,
+                            .is_deflated = number(p + 10, 2) == DEFLATED,
+                            .n_bytes = bytes};
     if (out->is_stored)
         out->bytes = bytes_at(zip, offset, bytes);
+    if (out->is_deflated)
+        out->packed = bytes_at(zip, offset, packed);
     *at += ENTRY_BYTES + n_name + n_extra + number(p + 32, 2);
     return true;
 }

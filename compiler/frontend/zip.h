@@ -11,6 +11,9 @@ typedef struct kiln_zip_entry {
     kiln_str name;  /* a view */
     bool is_stored; /* else packed: `bytes` is empty */
     kiln_str bytes; /* a view; p NULL: they lie outside of the archive */
+    bool is_deflated;
+    kiln_str packed;  /* of what is deflated: a view, as `bytes` */
+    uint64_t n_bytes; /* once unpacked, as the directory says */
 } kiln_zip_entry;
 
 /* Goes through the directory. `at` is 0 first; false: there are no more. */

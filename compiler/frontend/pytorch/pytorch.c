@@ -43,16 +43,12 @@ static kind kind_of(kiln_str bytes) {
 
 static bool sniff(kiln_str bytes) { return kind_of(bytes) != NEITHER; }
 
-static kiln_status refuse(kind k, kiln_err *err) {
+static kiln_status refuse(kind k, kiln_str bytes, kiln_err *err) {
     if (k == NEITHER)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "it is no archive as PyTorch writes them; is the file "
                          "truncated?");
-    return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                     "it is what torch.save writes: weights, or objects of Python, "
-                     "without the model's code. Load it into its model, then "
-                     "torch.export.save(torch.export.export(model.eval(), inputs), "
-                     "'model.pt2')");
+    return kiln_saved_refuse(bytes, err);
 }
 
 static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
@@ -75,7 +71,7 @@ static kiln_status import(kiln_arena *a, kiln_str bytes, const char *name,
         break;
     case SAVED:
     case NEITHER:
-        st = refuse(k, err);
+        st = refuse(k, bytes, err);
         break;
     }
     if (st != KILN_OK) {
@@ -97,7 +93,7 @@ static kiln_status list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
     case NEITHER:
         break;
     }
-    return refuse(k, err);
+    return refuse(k, bytes, err);
 }
 
 static kiln_status survey(kiln_arena *a, kiln_str bytes, const char *path,
@@ -112,7 +108,7 @@ static kiln_status survey(kiln_arena *a, kiln_str bytes, const char *path,
     case NEITHER:
         break;
     }
-    return refuse(k, err);
+    return refuse(k, bytes, err);
 }
 
 static const char *const extensions[] = {".pt2", ".pt", ".pth", NULL};

@@ -25,4 +25,7 @@ kiln_status kiln_script_list_inputs(kiln_arena *a, kiln_str bytes, const char *p
 kiln_status kiln_script_survey(kiln_arena *a, kiln_str bytes, const char *path,
                                kiln_model_survey *out, kiln_err *err);
 
+/* KILN_ERR_UNSUPPORTED for what torch.save writes, with what it holds. */
+kiln_status kiln_saved_refuse(kiln_str bytes, kiln_err *err);
+
 #endif
