@@ -7,11 +7,9 @@
 #include "compiler/frontend/zip.h"
 
 #define REMEDY                                                                         \
-    "the model's code is not in the file, and kiln runs none of Python's. Load it "    \
-    "into "                                                                            \
-    "its model, then torch.export.save(torch.export.export(model.eval(), inputs), "    \
-    "'model.pt2'), or torch.jit.save(torch.jit.trace(model.eval(), inputs), "          \
-    "'model.pt')"
+    "without the model's code. Load it into its model, then "                          \
+    "torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2'), or "   \
+    "torch.jit.save(torch.jit.trace(model.eval(), inputs), 'model.pt')"
 
 static kiln_str find_pickle(kiln_str zip) {
     kiln_zip_entry e;
@@ -52,8 +50,7 @@ static kiln_status refuse_state(kiln_arena *a, const kiln_pickle_value *state,
     return kiln_fail(
         err, KILN_ERR_UNSUPPORTED,
         "it is a state dict of torch.save: weights by name (%zu tensor%s, first "
-        "'%s'%s%s), "
-        "no model; " REMEDY,
+        "'%s'%s%s), " REMEDY,
         n, n == 1 ? "" : "s",
         key->kind == KILN_PICKLE_STR ? kiln_str_printable(a, key->s, SHOWN_NAME) : "",
         is_known ? ", " : "", is_known ? kiln_type_text(a, &t.type) : "");
@@ -75,7 +72,7 @@ kiln_status kiln_saved_refuse(kiln_str bytes, kiln_err *err) {
         kiln_note(err, "reading what torch.save wrote");
     } else {
         st = kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                       "it is what torch.save writes: objects of Python; " REMEDY);
+                       "it is what torch.save writes: objects of Python, " REMEDY);
     }
     kiln_arena_fini(&a);
     return st;

@@ -1,5 +1,5 @@
-/* Operators that torch traces in place of its own layers' code: weight norm, and its
- * transformer layers ("fast path"). They become what that code says. Source: torch/nn/modules/transformer.py and activation.py;
+/* Operators that torch traces in place of its own transformer layers ("fast path"): they
+ * become what the code of those layers says. Source: torch/nn/modules/transformer.py and activation.py;
  * aten/src/ATen/native/transformers/transformer.cpp. */
 #include <string.h>
 
@@ -161,25 +161,4 @@ kiln_status kiln_script_builtin_fused_attention(kiln_script_call *k) {
     kiln_script_push(k->cx, &both, attend(&m, v[QUERY], &a));
     kiln_script_push(k->cx, &both, kiln_script_none());
     return m.status == KILN_OK ? kiln_script_give(k, both) : m.status;
-}
-
-/* v * g / |v|, the norm over all axes but one. */
-kiln_status kiln_script_builtin_weight_norm(kiln_script_call *k) {
-    const kiln_script_value *const v = k->v;
-    maker m = {k, KILN_OK};
-    int64_t axes[KILN_MAX_RANK];
-    size_t n = 0;
-    const int64_t kept = k->n > 2 ? v[2].i : 0;
-    if (!is_kind(&v[0], KILN_SCRIPT_V_TENSOR))
-        return kiln_script_wrong(k, 0, "a tensor");
-    for (int i = 0; i < v[0].tensor->v->type.rank; i++)
-        if (i != kept)
-            axes[n++] = i;
-    const kiln_script_value square = CALL(&m, "torch.mul", v[0], v[0]);
-    const kiln_script_value sum =
-        CALL(&m, "torch.sum", square, ints(&m, axes, n), kiln_script_of_bool(true));
-    const kiln_script_value norm = CALL(&m, "torch.sqrt", sum);
-    const kiln_script_value scale = CALL(&m, "torch.div", v[1], norm);
-    const kiln_script_value y = CALL(&m, "torch.mul", v[0], scale);
-    return m.status == KILN_OK ? kiln_script_give(k, y) : m.status;
 }

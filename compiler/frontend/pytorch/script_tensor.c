@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MAX_VIEWS = 100 /* of views */, MAX_OPERATORS = 500000 };
+enum { MAX_VIEWS = 100 /* of views */, MAX_OPERATORS = 100000 };
 
 /* What gives its first argument itself, where that does not change. */
 static const char *const itself[] = {"alias",           "detach",   "dropout",

@@ -164,6 +164,41 @@ static row rows[] = {
      NULL,
      "output f32[2,2]",
      {1, 2, 3, 4}},
+    {"cosine_similarity",
+     "    y = torch.cosine_similarity(x, self.w, 1)\n"
+     "    return torch.round(torch.mul(y, 1000))\n",
+     NULL,
+     "output f32[2]",
+     {894, 998}},
+    {"nan_to_num",
+     "    y = torch.div(torch.sub(x, 1), torch.sub(x, x))\n"
+     "    return torch.nan_to_num(y, 5, 7)\n",
+     NULL,
+     "output f32[2,2]",
+     {-3.4028234663852886e38, 5, 7, 7}},
+    {"count_nonzero",
+     "    return torch.mul(torch.count_nonzero(x, [1]), 1.)\n",
+     NULL,
+     "output f32[2]",
+     {1, 2}},
+    {"distances",
+     "    return torch.round(torch.mul(torch.cdist(x, self.w), 1000))\n",
+     NULL,
+     "output f32[2,2]",
+     {1414, 4243, 1414, 1414}},
+    {"broadcast_tensors",
+     "    a, b, = torch.broadcast_tensors([x, torch.tensor([10., 20.])])\n"
+     "    return torch.add(a, b)\n",
+     NULL,
+     "output f32[2,2]",
+     {10, 21, 12, 23}},
+    {"padding_by_a_word",
+     "    y = torch.reshape(x, [1, 1, 2, 2])\n"
+     "    z = torch._convolution_mode(y, torch.ones([1, 1, 2, 2]), None, [1, 1], "
+     "\"same\", [1, 1], 1)\n    return z\n",
+     NULL,
+     "output f32[1,1,2,2]",
+     {6, 4, 5, 3}},
     {"weight_norm",
      "    w = torch._weight_norm(self.w, torch.reshape(torch.tensor([5., 10.]), [2, "
      "1]), "
@@ -286,8 +321,8 @@ static refused refusals[] = {
      "    y = torch.foo(x)\n    z = ops.mine.bar(y)\n    return torch.foo(z)\n",
      NULL,
      KILN_ERR_UNSUPPORTED,
-     {"2 operators are not read: foo (", "mine::bar (1 time, first in node "
-                                         "'code/__torch__.py:8')"}},
+     {"2 operators are not read: foo (2 times, ", "mine::bar (1 time, first in node "
+                                                  "'code/__torch__.py:8')"}},
     {"conditions_on_data",
      "    if bool(torch.any(torch.gt(x, 0))):\n      y = x\n"
      "    else:\n      y = x\n    return y\n",
