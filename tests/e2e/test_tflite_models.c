@@ -1,10 +1,9 @@
-/* TensorFlow Lite models of ../shared/models whose golden outputs another engine made by
- * other rules, so that they are held to what those rules leave.
+/* TensorFlow Lite models of ../shared/models whose golden outputs are not met bit for
+ * bit, held to what there is a reason for.
  *
- * XNNPACK scales sums as floats and rounds once, where the reference kernels round
- * twice: layers differ by a step, and the classes of mobilenet by a few. The interpreter
- * keeps the state of an LSTM from one case to the next: the first case alone begins with
- * zeros. */
+ * mobilenet: all but the softmax is; there, three classes are 0.50000002 steps, and which
+ * way they fall depends on the order of a sum of floats. The interpreter keeps the state
+ * of an LSTM from one case to the next: the first case alone begins with zeros. */
 #include "compiler/frontend/frontend.h"
 #include "compiler/pass/pass.h"
 #include "pipeline/pipeline.h"
@@ -19,7 +18,7 @@ typedef struct row {
 } row;
 
 static row rows[] = {
-    {"mobilenet_v1_025_quant_tflite", "mobilenet_v1_0.25_128_quant.tflite", 2, 6},
+    {"mobilenet_v1_025_quant_tflite", "mobilenet_v1_0.25_128_quant.tflite", 2, 1},
     {"mnist_lstm_tflite", "mnist_lstm.tflite", 1, 1e-6},
     {"mnist_lstm_int8_tflite", "mnist_lstm_int8.tflite", 1, 1},
 };
