@@ -444,23 +444,16 @@ static kiln_c_text dot4(kiln_c_printer *p, const kiln_expr *e, const char *lane)
 
 /* What a dialect has words for, beside kiln_natives_least; NULL: it is none of these. */
 static const char *word_of(kiln_intrin i) {
-    switch ((int)i) {
-    case KILN_INTRIN_abs:
-        return "fabs";
-    case KILN_INTRIN_ceil:
-        return "ceil";
-    case KILN_INTRIN_copysign:
-        return "copysign";
-    case KILN_INTRIN_floor:
-        return "floor";
-    case KILN_INTRIN_fma:
-        return "fma";
-    case KILN_INTRIN_round: /* to even */
-        return "rint";
-    case KILN_INTRIN_trunc:
-        return "trunc";
-    }
-    return NULL;
+    static const char *const word[KILN_N_INTRINS] = {
+        [KILN_INTRIN_abs] = "fabs",
+        [KILN_INTRIN_ceil] = "ceil",
+        [KILN_INTRIN_copysign] = "copysign",
+        [KILN_INTRIN_floor] = "floor",
+        [KILN_INTRIN_fma] = "fma",
+        [KILN_INTRIN_round] = "rint", /* to even */
+        [KILN_INTRIN_trunc] = "trunc",
+    };
+    return word[i];
 }
 
 static kiln_c_text native(kiln_c_printer *p, const kiln_expr *e, const char *word,

@@ -42,7 +42,7 @@ static void random_configurations(void **state) {
 }
 
 static void misses_each_barrier(void **state) {
-    template_runs runs = {.n = 24};
+    template_runs runs = {.n = 72};
     int64_t n = 0;
     (void)state;
     for (int64_t i = 0; template_runs_next(&runs, i); i++) {
