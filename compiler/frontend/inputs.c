@@ -219,7 +219,8 @@ static void add_open(binding *b, const kiln_declared_input *in) {
     const char *const name = show(b->cx, in->name);
     kiln_buf_printf(&b->names, "%s '%s' %s", b->n_open == 0 ? "" : ",", name,
                     declared_text(b->cx, in));
-    kiln_buf_printf(&b->remedy, " --shape %s:%s", name, in->rank < 0 ? "1" : "");
+    kiln_buf_printf(&b->remedy, " --shape %s:%s", name,
+                    in->rank < 0 ? "1x3x224x224" : "");
     for (int i = 0; i < in->rank; i++)
         kiln_buf_printf(&b->remedy, "%s%" PRId64, i == 0 ? "" : "x",
                         guess_dim(b, in, i));

@@ -215,6 +215,8 @@ enum { KILN_N_WIDTHS = 3 };
 typedef struct kiln_arch_intrinsics {
     /* llvm.minimum and llvm.maximum are instructions: NaN where either is. */
     bool has_nan_min_max;
+    /* LLVM makes llvm.fpto*.sat of a vector lane by lane. */
+    bool splits_saturated;
     /* [0] of f32, [1] of f64: min(y, x) is y < x ? y : x, so x where either is NaN. The
      * widest takes one argument more, the rounding that there is none of. */
     const char *min[2][KILN_N_WIDTHS], *max[2][KILN_N_WIDTHS];

@@ -47,8 +47,8 @@ LLVMValueRef kiln_cg_float_to_int(kiln_cg *g, const kiln_expr *e, LLVMValueRef x
     LLVMTypeRef types[2] = {type_of(g, e), LLVMTypeOf(x)};
     if (e->dtype == KILN_BOOL)
         return LLVMBuildFCmp(g->b, LLVMRealUNE, x, LLVMConstNull(types[1]), "");
-    const bool is_whole = g->profile->arch == KILN_ARCH_X86_64 && e->lanes > 1 &&
-                          e->arg[0]->dtype == KILN_F32;
+    const bool is_whole = kiln_arch_of(g->profile->arch)->intrinsics.splits_saturated &&
+                          e->lanes > 1 && e->arg[0]->dtype == KILN_F32;
     if (is_whole && kiln_dtype_bytes(e->dtype) < 4)
         return to_narrow(g, e, x);
     if (is_whole && e->dtype == KILN_I32)

@@ -10,7 +10,8 @@ const kiln_arch_def kiln_arch_x86_64 = {
     .generator = "llvm_cpu",
     .elf_machine = 62, /* EM_X86_64 */
     .linker_emulation = "elf_x86_64",
-    .intrinsics = {.min = {{"llvm.x86.sse.min.ps", "llvm.x86.avx.min.ps.256",
+    .intrinsics = {.splits_saturated = true,
+                   .min = {{"llvm.x86.sse.min.ps", "llvm.x86.avx.min.ps.256",
                             "llvm.x86.avx512.min.ps.512"},
                            {"llvm.x86.sse2.min.pd", "llvm.x86.avx.min.pd.256",
                             "llvm.x86.avx512.min.pd.512"}},
