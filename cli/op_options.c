@@ -13,8 +13,16 @@ bool kiln_cli_is_package(const char *path) {
 
 kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
                              kiln_err *err) {
-    return name == NULL ? kiln_machine_native(a, out, err)
-                        : kiln_machine_find(a, name, out, err);
+    if (name == NULL)
+        return kiln_machine_native(a, out, err);
+    KILN_TRY(kiln_machine_find(a, name, out, err));
+    if (out->device != NULL)
+        return kiln_fail(
+            err, KILN_ERR_UNSUPPORTED,
+            "profile '%s' is a GPU's, whose kernels this verb neither shows "
+            "nor measures by themselves; kiln build, run and verify take it",
+            out->name);
+    return KILN_OK;
 }
 
 kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,

@@ -185,10 +185,11 @@ static double cost_of(const problem *p, const plan *x) {
         8 * ((double)patch_of(p, x) + (double)(block_of(x, OC) * p->taps));
     const double busy = fmin(1, all / 128);
     const double warps = (double)ceil_div((int64_t)all, g->warp) * g->warp / all;
-    /* What is cut off at the edges is guarded sum by sum. */
+    /* What is cut off at the edges is guarded sum by sum: of three instructions one is a
+     * multiply-add. */
     const double guards = p->o % block_of(x, OC) != 0 || p->oh % block_of(x, OH) != 0 ||
                                   p->ow % block_of(x, OW) != 0
-                              ? 1.15
+                              ? 2
                               : 1;
     return guards * ceil(blocks / (double)g->processors) *
            (sums * (double)p->taps * warps + loads * warps + fetched) / busy;
@@ -239,7 +240,7 @@ static kiln_config guess_alone(const problem *p, const kiln_space *s) {
     return with(s, &x);
 }
 
-/* The largest step that there is room for in a third of shared memory: several blocks of
+/* The largest step that there is room for in half of shared memory: two blocks of
  * a processor take turns. */
 static void choose_step(const problem *p, const kiln_space *s, kiln_config *c) {
     plan x = plan_of(s, c);
@@ -247,7 +248,7 @@ static void choose_step(const problem *p, const kiln_space *s, kiln_config *c) {
         c->option[STEP_IC] = (int16_t)i;
         x.step_ic = kiln_config_int(s, c, STEP_IC, 0);
         if (x.step_ic * p->taps <= 80 &&
-            3 * shared_bytes(p, &x) <= p->profile->gpu.shared_bytes)
+            2 * shared_bytes(p, &x) <= p->profile->gpu.shared_bytes)
             return;
     }
 }
