@@ -445,12 +445,9 @@ static kiln_c_text dot4(kiln_c_printer *p, const kiln_expr *e, const char *lane)
 /* What a dialect has words for, beside kiln_natives_least; NULL: it is none of these. */
 static const char *word_of(kiln_intrin i) {
     static const char *const word[KILN_N_INTRINS] = {
-        [KILN_INTRIN_abs] = "fabs",
-        [KILN_INTRIN_ceil] = "ceil",
-        [KILN_INTRIN_copysign] = "copysign",
-        [KILN_INTRIN_floor] = "floor",
-        [KILN_INTRIN_fma] = "fma",
-        [KILN_INTRIN_round] = "rint", /* to even */
+        [KILN_INTRIN_abs] = "fabs",          [KILN_INTRIN_ceil] = "ceil",
+        [KILN_INTRIN_copysign] = "copysign", [KILN_INTRIN_floor] = "floor",
+        [KILN_INTRIN_fma] = "fma",           [KILN_INTRIN_round] = "rint", /* to even */
         [KILN_INTRIN_trunc] = "trunc",
     };
     return word[i];

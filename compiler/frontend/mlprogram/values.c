@@ -119,8 +119,14 @@ static kiln_status read_immediate(kiln_mil_cx *cx, const kiln_mil_tensor *t,
             t->floats != NULL ? (double)t->floats->v[i] : (double)ints->v[i];
         if (w.f != NULL)
             w.f[i] = f;
+        else if (t->floats == NULL)
+            w.i[i] = ints->v[i];
+        else if (f >= -0x1p63 && f < 0x1p63) /* NaN is not */
+            w.i[i] = (int64_t)f;
         else
-            w.i[i] = t->floats != NULL ? (int64_t)f : ints->v[i];
+            return kiln_fail(cx->common.err, KILN_ERR_PARSE,
+                             "element %lld of a tensor of integers is %g", (long long)i,
+                             f);
     }
     void *const data = kiln_arena_alloc(a, bytes);
     kiln_narrow(&w, data);

@@ -118,8 +118,9 @@ static void a_symbol_is_bound_everywhere(void **state) {
     kiln_graph *g = NULL;
     const kiln_str bytes =
         kiln_test_pt2(&a, in, 2, "y = aten.add.Tensor(self=x, other=z)", "y");
-    kiln_assert_fails(import(&a, bytes, NULL, &g, &err), KILN_ERR_SHAPE, &err,
-                      "shapes must be known, but 2 graph inputs are dynamic: 'x' [s0,2]");
+    kiln_assert_fails(
+        import(&a, bytes, NULL, &g, &err), KILN_ERR_SHAPE, &err,
+        "shapes must be known, but 2 graph inputs are dynamic: 'x' [s0,2]");
     kiln_err_clear(&err);
     kiln_assert_status_ok(import(&a, bytes, &one, &g, &err), &err);
     assert_int_equal(g->inputs.v[1]->type.dim[0], 3);

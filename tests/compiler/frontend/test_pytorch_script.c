@@ -443,10 +443,10 @@ static void shapes_are_asked_for(void **state) {
     kiln_graph *g = NULL;
     const kiln_str bytes =
         kiln_test_script(&a, code_of(&a, "    return torch.relu(x)\n", NULL));
-    kiln_assert_fails(kiln_test_import_script(&a, bytes, NULL, &g, NULL, &err),
-                      KILN_ERR_SHAPE, &err,
-                      "1 graph input is dynamic: 'x' of any rank; bind them, for example "
-                      "--shape x:1x3x224x224");
+    kiln_assert_fails(
+        kiln_test_import_script(&a, bytes, NULL, &g, NULL, &err), KILN_ERR_SHAPE, &err,
+        "1 graph input is dynamic: 'x' of any rank; bind them, for example "
+        "--shape x:1x3x224x224");
     kiln_arena_fini(&a);
 }
 
