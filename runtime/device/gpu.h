@@ -79,11 +79,12 @@ struct kiln_gpu_driver {
 
 /* Members of the row of a kind that is one. */
 #define KILN_GPU_CODE_AND_QUEUES                                                       \
-    .module_open = kiln_gpu_module_open, .module_kernel = kiln_gpu_module_kernel,      \
-    .module_close = kiln_gpu_module_close, .queue_open = kiln_gpu_queue_open,          \
-    .queue_close = kiln_gpu_queue_close, .launch = kiln_gpu_queue_launch,              \
-    .copy = kiln_gpu_queue_copy, .order = kiln_gpu_queue_order,                        \
-    .finish = kiln_gpu_queue_finish, .last_ns = kiln_gpu_queue_last_ns
+    .has_driver = 1, .module_open = kiln_gpu_module_open,                              \
+    .module_kernel = kiln_gpu_module_kernel, .module_close = kiln_gpu_module_close,    \
+    .queue_open = kiln_gpu_queue_open, .queue_close = kiln_gpu_queue_close,            \
+    .launch = kiln_gpu_queue_launch, .copy = kiln_gpu_queue_copy,                      \
+    .order = kiln_gpu_queue_order, .finish = kiln_gpu_queue_finish,                    \
+    .last_ns = kiln_gpu_queue_last_ns
 
 int kiln_gpu_module_open(kiln_device *base, const kiln_device_image *image,
                          kiln_device_module **out, char error[KILN_ERROR_TEXT]);

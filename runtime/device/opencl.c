@@ -403,7 +403,6 @@ static const kiln_gpu_driver driver = {
 
 const kiln_device_kind kiln_device_kind_opencl = {
     .name = "opencl",
-    .has_driver = 1,
     .n_memories = 1,
     .open = open_opencl,
     .close = close_opencl,
