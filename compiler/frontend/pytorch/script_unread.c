@@ -10,7 +10,7 @@ enum { MAX_FUNCTIONS = 20000 };
 typedef struct walk {
     kiln_script_cx *cx;
     kiln_map seen; /* functions and classes by whole name */
-    KILN_VEC(const kiln_script_function *) todo;
+    KILN_VEC(const kiln_script_function *) pending;
     void (*found)(struct walk *w, kiln_str name, const kiln_script_function *in,
                   int line);
     const kiln_script_function *in;
@@ -20,7 +20,7 @@ typedef struct walk {
 
 static void add_methods(walk *w, const kiln_script_class *c) {
     for (size_t i = 0; i < c->function.n; i++)
-        kiln_vec_push(&w->cx->common.scratch, &w->todo, c->function.v[i]);
+        kiln_vec_push(&w->cx->common.scratch, &w->pending, c->function.v[i]);
 }
 
 /* A function or class of the file, once. What is not there is no matter here. */
@@ -35,7 +35,7 @@ static void reach(walk *w, kiln_str name) {
     w->cx->common.err = &ignored;
     if (kiln_script_find(w->cx, name, &fn, &type) == KILN_OK) {
         if (fn != NULL)
-            kiln_vec_push(&w->cx->common.scratch, &w->todo, fn);
+            kiln_vec_push(&w->cx->common.scratch, &w->pending, fn);
         else
             add_methods(w, type);
     }
@@ -87,8 +87,8 @@ static void walk_pickle(walk *w, const kiln_pickle_value *p, int *left) {
 static void walk_all(walk *w, const kiln_pickle_value *root) {
     int left = 1000000;
     walk_pickle(w, root, &left);
-    for (size_t i = 0; i < w->todo.n; i++) {
-        w->in = w->todo.v[i];
+    for (size_t i = 0; i < w->pending.n; i++) {
+        w->in = w->pending.v[i];
         walk_block(w, &w->in->body);
     }
 }
