@@ -58,8 +58,8 @@ typedef struct kiln_backend {
     [KILN_EXPR_READ] = KILN_BACKEND_LOWER_FIRST,                                       \
     [KILN_EXPR_REDUCE] = KILN_BACKEND_LOWER_FIRST
 
-/* All but the name of a back end whose kernels a GPU runs, in the language of its driver. */
-#define KILN_BACKEND_GPU(LANGUAGE)                                                     \
+/* All but the name of a back end whose kernels a GPU runs. */
+#define KILN_BACKEND_GPU                                                               \
     .stmt =                                                                            \
         {[KILN_STMT_FOR] = KILN_DOES,                                                  \
          [KILN_STMT_SEQ] = KILN_DOES,                                                  \
@@ -71,8 +71,7 @@ typedef struct kiln_backend {
          [KILN_STMT_ATTR] = KILN_DOES,                                                 \
          [KILN_STMT_BARRIER] = KILN_DOES,                                              \
          [KILN_STMT_CALL] =                                                            \
-             (LANGUAGE " has no such instruction; write out what it does (pass "       \
-                       "tensorize)"),                                                  \
+             "no GPU has such an instruction; write out what it does (tensorize)",     \
          [KILN_STMT_LAUNCH] = KILN_DOES,                                               \
          [KILN_STMT_COPY] =                                                            \
              ("who runs the kernel copies, its arguments are the device's memory; "    \
@@ -94,8 +93,8 @@ typedef struct kiln_backend {
              ("all that the kernel has is the device's; use global memory, which "     \
               "launches share"),                                                       \
          [KILN_N_SCOPES - 1] =                                                         \
-             (LANGUAGE " has four kinds of memory; use global, shared, local or "      \
-                       "register")},                                                   \
+             ("a kernel has four kinds of memory; use global, shared, local or "       \
+              "register")},                                                            \
     .attr =                                                                            \
         {[KILN_STMT_ATTR_PRAGMA] = "no word of a pragma is known; leave it out",       \
          [KILN_STMT_ATTR_THREAD_EXTENT] =                                              \
@@ -104,7 +103,7 @@ typedef struct kiln_backend {
          [KILN_STMT_ATTR_DOUBLE_BUFFER] =                                              \
              "what fills a buffer is moved ahead before; run the pass double_buffer",  \
          [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =                                           \
-             LANGUAGE " has no dependence tokens; leave it out",                       \
+             "a GPU has no dependence tokens; leave it out",                           \
          [KILN_STMT_ATTR_STAGE] = KILN_DOES,                                           \
          [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},                                      \
     .expr = {KILN_BACKEND_ALL_EXPRS}, .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},  \

@@ -77,5 +77,5 @@ const char *kiln_c_opencl_type(kiln_dtype dtype) {
 
 const kiln_backend kiln_c_backend_opencl = {
     .name = "opencl",
-    KILN_BACKEND_GPU("OpenCL C"),
+    KILN_BACKEND_GPU,
 };

@@ -4,5 +4,5 @@
 
 const kiln_backend kiln_nvptx_backend = {
     .name = "nvptx",
-    KILN_BACKEND_GPU("PTX"),
+    KILN_BACKEND_GPU,
 };

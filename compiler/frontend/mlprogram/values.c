@@ -114,6 +114,7 @@ static kiln_status read_immediate(kiln_mil_cx *cx, const kiln_mil_tensor *t,
                                            : 0;
     if (count != (size_t)n)
         return wrong_count(cx, n, count);
+    const double limit = 0x1p63;
     for (int64_t i = 0; i < n; i++) {
         const double f =
             t->floats != NULL ? (double)t->floats->v[i] : (double)ints->v[i];
@@ -121,7 +122,7 @@ static kiln_status read_immediate(kiln_mil_cx *cx, const kiln_mil_tensor *t,
             w.f[i] = f;
         else if (t->floats == NULL)
             w.i[i] = ints->v[i];
-        else if (f >= -0x1p63 && f < 0x1p63) /* NaN is not */
+        else if (f >= -limit && f < limit) /* NaN is not */
             w.i[i] = (int64_t)f;
         else
             return kiln_fail(cx->common.err, KILN_ERR_PARSE,
