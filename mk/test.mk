@@ -160,7 +160,7 @@ run-bench: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(BENCH)
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
 FUZZ_CC ?= clang
-FUZZ_SECONDS ?= 9
+FUZZ_SECONDS ?= 6
 FUZZ ?=
 FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 FUZZ_PICK = $(if $(FUZZ),$(FUZZ),$(FUZZ_NAMES))
@@ -171,7 +171,7 @@ $(FUZZ_PROGRAMS): %: %.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@$(CC) $(FAST_LDFLAGS) -fsanitize=fuzzer $< $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
 fuzz-programs: $(if $(filter fuzz,$(V)),$(FUZZ_PROGRAMS))
 
-fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (9), two at a time
+fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (6), two at a time
 	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
 	@tests/fuzz/run.sh -s $(FUZZ_SECONDS) -b build/$(notdir $(FUZZ_CC))-fuzz \
 		-r $(RESULTS)/fuzz.txt $(FUZZ_PICK)
@@ -186,6 +186,6 @@ fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new cod
 soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, threads under TSan, fuzzing for 10 minutes a target
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
 	@$(MAKE) V=tsan TEST=runtime quick
-	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 9,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
+	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 6,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
 soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(KERNEL_RUNNERS) $(FAKE_DRIVERS)
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)
