@@ -8,8 +8,6 @@ proves the package against kiln's reference, and the package must give PyTorch's
 writes the oldest opset that it has for the architecture and a newer one, another for each; --every: all of them. What
 an exporter itself refuses is counted by itself. The exit code is 1 where anything of kiln's failed.
 """
-import argparse
-import concurrent.futures
 import contextlib
 import functools
 import itertools
@@ -27,6 +25,7 @@ import torch
 
 import architectures
 import detection  # its rows, too
+import every
 import golden
 
 EXPORTERS = {"script": range(11, 21), "dynamo": range(18, 24)}
@@ -143,31 +142,9 @@ def run(name, o):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--kiln", required=True)
-    p.add_argument("--work", required=True)
-    p.add_argument("--filter", default="")
-    p.add_argument("--opset", type=int, action="append", help="only this one (may be repeated)")
-    p.add_argument("--every", action="store_true", help="every opset of both exporters")
-    p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--keep", action="store_true", help="keep the models that are right, too")
-    o = p.parse_args()
-    chosen = [name for name in architectures.ROWS if o.filter in name]
-    count = {"right": 0, "refused": 0, "failed": 0}
-    with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
-        running = {pool.submit(run, name, o): name for name in chosen}
-        for done in concurrent.futures.as_completed(running):
-            try:
-                rows = done.result()
-            except Exception as e:
-                rows = [(running[done], "failed", f"{type(e).__name__}: {e}")]
-            for title, outcome, words in rows:
-                count[outcome] += 1
-                if outcome != "right":
-                    print(f"{outcome.upper()} {title}: {words}", flush=True)
-    print(f"exports: torch {torch.__version__}: {len(chosen)} architectures, {sum(count.values())} exports: "
-          f"{count['right']} right, {count['failed']} failed, {count['refused']} refused by the exporter itself")
-    sys.exit(1 if count["failed"] or count["right"] == 0 else 0)
+    o = every.options(opset={"type": int, "action": "append", "help": "only this one (may be repeated)"},
+                      every={"action": "store_true", "help": "every opset of both exporters"})
+    every.all_of(run, architectures.ROWS, o, "exports", "the exporter")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ leaves it; every second one, or with --every all, also after run_decompositions(
 package against kiln's reference, and the package must give PyTorch's numbers. What PyTorch itself cannot export is counted by
 itself. The exit code is 1 where anything of kiln's failed.
 """
-import argparse
-import concurrent.futures
 import logging
 import os
 import shutil
@@ -22,6 +20,7 @@ import torch
 from torch import nn
 
 import architectures
+import every
 import exports
 import golden
 
@@ -159,30 +158,8 @@ def run(name, o):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--kiln", required=True)
-    p.add_argument("--work", required=True)
-    p.add_argument("--filter", default="")
-    p.add_argument("--every", action="store_true", help="all architectures decomposed, too")
-    p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--keep", action="store_true", help="keep the models that are right, too")
-    o = p.parse_args()
-    chosen = [name for name in architectures.ROWS if o.filter in name]
-    count = {"right": 0, "refused": 0, "failed": 0}
-    with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
-        running = {pool.submit(run, name, o): name for name in chosen}
-        for done in concurrent.futures.as_completed(running):
-            try:
-                rows = done.result()
-            except Exception as e:
-                rows = [(running[done], "failed", f"{type(e).__name__}: {e}")]
-            for title, outcome, words in rows:
-                count[outcome] += 1
-                if outcome != "right":
-                    print(f"{outcome.upper()} {title}: {words}", flush=True)
-    print(f"programs: torch {torch.__version__}: {len(chosen)} architectures, {sum(count.values())} files: "
-          f"{count['right']} right, {count['failed']} failed, {count['refused']} refused by PyTorch itself")
-    sys.exit(1 if count["failed"] or count["right"] == 0 else 0)
+    o = every.options(every={"action": "store_true", "help": "all architectures decomposed, too"})
+    every.all_of(run, architectures.ROWS, o, "files", "PyTorch")
 
 
 if __name__ == "__main__":

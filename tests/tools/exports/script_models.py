@@ -6,8 +6,6 @@ Each architecture (architectures.py, and those here) is drawn with a fixed seed,
 must compile each file for this machine and give PyTorch's numbers; --reference: by its interpreter instead. What PyTorch itself
 cannot trace or script is counted by itself. The exit code is 1 where anything of kiln's failed.
 """
-import argparse
-import concurrent.futures
 import logging
 import os
 import shutil
@@ -23,6 +21,7 @@ from torch import nn
 import architectures
 
 NAMES = list(architectures.ROWS)  # without detectors, which exports.py adds: how many boxes they give depends on data
+import every
 import exports
 import golden
 
@@ -211,30 +210,8 @@ def run(name, o):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--kiln", required=True)
-    p.add_argument("--work", required=True)
-    p.add_argument("--filter", default="")
-    p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--keep", action="store_true", help="keep the models that are right, too")
-    p.add_argument("--reference", action="store_true", help="by the reference interpreter")
-    o = p.parse_args()
-    chosen = [name for name in NAMES + list(INPUTS) if o.filter in name]
-    count = {"right": 0, "refused": 0, "failed": 0}
-    with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
-        running = {pool.submit(run, name, o): name for name in chosen}
-        for done in concurrent.futures.as_completed(running):
-            try:
-                rows = done.result()
-            except Exception as e:
-                rows = [(running[done], "failed", f"{type(e).__name__}: {e}")]
-            for title, outcome, words in rows:
-                count[outcome] += 1
-                if outcome != "right":
-                    print(f"{outcome.upper()} {title}: {words}", flush=True)
-    print(f"script_models: torch {torch.__version__}: {len(chosen)} architectures, {sum(count.values())} files: "
-          f"{count['right']} right, {count['failed']} failed, {count['refused']} refused by PyTorch itself")
-    sys.exit(1 if count["failed"] or count["right"] == 0 else 0)
+    o = every.options(reference={"action": "store_true", "help": "by the reference interpreter"})
+    every.all_of(run, NAMES + list(INPUTS), o, "files", "PyTorch")
 
 
 if __name__ == "__main__":

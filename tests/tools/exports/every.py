@@ -1,0 +1,41 @@
+"""What each program here does with its architectures: one process each, and a line for what is not right."""
+import argparse
+import concurrent.futures
+import os
+import sys
+
+import torch
+
+
+def options(**extra):
+    """What all of them take, and `extra`: a name and what argparse is told of it."""
+    p = argparse.ArgumentParser()
+    p.add_argument("--kiln", required=True)
+    p.add_argument("--work", required=True)
+    p.add_argument("--filter", default="")
+    for name, how in extra.items():
+        p.add_argument(f"--{name}", **how)
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--keep", action="store_true", help="keep the models that are right, too")
+    return p.parse_args()
+
+
+def all_of(run, names, o, what, refuser):
+    """Ends the program. run(name, o) gives rows of title, outcome and words."""
+    chosen = [name for name in names if o.filter in name]
+    count = {"right": 0, "refused": 0, "failed": 0}
+    with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
+        running = {pool.submit(run, name, o): name for name in chosen}
+        for done in concurrent.futures.as_completed(running):
+            try:
+                rows = done.result()
+            except Exception as e:
+                rows = [(running[done], "failed", f"{type(e).__name__}: {e}")]
+            for title, outcome, words in rows:
+                count[outcome] += 1
+                if outcome != "right":
+                    print(f"{outcome.upper()} {title}: {words}", flush=True)
+    program = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+    print(f"{program}: torch {torch.__version__}: {len(chosen)} architectures, {sum(count.values())} {what}: "
+          f"{count['right']} right, {count['failed']} failed, {count['refused']} refused by {refuser} itself")
+    sys.exit(1 if count["failed"] or count["right"] == 0 else 0)
