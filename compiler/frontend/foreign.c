@@ -19,6 +19,8 @@ static bool begins(kiln_str file, size_t at, const char *magic, size_t n) {
 /* ---- by a magic number ----------------------------------------------------------- */
 
 static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
+/* Sections are named by wide characters: "BCN". */
+static bool is_old_cntk(kiln_str f) { return BEGINS(f, 0, "B\0C\0N\0\0\0"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
 static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
 static bool is_old_torch(kiln_str f) {
@@ -54,6 +56,9 @@ static const struct {
 } formats[] = {
     {is_old_torch, "a PyTorch file",
      "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx')"},
+    {is_old_cntk, "a model of CNTK 1",
+     "load it by CNTK 2 (Function.load), then save('model.onnx', "
+     "format=ModelFormat.ONNX)"},
     {is_executorch, "an ExecuTorch program", FROM_ITS_FRAMEWORK},
     {is_gguf, "a GGUF file", FROM_ITS_FRAMEWORK},
     {is_ncnn, "an ncnn model", FROM_ITS_FRAMEWORK},

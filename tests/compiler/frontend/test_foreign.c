@@ -18,6 +18,7 @@ static row rows[] = {
      B("\x80\x02\x8a\nl\xfc\x9c"
        "F\xf9 j\xa8P\x19."),
      "is a PyTorch file"},
+    {"cntk_1", B("B\0C\0N\0\0\0B\0V\0"), "is a model of CNTK 1"},
     {"executorch", B("\x1c\0\0\0ET12\0\0"), "is an ExecuTorch program"},
     {"safetensors", B("\x0c\0\0\0\0\0\0\0{\"w\": {}}   ...."),
      "is a safetensors file: weights without a model"},
