@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kiln_err err = {0};
     const kiln_str bytes = {(const char *)data, size};
     const kiln_status st = kiln_frontend_cntk.import(&a, bytes, "fuzz.model", NULL,
-                                                       NULL, &g, &report, &err);
+                                                     NULL, &g, &report, &err);
     if (st == KILN_OK) {
         const kiln_status verified = kiln_graph_verify(g, &err);
         KILN_ASSERT(verified == KILN_OK, "an imported graph does not verify: %s",

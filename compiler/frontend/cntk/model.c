@@ -66,7 +66,8 @@ static kiln_status read_variable(const kiln_cntk_dict *d, kiln_cntk_variable *v,
         .shape = shape != NULL ? shape->shape : NULL,
         .array = array != NULL ? array->array : NULL,
     };
-    if (uid.n == 0 || v->role < 0 || v->role > KILN_CNTK_PLACEHOLDER)
+    if (uid.n == 0 || v->role < 0 || v->role > KILN_CNTK_PLACEHOLDER ||
+        v->role == KILN_CNTK_OUTPUT)
         return kiln_fail(err, KILN_ERR_PARSE, "it must have a uid and a kind");
     if (v->shape == NULL)
         return kiln_fail(err, KILN_ERR_PARSE, "it has no shape");

@@ -276,7 +276,8 @@ static bad_row bad_rows[] = {
      CNTK_FUNCTION("a", "49", X, "")
          CNTK_FUNCTION("b", "777", CNTK_ITEM_TEXT("a_Output_0"), "")
              F("35", CNTK_ITEM_TEXT("b_Output_0"), ""),
-     KILN_ERR_UNSUPPORTED, "3 functions are not read: OptimizedRNNStack (1 time, first in node"},
+     KILN_ERR_UNSUPPORTED,
+     "3 functions are not read: OptimizedRNNStack (1 time, first in node"},
     {"recurrences", "",
      CNTK_FUNCTION("a", "19", X CNTK_ITEM_TEXT("f_Output_0"), "")
          F("3", CNTK_ITEM_TEXT("a_Output_0"), ""),
