@@ -27,7 +27,8 @@ const kiln_verb kiln_verb_device = {
     .summary = "make this machine one that others measure on, and know theirs",
     .usage = "VERB [options]",
     .example = "  kiln device keygen -o board\n"
-               "  kiln help device keygen\n",
+               "  kiln device serve --key board.key --allow laptop.pub\n"
+               "  kiln device add board 192.0.2.7:7300 board.pub\n",
     .n_pos_min = 1,
     .n_pos_max = 64,
     .sub = verbs,
