@@ -39,6 +39,11 @@ bool kiln_confine_room_to(const kiln_confine_room *room);
  * just being made. */
 bool kiln_confine_files(void);
 
+/* As kiln_confine, for a process that passes on what strangers say: what is left besides
+ * are reading and writing sockets that are open, waiting for them, handing one on, and
+ * closing. */
+bool kiln_confine_sockets(void);
+
 /* "socket"; "system call 999" of what has no name here. `text` may be used for it. */
 const char *kiln_system_call_name(long number, char text[KILN_CONFINE_TEXT]);
 

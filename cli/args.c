@@ -236,6 +236,11 @@ static void put_options(kiln_buf *out, const char *title, const kiln_option *opt
 void kiln_verb_text(const kiln_verb *v, kiln_buf *out) {
     kiln_buf_printf(out, "kiln %s: %s\n\nusage: kiln %s %s\n", v->name, v->summary,
                     v->name, v->usage);
+    if (v->sub != NULL)
+        kiln_buf_puts(out, "\nverbs:\n");
+    for (size_t i = 0; v->sub != NULL && v->sub[i] != NULL; i++)
+        kiln_buf_printf(out, "  %-10s %s\n", kiln_verb_last_word(v->sub[i]),
+                        v->sub[i]->summary);
     put_options(out, "options", v->option, v->n_options);
     put_options(out, "options of every verb", kiln_common_option, N_COMMON);
     kiln_buf_printf(out, "\nexample:\n%s", v->example);

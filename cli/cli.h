@@ -43,7 +43,7 @@ typedef struct kiln_cli_args {
 } kiln_cli_args;
 
 typedef struct kiln_verb {
-    const char *name;
+    const char *name;    /* "device serve", of one of another's */
     const char *summary; /* one line, for `kiln --help` */
     const char *usage;   /* after the verb: "MODEL [options]" */
     const char *example; /* whole command lines */
@@ -51,6 +51,9 @@ typedef struct kiln_verb {
     bool takes_oci; /* packages may be named by "oci:DIR:TAG" (docs/oci.md) */
     const kiln_option *option;
     size_t n_options;
+    /* Verbs of its own, each with its options, NULL behind the last one: kiln device serve.
+     * `run` is what is left: the first argument is none of them. */
+    const struct kiln_verb *const *sub;
     /* Returns KILN_OK and sets *exit_code, or fails (main prints the chain and maps the
      * status). */
     kiln_status (*run)(const kiln_cli_args *args, int *exit_code, kiln_err *err);
@@ -66,6 +69,11 @@ extern const size_t kiln_n_common_options;
 /* By its place in verbs.def; NULL past the end. */
 const kiln_verb *kiln_verb_at(size_t i);
 const kiln_verb *kiln_verb_find(const char *name); /* NULL: none */
+/* Of v's own verbs the one that argv begins with, else v itself; *n_taken: words. */
+const kiln_verb *kiln_verb_descend(const kiln_verb *v, int argc,
+                                   const char *const *argv, int *n_taken);
+/* "serve" of "device serve". */
+const char *kiln_verb_last_word(const kiln_verb *v);
 /* Fails, and names the verb that may have been meant. */
 kiln_status kiln_verb_unknown(const char *name, kiln_err *err);
 /* kiln --help. */

@@ -31,16 +31,52 @@ static void put_verbs(kiln_buf *out) {
         kiln_buf_printf(out, "%s%s", i > 0 ? " " : "", kiln_verb_at(i)->name);
 }
 
-static void put_names(kiln_buf *out, const kiln_option *option, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        kiln_buf_printf(out, "%s ", option[i].name);
+/* The words behind a verb, NULL for the verbs themselves; "": files. */
+static void put_words(kiln_buf *out, const kiln_verb *v, const char *words) {
+    if (words == NULL)
+        put_verbs(out);
+    else
+        kiln_buf_puts(out, words);
+    for (size_t i = 0; v->sub != NULL && v->sub[i] != NULL; i++)
+        kiln_buf_printf(out, "%s%s", i > 0 ? " " : "", kiln_verb_last_word(v->sub[i]));
+}
+
+static bool has_words(const kiln_verb *v, const char *words) {
+    return words == NULL || words[0] != '\0' || v->sub != NULL;
+}
+
+/* Of its own and of its verbs, each name once: v's i-th; NULL: past the end. */
+static const kiln_option *option_at(const kiln_verb *v, size_t i) {
+    if (i < v->n_options)
+        return &v->option[i];
+    i -= v->n_options;
+    for (size_t s = 0; v->sub != NULL && v->sub[s] != NULL; s++)
+        for (size_t o = 0; o < v->sub[s]->n_options; o++) {
+            bool is_new = true;
+            for (size_t t = 0; t < s; t++)
+                for (size_t p = 0; p < v->sub[t]->n_options; p++)
+                    is_new = is_new && strcmp(v->sub[t]->option[p].name,
+                                              v->sub[s]->option[o].name) != 0;
+            if (is_new && i-- == 0)
+                return &v->sub[s]->option[o];
+        }
+    return NULL;
+}
+
+static void put_names(kiln_buf *out, const kiln_verb *v) {
+    const kiln_option *o;
+    for (size_t i = 0; (o = option_at(v, i)) != NULL; i++)
+        kiln_buf_printf(out, "%s ", o->name);
+    for (size_t i = 0; i < kiln_n_common_options; i++)
+        kiln_buf_printf(out, "%s ", kiln_common_option[i].name);
 }
 
 /* Options whose value is a path, or (false) another word. */
 static void put_valued(kiln_buf *out, const kiln_verb *v, bool are_paths) {
-    for (size_t i = 0; i < v->n_options; i++)
-        if (v->option[i].metavar != NULL && takes_path(&v->option[i]) == are_paths)
-            kiln_buf_printf(out, "%s ", v->option[i].name);
+    const kiln_option *o;
+    for (size_t i = 0; (o = option_at(v, i)) != NULL; i++)
+        if (o->metavar != NULL && takes_path(o) == are_paths)
+            kiln_buf_printf(out, "%s ", o->name);
 }
 
 /* ---- bash ------------------------------------------------------------------------ */
@@ -61,17 +97,13 @@ static void put_bash(kiln_buf *out) {
         const kiln_verb *v = kiln_verb_at(i);
         const char *words = words_of(v);
         kiln_buf_printf(out, "    %s)\n        options='", v->name);
-        put_names(out, v->option, v->n_options);
-        put_names(out, kiln_common_option, kiln_n_common_options);
+        put_names(out, v);
         kiln_buf_puts(out, "--help'\n        other='");
         put_valued(out, v, false);
         kiln_buf_puts(out, "'\n");
-        if (words == NULL || words[0] != '\0') {
+        if (has_words(v, words)) {
             kiln_buf_puts(out, "        words='");
-            if (words == NULL)
-                put_verbs(out);
-            else
-                kiln_buf_puts(out, words);
+            put_words(out, v, words);
             kiln_buf_puts(out, "'\n");
         }
         kiln_buf_puts(out, "        ;;\n");
@@ -113,19 +145,16 @@ static void put_quoted(kiln_buf *out, const char *text, const char *ends) {
     }
 }
 
-static void put_zsh_options(kiln_buf *out, const kiln_option *option, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const kiln_option *o = &option[i];
-        kiln_buf_printf(out, "            '%s%s[", o->repeats ? "*" : "", o->name);
-        put_quoted(out, o->doc, "[]\\");
-        kiln_buf_puts(out, "]");
-        if (o->metavar != NULL) {
-            kiln_buf_puts(out, ":");
-            put_quoted(out, o->metavar, ":\\");
-            kiln_buf_printf(out, ":%s", takes_path(o) ? "_files" : "");
-        }
-        kiln_buf_puts(out, "' \\\n");
+static void put_zsh_option(kiln_buf *out, const kiln_option *o) {
+    kiln_buf_printf(out, "            '%s%s[", o->repeats ? "*" : "", o->name);
+    put_quoted(out, o->doc, "[]\\");
+    kiln_buf_puts(out, "]");
+    if (o->metavar != NULL) {
+        kiln_buf_puts(out, ":");
+        put_quoted(out, o->metavar, ":\\");
+        kiln_buf_printf(out, ":%s", takes_path(o) ? "_files" : "");
     }
+    kiln_buf_puts(out, "' \\\n");
 }
 
 static void put_zsh(kiln_buf *out) {
@@ -144,15 +173,15 @@ static void put_zsh(kiln_buf *out) {
         const kiln_verb *v = kiln_verb_at(i);
         const char *words = words_of(v);
         kiln_buf_printf(out, "    %s)\n        _arguments \\\n", v->name);
-        put_zsh_options(out, v->option, v->n_options);
-        put_zsh_options(out, kiln_common_option, kiln_n_common_options);
+        const kiln_option *o;
+        for (size_t j = 0; (o = option_at(v, j)) != NULL; j++)
+            put_zsh_option(out, o);
+        for (size_t j = 0; j < kiln_n_common_options; j++)
+            put_zsh_option(out, &kiln_common_option[j]);
         kiln_buf_puts(out, "            '*:argument:");
-        if (words == NULL || words[0] != '\0') {
+        if (has_words(v, words)) {
             kiln_buf_puts(out, "(");
-            if (words == NULL)
-                put_verbs(out);
-            else
-                kiln_buf_puts(out, words);
+            put_words(out, v, words);
             kiln_buf_puts(out, ")'\n");
         } else {
             kiln_buf_puts(out, "_files'\n");
@@ -173,21 +202,17 @@ static void put_fish_text(kiln_buf *out, const char *z) {
     kiln_buf_puts(out, "'");
 }
 
-static void put_fish_options(kiln_buf *out, const char *verb, const kiln_option *option,
-                             size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const kiln_option *o = &option[i];
-        const bool is_long = kiln_str_starts(kiln_str_from(o->name), "--");
-        kiln_buf_printf(out,
-                        "complete -c kiln -n '__fish_seen_subcommand_from %s' -%c "
-                        "%s",
-                        verb, is_long ? 'l' : 's', o->name + (is_long ? 2 : 1));
-        if (o->metavar != NULL)
-            kiln_buf_puts(out, takes_path(o) ? " -r -F" : " -x");
-        kiln_buf_puts(out, " -d ");
-        put_fish_text(out, o->doc);
-        kiln_buf_puts(out, "\n");
-    }
+static void put_fish_option(kiln_buf *out, const char *verb, const kiln_option *o) {
+    const bool is_long = kiln_str_starts(kiln_str_from(o->name), "--");
+    kiln_buf_printf(out,
+                    "complete -c kiln -n '__fish_seen_subcommand_from %s' -%c "
+                    "%s",
+                    verb, is_long ? 'l' : 's', o->name + (is_long ? 2 : 1));
+    if (o->metavar != NULL)
+        kiln_buf_puts(out, takes_path(o) ? " -r -F" : " -x");
+    kiln_buf_puts(out, " -d ");
+    put_fish_text(out, o->doc);
+    kiln_buf_puts(out, "\n");
 }
 
 static void put_fish(kiln_buf *out) {
@@ -199,18 +224,18 @@ static void put_fish(kiln_buf *out) {
                         v->name);
         put_fish_text(out, v->summary);
         kiln_buf_puts(out, "\n");
-        put_fish_options(out, v->name, v->option, v->n_options);
-        put_fish_options(out, v->name, kiln_common_option, kiln_n_common_options);
-        if (words != NULL && words[0] == '\0')
+        const kiln_option *o;
+        for (size_t j = 0; (o = option_at(v, j)) != NULL; j++)
+            put_fish_option(out, v->name, o);
+        for (size_t j = 0; j < kiln_n_common_options; j++)
+            put_fish_option(out, v->name, &kiln_common_option[j]);
+        if (!has_words(v, words))
             continue;
         kiln_buf_printf(out,
                         "complete -c kiln -f -n '__fish_seen_subcommand_from %s' -a"
                         " '",
                         v->name);
-        if (words == NULL)
-            put_verbs(out);
-        else
-            kiln_buf_puts(out, words);
+        put_words(out, v, words);
         kiln_buf_puts(out, "'\n");
     }
 }

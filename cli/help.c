@@ -22,8 +22,16 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         kiln_cli_help(&text);
     } else {
         const kiln_verb *v = kiln_verb_find(args->pos[0]);
+        int n = 0;
         if (v == NULL)
             return kiln_verb_unknown(args->pos[0], err);
+        v = kiln_verb_descend(v, (int)args->n_pos - 1, args->pos + 1, &n);
+        if (args->n_pos != (size_t)n + 1)
+            return kiln_fail(
+                err, KILN_ERR_ARG,
+                "kiln %s has no verb '%s' of its own; see kiln %s --help", v->name,
+                kiln_str_printable(args->arena, kiln_str_from(args->pos[1]), 64),
+                v->name);
         kiln_verb_text(v, &text);
     }
     return kiln_cli_output(NULL, kiln_buf_str(&text), err);
@@ -32,10 +40,10 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
 const kiln_verb kiln_verb_help = {
     .name = "help",
     .summary = "explain kiln or one verb, or write manual pages",
-    .usage = "[VERB] | --man DIR",
+    .usage = "[VERB [VERB]] | --man DIR",
     .example = "  kiln help tune\n"
                "  kiln help --man ~/.local/share/man/man1\n",
-    .n_pos_max = 1,
+    .n_pos_max = 2,
     .option = options,
     .n_options = N_OPTIONS,
     .run = run,

@@ -110,8 +110,11 @@ static kiln_status run(kiln_arena *a, int argc, const char *const *argv, int *co
     const bool asks_help = is_one_of(argv[0], "--help", "-h", "help");
     const kiln_verb *v = asks_help ? &kiln_verb_help : kiln_verb_find(argv[0]);
     kiln_buf text;
-    if (v != NULL)
-        return run_verb(a, v, argc - 1, argv + 1, code, err);
+    if (v != NULL) {
+        int n = 0;
+        v = kiln_verb_descend(v, argc - 1, argv + 1, &n);
+        return run_verb(a, v, argc - 1 - n, argv + 1 + n, code, err);
+    }
     if (!is_one_of(argv[0], "--version", "-V", "version"))
         return kiln_verb_unknown(argv[0], err);
     kiln_buf_init(&text, a);

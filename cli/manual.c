@@ -93,11 +93,32 @@ static void put_codes(kiln_buf *out) {
 
 /* ---- pages ----------------------------------------------------------------------- */
 
+/* "kiln-device-serve": of a page. */
+static const char *page_name(kiln_arena *a, const kiln_verb *v) {
+    char *name = kiln_format(a, "kiln-%s", v->name);
+    for (char *c = name; *c != '\0'; c++)
+        *c = *c == ' ' ? '-' : *c;
+    return name;
+}
+
+/* A line for each: its page and what it does. */
+static void put_see(kiln_buf *out, const kiln_verb *v) {
+    kiln_buf_puts(out, ".TP\n.BR ");
+    put_words(out, page_name(out->arena, v));
+    kiln_buf_puts(out, " (1)\n");
+    put_words(out, v->summary);
+    kiln_buf_puts(out, "\n");
+}
+
 static void put_verb(kiln_buf *out, const kiln_verb *v) {
-    put_head(out, kiln_format(out->arena, "kiln-%s", v->name), v->summary);
+    put_head(out, page_name(out->arena, v), v->summary);
     kiln_buf_printf(out, ".SH SYNOPSIS\n\\fBkiln %s\\fR ", v->name);
     put_words(out, v->usage);
     kiln_buf_puts(out, "\n");
+    if (v->sub != NULL)
+        kiln_buf_puts(out, ".SH VERBS\n");
+    for (size_t i = 0; v->sub != NULL && v->sub[i] != NULL; i++)
+        put_see(out, v->sub[i]);
     if (v->n_options > 0)
         kiln_buf_puts(out, ".SH OPTIONS\n");
     put_options(out, v->option, v->n_options);
@@ -112,12 +133,8 @@ static void put_kiln(kiln_buf *out) {
     put_head(out, "kiln", "compile, tune, measure and pack neural networks");
     kiln_buf_puts(out, ".SH SYNOPSIS\n\\fBkiln\\fR \\fIVERB\\fR [\\fIarguments\\fR]\n"
                        ".SH VERBS\n");
-    for (size_t i = 0; kiln_verb_at(i) != NULL; i++) {
-        const kiln_verb *v = kiln_verb_at(i);
-        kiln_buf_printf(out, ".TP\n.BR kiln\\-%s (1)\n", v->name);
-        put_words(out, v->summary);
-        kiln_buf_puts(out, "\n");
-    }
+    for (size_t i = 0; kiln_verb_at(i) != NULL; i++)
+        put_see(out, kiln_verb_at(i));
     kiln_buf_puts(out, ".SH OPTIONS OF EVERY VERB\n");
     put_options(out, kiln_common_option, kiln_n_common_options);
     put_codes(out);
@@ -136,7 +153,7 @@ static void put_kiln(kiln_buf *out) {
 
 static kiln_status write_page(kiln_arena *a, const char *dir, const kiln_verb *v,
                               kiln_err *err) {
-    const char *name = v != NULL ? kiln_format(a, "kiln-%s.1", v->name) : "kiln.1";
+    const char *name = v != NULL ? kiln_format(a, "%s.1", page_name(a, v)) : "kiln.1";
     kiln_buf page;
     kiln_buf_init(&page, a);
     if (v != NULL)
@@ -149,7 +166,11 @@ static kiln_status write_page(kiln_arena *a, const char *dir, const kiln_verb *v
 kiln_status kiln_manual_write(kiln_arena *a, const char *dir, kiln_err *err) {
     KILN_TRY(kiln_dir_make(dir, err));
     KILN_TRY(write_page(a, dir, NULL, err));
-    for (size_t i = 0; kiln_verb_at(i) != NULL; i++)
-        KILN_TRY(write_page(a, dir, kiln_verb_at(i), err));
+    for (size_t i = 0; kiln_verb_at(i) != NULL; i++) {
+        const kiln_verb *v = kiln_verb_at(i);
+        KILN_TRY(write_page(a, dir, v, err));
+        for (size_t j = 0; v->sub != NULL && v->sub[j] != NULL; j++)
+            KILN_TRY(write_page(a, dir, v->sub[j], err));
+    }
     return KILN_OK;
 }

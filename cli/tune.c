@@ -2,6 +2,7 @@
  * until the tuning database knows good ones. */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
+#include "pipeline/curve/curve.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/tune/hints.h"
@@ -49,9 +50,10 @@ static const kiln_option options[N_OPTIONS] = {
          "as more is expected",
          false},
     [OPT_THREADS] = {"--threads", "N", "threads of the kernels (1)", false},
-    [OPT_RUNNER] = {"--runner", "ADDRESS",
-                    "measure there, where 'kiln-runner --serve ADDRESS' listens "
-                    "(unix:PATH or tcp:127.0.0.1:PORT), not here; several: on all",
+    [OPT_RUNNER] = {"--runner", "DEVICE",
+                    "measure there, not here: a device's name (kiln device add), or "
+                    "where a runner listens (unix:PATH, tcp:127.0.0.1:PORT, "
+                    "curve://HOST:PORT?device=KEY); several: on all",
                     true},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "tune for this profile (default: this machine's)", false},
@@ -146,14 +148,17 @@ static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
     return KILN_OK;
 }
 
-static const char *const *read_runners(const kiln_cli_args *args) {
+static kiln_status read_runners(const kiln_cli_args *args, const char *const **out,
+                                kiln_err *err) {
     const size_t n = args->n_value[OPT_RUNNER];
     if (n == 0)
-        return NULL;
+        return KILN_OK;
     const char **address = kiln_array(args->arena, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
-        address[i] = args->value[OPT_RUNNER][i];
-    return address;
+        KILN_TRY(kiln_known_address(args->arena, args->value[OPT_RUNNER][i],
+                                    &address[i], err));
+    *out = address;
+    return KILN_OK;
 }
 
 static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
@@ -169,7 +174,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
     KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &o->seconds, err));
     o->trials = trials;
     o->seed = (uint64_t)seed;
-    o->runner_addresses = read_runners(args);
+    KILN_TRY(read_runners(args, &o->runner_addresses, err));
     o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);
     return read_search(args, o, err);
 }

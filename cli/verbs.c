@@ -19,6 +19,22 @@ const kiln_verb *kiln_verb_find(const char *name) {
     return NULL;
 }
 
+const char *kiln_verb_last_word(const kiln_verb *v) {
+    const char *space = strrchr(v->name, ' ');
+    return space != NULL ? space + 1 : v->name;
+}
+
+const kiln_verb *kiln_verb_descend(const kiln_verb *v, int argc,
+                                   const char *const *argv, int *n_taken) {
+    *n_taken = 0;
+    for (size_t i = 0; argc > 0 && v->sub != NULL && v->sub[i] != NULL; i++)
+        if (strcmp(argv[0], kiln_verb_last_word(v->sub[i])) == 0) {
+            *n_taken = 1;
+            return v->sub[i];
+        }
+    return v;
+}
+
 void kiln_cli_help(kiln_buf *out) {
     kiln_buf_puts(out, "kiln: compiles, tunes, measures and packs neural networks\n\n"
                        "usage: kiln VERB [arguments]\n\nverbs:\n");

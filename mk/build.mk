@@ -58,6 +58,10 @@ BRIDGE := $(if $(wildcard pipeline/baselines/bridge.py),$(B)/kiln-bridge)
 PROGRAMS := $(C_PROGRAMS) $(BRIDGE)
 # Those that link nothing but libc: what they take from the archive must be free of libraries too.
 PLAIN_PROGRAMS := $(B)/kiln-runner
+# For boards: one file that needs none of theirs, but for what a sanitizer brings. Of libraries it has
+# libsodium alone (pipeline/curve). What helps to debug it is not carried there.
+BOARD_PROGRAMS := $(B)/kiln-device
+BOARD_LINK = $(if $(findstring -fsanitize,$(VARIANT)),-lsodium,-static -s -Wl,--gc-sections -lsodium)
 
 # --- flags: the house style, section 1 ---------------------------------------------------
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wundef \
@@ -176,7 +180,8 @@ $(foreach v,$(filter-out $(VENDOR_MISSING),$(VENDORS)),$(eval $(call vendor_rule
 
 $(filter-out $(VENDOR_PROGRAMS),$(C_PROGRAMS)): $(B)/%: $(B)/programs/%.o $(LIB) $(B)/link.txt
 	@echo "  LINK $@"
-	@$(CC) $(LDFLAGS) $< $(LIB) $(if $(filter $@,$(PLAIN_PROGRAMS)),-lm -lpthread,$(LDLIBS)) -o $@
+	@$(CC) $(LDFLAGS) $< $(LIB) $(if $(filter $@,$(PLAIN_PROGRAMS)),-lm -lpthread,$(if \
+		$(filter $@,$(BOARD_PROGRAMS)),$(BOARD_LINK) -lm -lpthread,$(LDLIBS))) -o $@
 
 $(B)/kiln-bridge: pipeline/baselines/bridge.py
 	@mkdir -p $(@D)

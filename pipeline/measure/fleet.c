@@ -1,6 +1,5 @@
 /* The fleet as its caller sees it. */
 #include "pipeline/measure/fleet.h"
-#include "pipeline/measure/wire/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,8 +135,8 @@ static void make_workers(kiln_measure *m) {
         }
         w->cpu = KILN_WIRE_OWN_CPU;
         w->name = kiln_str_dup(&m->arena, m->o.runner_addresses[i - m->n_here]);
-        kiln_transport_socket(&w->t, w->name,
-                              kiln_format(&m->arena, "the runner at %s", w->name));
+        kiln_transport_elsewhere(&w->t, w->name,
+                                 kiln_format(&m->arena, "the runner at %s", w->name));
     }
     for (int i = m->n_runners; i < m->n_workers; i++)
         kiln_transport_child(&m->worker[i].t, m->argv[0], &m->building, "the builder");
@@ -205,7 +204,6 @@ static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
 
 static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_buf json;
-    kiln_wire_address address;
     if (m->n_here > 0) /* runners elsewhere say what they are */
         KILN_TRY(kiln_runs_here(m->o.profile, err));
     if (m->o.threads > KILN_POOL_MAX_THREADS)
@@ -223,7 +221,7 @@ static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_profile_json(&json, m->o.profile);
     m->profile_json = kiln_buf_str(&json);
     for (int i = 0; i < count_addresses(&m->o); i++)
-        KILN_TRY(kiln_wire_address_parse(m->o.runner_addresses[i], &address, err));
+        KILN_TRY(kiln_transport_check(m->o.runner_addresses[i], err));
     make_workers(m);
     make_lease(m);
     return KILN_OK;

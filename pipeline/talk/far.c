@@ -1,9 +1,8 @@
 /* How a runner that listens is lent to us. */
 #include "pipeline/talk/line.h"
+#include "pipeline/measure/wire/transport.h"
 
 #include <time.h>
-
-#include "pipeline/measure/wire/address.h"
 
 enum { ANSWER_MS = 20000, FIRST_PAUSE_MS = 100 };
 static const int64_t default_lease_ms = 720000, default_patience_ms = 10000;
@@ -83,10 +82,9 @@ static kiln_status try_again(kiln_far *f, kiln_arena *scratch, kiln_err *err) {
 
 kiln_status kiln_far_open(kiln_arena *a, const kiln_far_options *o, kiln_far **out,
                           kiln_err *err) {
-    kiln_wire_address address;
     kiln_arena scratch = {0};
     kiln_err why = {.len = 0};
-    KILN_TRY(kiln_wire_address_parse(o->address, &address, err));
+    KILN_TRY(kiln_transport_check(o->address, err));
     kiln_far *f = kiln_new(a, kiln_far);
     *f = (kiln_far){.o = *o};
     f->o.address = kiln_str_dup(a, o->address);

@@ -31,7 +31,7 @@ struct kiln_talk {
     size_t n_tail;
     char line[MAX_LINE];
     size_t n_line;
-    char end[128]; /* how it ended */
+    char end[256]; /* how it ended */
 };
 
 static void end_child(void *talk) { kiln_talk_end(talk); }
@@ -74,7 +74,7 @@ kiln_status kiln_talk_connect(kiln_arena *a, const char *address,
     kiln_talk *t = kiln_new(a, kiln_talk);
     t->called = kiln_format(a, "the runner at %s", address);
     t->o = *o;
-    kiln_transport_socket(&t->t, kiln_str_dup(a, address), t->called);
+    kiln_transport_elsewhere(&t->t, kiln_str_dup(a, address), t->called);
     return open_it(a, t, out, err);
 }
 

@@ -174,8 +174,32 @@ static void refuse(const session *s, int connection) {
     kiln_arena_fini(&scratch);
 }
 
-static void take_connection(session *s, int listener, const char *machine) {
-    const int connection = accept(listener, NULL, NULL);
+/* What somebody else has let in (kiln_runner_lend); -1: nothing. */
+static int receive(int door) {
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    char byte;
+    struct iovec piece = {&byte, 1};
+    struct msghdr m = {.msg_iov = &piece,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof control.bytes};
+    int fd = -1;
+    const ssize_t n = recvmsg(door, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (n == 0) /* nobody is left who would */
+        asked_to_end = 1;
+    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+        c->cmsg_len == CMSG_LEN(sizeof fd))
+        memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
+}
+
+static void take_connection(session *s, int listener, bool is_door,
+                            const char *machine) {
+    const int connection = is_door ? receive(listener) : accept(listener, NULL, NULL);
     if (connection < 0)
         return;
     if (s->pid != 0)
@@ -206,7 +230,7 @@ static int wait_ms(const session *s) {
                                     : LONGEST_WAIT_MS;
 }
 
-static void lend(int listener, const char *machine) {
+static void lend(int listener, bool is_door, const char *machine) {
     session s = {.connection = -1, .notes = -1};
     while (asked_to_end == 0) {
         struct pollfd fd[] = {{.fd = listener, .events = POLLIN},
@@ -219,13 +243,25 @@ static void lend(int listener, const char *machine) {
                            kiln_now_ns() > s.lease.end_ns + grace_ns))
             end(&s);
         if (fd[0].revents != 0)
-            take_connection(&s, listener, machine);
+            take_connection(&s, listener, is_door, machine);
     }
     end(&s);
 }
 
-int kiln_runner_listen(const char *address, const char *machine) {
+static void begin_lending(void) {
     const struct sigaction ask = {.sa_handler = on_end};
+    (void)sigaction(SIGTERM, &ask, NULL);
+    (void)sigaction(SIGINT, &ask, NULL);
+    (void)sigaction(SIGHUP, &ask, NULL);
+    kiln_trial_own_strays();
+}
+
+void kiln_runner_lend(int door, const char *machine) {
+    begin_lending();
+    lend(door, true, machine);
+}
+
+int kiln_runner_listen(const char *address, const char *machine) {
     kiln_wire_address a;
     kiln_err err = {.len = 0};
     char text[KILN_WIRE_ADDRESS_TEXT];
@@ -233,14 +269,11 @@ int kiln_runner_listen(const char *address, const char *machine) {
     if (kiln_wire_address_parse(address, &a, &err) != KILN_OK ||
         listen_at(&a, &listener, &err) != KILN_OK)
         return complain(&err);
-    (void)sigaction(SIGTERM, &ask, NULL);
-    (void)sigaction(SIGINT, &ask, NULL);
-    (void)sigaction(SIGHUP, &ask, NULL);
-    kiln_trial_own_strays();
+    begin_lending();
     kiln_wire_address_text(&a, text);
     (void)printf("kiln-runner listens on %s\n", text);
     (void)fflush(stdout);
-    lend(listener, machine);
+    lend(listener, false, machine);
     close(listener);
     if (a.at.any.sa_family == AF_UNIX)
         (void)unlink(a.at.local.sun_path);

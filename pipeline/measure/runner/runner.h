@@ -13,4 +13,9 @@
 /* The exit code. machine: this one's profile as JSON, for greetings; "": not known. */
 int kiln_runner_main(int argc, char *const *argv, const char *machine);
 
+/* For who lets others in by rules of its own: `door` is a SOCK_SEQPACKET, on which one
+ * stream socket after the other comes (SCM_RIGHTS), and each is served as a connection
+ * is. Returns when asked to end, or when nobody is left at the other end. */
+void kiln_runner_lend(int door, const char *machine);
+
 #endif

@@ -21,7 +21,7 @@ typedef struct kiln_transport_end {
     kiln_transport_end_kind kind;
     int code;
     bool by_itself; /* a child that had ended before it was killed */
-    char text[96];  /* "exit code 3", "signal 9 (Killed)" */
+    char text[200]; /* "exit code 3", "signal 9 (Killed)" */
 } kiln_transport_end;
 
 typedef struct kiln_transport kiln_transport;
@@ -39,7 +39,16 @@ typedef struct kiln_transport_def {
     /* It comes back by itself, perhaps: worth another try in a while. Else one that
      * does not start a few times in a row never will. */
     bool is_far;
+    /* Of one elsewhere: how its addresses begin, NULL behind the last, and whether one is
+     * whole: what can be known without asking anybody. */
+    const char *const *begins;
+    kiln_status (*check)(const char *address, kiln_err *err);
 } kiln_transport_def;
+
+#define KILN_TRANSPORT(name)                                                           \
+    extern const kiln_transport_def kiln_transport_##name##_def;
+#include "pipeline/measure/wire/transports.def"
+#undef KILN_TRANSPORT
 
 struct kiln_transport {
     const kiln_transport_def *def;
@@ -50,7 +59,8 @@ struct kiln_transport {
     int shared; /* memory, as of kiln_child_start; -1: none, as it is at first */
     kiln_child child;
     /* Of a socket: */
-    const char *address; /* borrowed; see wire/address.h */
+    const char *address;          /* borrowed; see wire/address.h, transport_curve.c */
+    struct kiln_curve_link *link; /* what is behind it; NULL: nothing */
     /* While it is open; not blocking. -1: there is none. */
     int out; /* what is to be sent may go when this one can be written to */
     int in;  /* what it says */
@@ -63,8 +73,12 @@ struct kiln_transport {
 void kiln_transport_child(kiln_transport *t, const char *const *argv,
                           const kiln_cpus *cpus, const char *called);
 
-/* A connection to a worker that listens. It is not ours to kill: it notices the end of
- * the connection. */
-void kiln_transport_socket(kiln_transport *t, const char *address, const char *called);
+/* A connection to a worker that listens: by the row of transports.def that such addresses
+ * begin like. It is not ours to kill: it notices the end of the connection. KILN_ERR_ARG:
+ * there is no such row. */
+kiln_status kiln_transport_check(const char *address, kiln_err *err);
+/* The address was checked. */
+void kiln_transport_elsewhere(kiln_transport *t, const char *address,
+                              const char *called);
 
 #endif

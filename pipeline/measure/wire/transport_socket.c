@@ -39,18 +39,16 @@ static void end_socket(kiln_transport *t, bool has_closed, kiln_transport_end *h
                    has_closed ? " by the other side" : "");
 }
 
-static const kiln_transport_def stream_socket = {.name = "socket",
-                                                 .open = open_socket,
-                                                 .send = send_socket,
-                                                 .end = end_socket,
-                                                 .is_far = true};
-
-void kiln_transport_socket(kiln_transport *t, const char *address, const char *called) {
-    *t = (kiln_transport){.def = &stream_socket,
-                          .called = called,
-                          .address = address,
-                          .shared = -1,
-                          .out = -1,
-                          .in = -1,
-                          .log = -1};
+static kiln_status check_socket(const char *address, kiln_err *err) {
+    kiln_wire_address a;
+    return kiln_wire_address_parse(address, &a, err);
 }
+
+static const char *const begins[] = {"unix:", "tcp:", NULL};
+const kiln_transport_def kiln_transport_socket_def = {.name = "socket",
+                                                      .open = open_socket,
+                                                      .send = send_socket,
+                                                      .end = end_socket,
+                                                      .is_far = true,
+                                                      .begins = begins,
+                                                      .check = check_socket};
