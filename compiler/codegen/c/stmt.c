@@ -173,6 +173,26 @@ static bool keeps_elements(const kiln_buffer *b, const kiln_stmt *body) {
     return k.found;
 }
 
+static void find_load(void *user, const kiln_expr *e) {
+    keeping *k = user;
+    k->found = k->found || (e->kind == KILN_EXPR_LOAD && e->u.load.buffer == k->buffer);
+}
+
+static void find_loads(void *user, const kiln_expr *e) {
+    kiln_expr_visit(e, find_load, user);
+}
+
+static void find_loads_of(void *user, const kiln_stmt *s) {
+    kiln_stmt_exprs(s, find_loads, user);
+}
+
+/* Compilers warn of what is written only. */
+static bool is_read(const kiln_buffer *b, const kiln_stmt *body) {
+    keeping k = {b, false};
+    kiln_stmt_visit(body, find_loads_of, &k);
+    return k.found;
+}
+
 static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.alloc.buffer;
     const int64_t elems = kiln_buffer_elems(b), most = (int64_t)1 << 40;
@@ -211,7 +231,7 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     p->out = &body;
     kiln_c_stmt(p, s->u.alloc.body, true);
     p->out = out;
-    if (!*is_used)
+    if (!*is_used || !is_read(b, s->u.alloc.body))
         kiln_c_line(p, "(void)%s;", name);
     if (body.n > 0)
         kiln_buf_add(p->out, body.p, body.n);
