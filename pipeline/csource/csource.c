@@ -189,6 +189,16 @@ static void watch(void *watcher, int kernel, const kiln_scheduled *s,
             w->status = print_for(w, &n->step.v[i], p);
 }
 
+/* Behind all tensors: to the byte, where no kernel wants more. */
+static uint64_t last_byte(const kiln_net *n) {
+    uint64_t end = 0;
+    for (size_t i = 0; i < n->slot.n; i++)
+        if (n->slot.v[i].place == KILN_NET_ARENA &&
+            n->slot.v[i].offset + (uint64_t)n->slot.v[i].bytes > end)
+            end = n->slot.v[i].offset + (uint64_t)n->slot.v[i].bytes;
+    return end;
+}
+
 static void size_workspace(kiln_csource_writer *w) {
     uint64_t most = 0;
     w->arena_bytes = ((uint64_t)w->n->net->arena_bytes + 63) / 64 * 64;
@@ -199,7 +209,7 @@ static void size_workspace(kiln_csource_writer *w) {
     for (size_t i = 0; i < w->function.n; i++)
         if (w->function.v[i].workspace_bytes > most)
             most = w->function.v[i].workspace_bytes;
-    w->workspace_bytes = w->arena_bytes + most;
+    w->workspace_bytes = most > 0 ? w->arena_bytes + most : last_byte(w->n->net);
 }
 
 /* Places are enumerators, which are ints. */
