@@ -333,8 +333,8 @@ static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options
     KILN_TRY(read_profiles(args, &profile, &n, err));
     if (as->is_source && n > 1)
         return kiln_fail(err, KILN_ERR_ARG,
-                         "C source is for one --profile: the files of two would have "
-                         "the same names");
+                         "C source and libraries are for one --profile: the files of "
+                         "two would have the same names");
     if (!as->is_source)
         KILN_TRY(read_output(args, n, &to, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */
@@ -425,7 +425,8 @@ const kiln_verb kiln_verb_build = {
                "  kiln build model.onnx --profile native --threads 2 --require-tuned "
                "95%\n"
                "  kiln build model.onnx --profile native --sign release.key\n"
-               "  kiln build model.onnx --profile aarch64 --format c -o source/\n",
+               "  kiln build model.onnx --profile aarch64 --format c -o source/\n"
+               "  kiln build model.onnx --profile native --format shared -o lib/\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

@@ -9,7 +9,8 @@
     {                                                                                  \
         "--format", "FORMAT",                                                          \
             "package: an archive; c: C source with a header and a self-test, into a "  \
-            "folder, for what has no loader and no heap (package)",                    \
+            "folder, for what has no loader and no heap; shared, static: a library "   \
+            "that is called like it (package)",                                        \
             false                                                                      \
     }
 #define KILN_PARAMS_OPTION                                                             \
@@ -21,7 +22,7 @@
     }
 
 typedef struct kiln_cli_source {
-    bool is_source; /* --format c */
+    bool is_source; /* any --format but package */
     kiln_csource_options options;
 } kiln_cli_source;
 

@@ -38,7 +38,8 @@ static kiln_status write_inputs(kiln_arena *a, const char *dir,
         const char *name = kiln_format(a, "%zu.o", i);
         KILN_TRY(write_file(a, dir, name, object[i].bytes, err));
         kiln_buf_printf(&list, "%s\n", name);
-        kiln_buf_printf(&script, "    %s;\n", object[i].symbol);
+        if (object[i].symbol != NULL)
+            kiln_buf_printf(&script, "    %s;\n", object[i].symbol);
     }
     kiln_buf_puts(&script, "  local: *;\n};\n");
     if (n == 0) { /* a network of copies: the linker still wants a file, ar without
@@ -83,8 +84,9 @@ kiln_status kiln_package_linker(kiln_arena *a, const char **version, kiln_err *e
     return KILN_OK;
 }
 
+/* soname: NULL, none: nobody links against a package's library. */
 static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
-                              kiln_err *err) {
+                              const char *soname, kiln_err *err) {
     const char *const argv[] = {LINKER,
                                 "-m",
                                 kiln_arch_of(arch)->linker_emulation,
@@ -104,27 +106,35 @@ static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
                                 "-o",
                                 "lib.so",
                                 "@objects",
+                                soname != NULL ? "-soname" : NULL,
+                                soname,
                                 NULL};
     kiln_process_result r;
     return run(a, argv, dir, &r, err);
 }
 
-static kiln_status link_in(kiln_arena *scratch, kiln_arch arch,
+static kiln_status link_in(kiln_arena *scratch, kiln_arch arch, const char *soname,
                            const kiln_package_object *object, size_t n, kiln_str *lib,
                            kiln_err *err) {
     const char *dir = NULL;
     KILN_TRY(kiln_dir_temp(scratch, &dir, err)); /* goes with the arena */
     KILN_TRY(write_inputs(scratch, dir, object, n, err));
-    KILN_TRY(run_linker(scratch, dir, arch, err));
+    KILN_TRY(run_linker(scratch, dir, arch, soname, err));
     return kiln_file_map(scratch, kiln_path_join(scratch, dir, "lib.so"), 0, lib, err);
 }
 
 kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
                               const kiln_package_object *object, size_t n,
                               kiln_str *out, kiln_err *err) {
+    return kiln_package_link_as(a, arch, NULL, object, n, out, err);
+}
+
+kiln_status kiln_package_link_as(kiln_arena *a, kiln_arch arch, const char *soname,
+                                 const kiln_package_object *object, size_t n,
+                                 kiln_str *out, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_str lib;
-    const kiln_status st = link_in(&scratch, arch, object, n, &lib, err);
+    const kiln_status st = link_in(&scratch, arch, soname, object, n, &lib, err);
     if (st == KILN_OK)
         *out = (kiln_str){kiln_arena_dup(a, lib.p, lib.n), lib.n};
     else

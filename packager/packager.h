@@ -153,6 +153,12 @@ kiln_status kiln_package_link(kiln_arena *a, kiln_arch arch,
                               const kiln_package_object *object, size_t n,
                               kiln_str *out, kiln_err *err);
 
+/* The same for linkers to find: its name in what is linked with it is `soname`. Objects
+ * without a symbol are in it, but export nothing. */
+kiln_status kiln_package_link_as(kiln_arena *a, kiln_arch arch, const char *soname,
+                                 const kiln_package_object *object, size_t n,
+                                 kiln_str *out, kiln_err *err);
+
 /* "lib1.so": what the device of that number runs; 0: "lib.so", the host's. "lib1.gpu":
  * a GPU's, whose bytes are a module of runtime/gpu_module.h. */
 const char *kiln_package_module_name(kiln_arena *a, size_t device, bool is_gpu);

@@ -26,6 +26,53 @@ typedef struct kiln_codegen_options {
     bool want_ir;       /* LLVM IR after the pipeline */
 } kiln_codegen_options;
 
+/* Where an operand of a step lies: byte `at` of a port of the function, of the parameters
+ * or of the workspace. */
+typedef enum kiln_entry_base {
+    KILN_ENTRY_PORT,
+    KILN_ENTRY_PARAMS,
+    KILN_ENTRY_WORK
+} kiln_entry_base;
+
+typedef struct kiln_entry_place {
+    kiln_entry_base base;
+    uint32_t port;
+    uint64_t at;
+} kiln_entry_place;
+
+typedef enum kiln_entry_kind {
+    KILN_ENTRY_CALL, /* a kernel on its operands */
+    KILN_ENTRY_COPY, /* bytes of operand 0 to operand 1 */
+    KILN_ENTRY_TAKE, /* the same from element t of operand 0, t: the innermost loop's */
+    KILN_ENTRY_PUT,  /* the same to element t of operand 1 */
+    KILN_ENTRY_IF,   /* operand 0: a byte that is 0 or not */
+    KILN_ENTRY_ELSE,
+    KILN_ENTRY_LOOP, /* count times */
+    KILN_ENTRY_END
+} kiln_entry_kind;
+
+typedef struct kiln_entry_step {
+    kiln_entry_kind kind;
+    const char *symbol; /* CALL: of the kernel */
+    const kiln_entry_place *operand;
+    int n_operands;
+    uint64_t bytes, count;
+} kiln_entry_step;
+
+/* A whole network as one function of C, on one thread:
+ *
+ *     int NAME(void *port0, ..., void *workspace)
+ *
+ * 1: a pointer is not a multiple of 64, and nothing was done. 0: all is done. Blocks nest. */
+typedef struct kiln_entry {
+    const char *name;
+    int n_ports;
+    kiln_str params;                   /* are in the object */
+    uint64_t workspace_at, scratch_at; /* of kernels: bytes into the workspace */
+    const kiln_entry_step *step;
+    size_t n_steps;
+} kiln_entry;
+
 typedef struct kiln_codegen_text {
     kiln_str assembly, ir;
 } kiln_codegen_text;
@@ -44,6 +91,9 @@ typedef struct kiln_generator {
                             kiln_object *out, kiln_codegen_text *text, kiln_err *err);
     kiln_status (*list)(kiln_arena *a, kiln_str code, const kiln_profile *p,
                         kiln_buf *out, kiln_err *err);
+    /* NULL: its objects are no functions that others call. */
+    kiln_status (*entry)(kiln_arena *a, const kiln_entry *e,
+                         const kiln_profile *profile, kiln_str *object, kiln_err *err);
 } kiln_generator;
 
 const kiln_generator *kiln_generator_at(int index); /* NULL past the last */
@@ -62,6 +112,12 @@ kiln_launch_limits kiln_codegen_limits(kiln_arena *a, const kiln_profile *profil
 kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,
                          const kiln_profile *profile, const kiln_codegen_options *o,
                          kiln_object *out, kiln_codegen_text *text, kiln_err *err);
+/* The function that calls kernels by their symbols, which it declares hidden: an object
+ * in the caller's arena that imports nothing else. KILN_ERR_UNSUPPORTED: a GPU's code has
+ * no such function. */
+kiln_status kiln_codegen_entry(kiln_arena *a, const kiln_entry *e,
+                               const kiln_profile *profile, kiln_str *object,
+                               kiln_err *err);
 /* KILN_ERR_LIB names an undefined symbol; KILN_ERR_PARSE says what is no object. */
 kiln_status kiln_object_check(kiln_str bytes, kiln_err *err);
 

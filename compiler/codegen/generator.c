@@ -63,6 +63,18 @@ kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,
     return st;
 }
 
+kiln_status kiln_codegen_entry(kiln_arena *a, const kiln_entry *e,
+                               const kiln_profile *profile, kiln_str *object,
+                               kiln_err *err) {
+    const kiln_generator *g = kiln_generator_of(profile);
+    if (g->entry == NULL)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "code for '%s' is launched by a driver, and is no library: "
+                         "build a package",
+                         profile->name);
+    return g->entry(a, e, profile, object, err);
+}
+
 kiln_status kiln_code_listing(kiln_arena *a, kiln_str code, const kiln_profile *p,
                               kiln_str *out, kiln_err *err) {
     kiln_buf text;

@@ -65,8 +65,9 @@ typedef struct kiln_network_options {
      * lays out, and others read. Any layout must do. NULL: none. */
     void (*relayout)(void *user, const kiln_type *t, kiln_layout *layout);
     void *user;
-    bool check_text;         /* what is printed after each pass must read back */
-    const char *print_after; /* a pass's name, or "all"; NULL: none */
+    const char *kernel_prefix; /* names of kernels begin with it; NULL: none */
+    bool check_text;           /* what is printed after each pass must read back */
+    const char *print_after;   /* a pass's name, or "all"; NULL: none */
     void (*print)(void *printer, const char *pass_name, const struct kiln_net *n);
     void *printer;
     /* Told of each kernel that was made: its number, how it was scheduled, and the loop

@@ -111,19 +111,22 @@ static void add_kernel(kiln_net *n, const kiln_net_work *w, const kiln_scheduled
     kiln_buf config;
     kiln_buf_init(&config, n->arena);
     kiln_config_json(&config, c->tmpl, &c->space, &c->config);
-    kiln_network_kernel k = {.symbol = kiln_format(n->arena, "k%zu", n->kernel.n),
-                             .key = kiln_str_dup(n->arena, key),
-                             .workload = kiln_str_dupv(n->arena, w->op.key),
-                             .config = config.p,
-                             .tmpl = c->tmpl->name,
-                             .profile = kiln_net_profile_of(n, c->tmpl),
-                             .origin = c->origin,
-                             .n_tried = c->n_tried,
-                             .amplification = kiln_choice_amplification(c),
-                             .cost = w->op.cost,
-                             .n_operands = (int)s->te.n_args,
-                             .n_written = (int)(s->te.n_args - s->te.n_inputs),
-                             .operand = operand_types(n->arena, &s->te)};
+    const char *prefix = n->o != NULL ? n->o->kernel_prefix : NULL;
+    kiln_network_kernel k = {
+        .symbol =
+            kiln_format(n->arena, "%sk%zu", prefix != NULL ? prefix : "", n->kernel.n),
+        .key = kiln_str_dup(n->arena, key),
+        .workload = kiln_str_dupv(n->arena, w->op.key),
+        .config = config.p,
+        .tmpl = c->tmpl->name,
+        .profile = kiln_net_profile_of(n, c->tmpl),
+        .origin = c->origin,
+        .n_tried = c->n_tried,
+        .amplification = kiln_choice_amplification(c),
+        .cost = w->op.cost,
+        .n_operands = (int)s->te.n_args,
+        .n_written = (int)(s->te.n_args - s->te.n_inputs),
+        .operand = operand_types(n->arena, &s->te)};
     k.making = keep(n, s, of);
     kiln_vec_push(n->arena, &n->kernel, k);
 }

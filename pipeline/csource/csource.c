@@ -90,8 +90,8 @@ static bool is_one_memory(const kiln_net_slot *x, const kiln_net_slot *y) {
     const bool is_port = x->place == KILN_NET_INPUT || x->place == KILN_NET_OUTPUT;
     if (x->place != y->place || (is_port && x->index != y->index))
         return false;
-    return is_port || (x->offset < y->offset + (uint64_t)y->bytes &&
-                       y->offset < x->offset + (uint64_t)x->bytes);
+    return x->offset < y->offset + (uint64_t)y->bytes &&
+           y->offset < x->offset + (uint64_t)x->bytes;
 }
 
 void kiln_csource_overlaps(const kiln_csource_writer *w, const kiln_net_step *s,
@@ -189,13 +189,27 @@ static void watch(void *watcher, int kernel, const kiln_scheduled *s,
             w->status = print_for(w, &n->step.v[i], p);
 }
 
+/* Behind all tensors: to the byte, where no kernel wants more. */
+static uint64_t last_byte(const kiln_net *n) {
+    uint64_t end = 0;
+    for (size_t i = 0; i < n->slot.n; i++)
+        if (n->slot.v[i].place == KILN_NET_ARENA &&
+            n->slot.v[i].offset + (uint64_t)n->slot.v[i].bytes > end)
+            end = n->slot.v[i].offset + (uint64_t)n->slot.v[i].bytes;
+    return end;
+}
+
 static void size_workspace(kiln_csource_writer *w) {
     uint64_t most = 0;
+    w->arena_bytes = ((uint64_t)w->n->net->arena_bytes + 63) / 64 * 64;
+    if (w->is_library) {
+        kiln_csource_size_library(w);
+        return;
+    }
     for (size_t i = 0; i < w->function.n; i++)
         if (w->function.v[i].workspace_bytes > most)
             most = w->function.v[i].workspace_bytes;
-    w->arena_bytes = ((uint64_t)w->n->net->arena_bytes + 63) / 64 * 64;
-    w->workspace_bytes = w->arena_bytes + most;
+    w->workspace_bytes = most > 0 ? w->arena_bytes + most : last_byte(w->n->net);
 }
 
 /* Places are enumerators, which are ints. */
@@ -203,10 +217,11 @@ static kiln_status check_sizes(const kiln_csource_writer *w, kiln_err *err) {
     const uint64_t params = w->n->param_bytes;
     if (w->workspace_bytes <= INT32_MAX && params <= INT32_MAX)
         return KILN_OK;
-    return kiln_fail(err, KILN_ERR_LIMIT,
-                     "C source holds 2 GiB of parameters and of workspace at most, "
-                     "here are %" PRIu64 " and %" PRIu64 "; build a package",
-                     params, w->workspace_bytes);
+    return kiln_fail(
+        err, KILN_ERR_LIMIT,
+        "C source and libraries hold 2 GiB of parameters and of workspace at most, "
+        "here are %" PRIu64 " and %" PRIu64 "; build a package",
+        params, w->workspace_bytes);
 }
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -255,6 +270,22 @@ static kiln_status save_params(const kiln_csource_writer *w,
                 err);
 }
 
+static kiln_status save_source(kiln_csource_writer *w, const kiln_csource_options *o,
+                               kiln_csource *out, kiln_err *err) {
+    KILN_TRY(save(w->arena, o->folder, w->name, ".c", source_of(w), out, err));
+    return save_params(w, o, out, err);
+}
+
+static kiln_status save_library(const kiln_csource_writer *w,
+                                const kiln_csource_options *o, kiln_csource *out,
+                                kiln_err *err) {
+    const bool is_shared = o->format == KILN_CSOURCE_SHARED;
+    kiln_str bytes;
+    KILN_TRY(kiln_csource_link(w, is_shared, &bytes, err));
+    return save(w->arena, o->folder, kiln_format(w->arena, "lib%s", w->name),
+                is_shared ? ".so" : ".a", bytes, out, err);
+}
+
 static kiln_status save_all(kiln_csource_writer *w, const kiln_expectation *e,
                             const kiln_csource_options *o, kiln_csource *out,
                             kiln_err *err) {
@@ -265,8 +296,8 @@ static kiln_status save_all(kiln_csource_writer *w, const kiln_expectation *e,
     kiln_csource_put_selftest(w, e, &selftest);
     KILN_TRY(kiln_dir_make(o->folder, err));
     KILN_TRY(save(w->arena, o->folder, w->name, ".h", kiln_buf_str(&header), out, err));
-    KILN_TRY(save(w->arena, o->folder, w->name, ".c", source_of(w), out, err));
-    KILN_TRY(save_params(w, o, out, err));
+    KILN_TRY(w->is_library ? save_library(w, o, out, err)
+                           : save_source(w, o, out, err));
     return save(w->arena, o->folder, w->name, "_selftest.c", kiln_buf_str(&selftest),
                 out, err);
 }
@@ -276,20 +307,28 @@ static kiln_status write_all(kiln_csource_writer *w, const kiln_source *s,
                              const kiln_csource_options *o, kiln_csource *out,
                              kiln_err *err) {
     kiln_network *n = kiln_new(w->arena, kiln_network);
-    const kiln_network_options how = {
-        .choose = o->choose, .chooser = o->chooser, .watch = watch, .watcher = w};
+    const kiln_network_options how = {.choose = o->choose,
+                                      .chooser = o->chooser,
+                                      .kernel_prefix =
+                                          kiln_format(w->arena, "%s_", w->name),
+                                      .watch = w->is_library ? NULL : watch,
+                                      .watcher = w};
     w->n = n;
     KILN_TRY(check_ports(s->graph, err));
     KILN_TRY(kiln_network_compile(w->arena, s->graph, p, &how, n, err));
     KILN_TRY(w->status);
-    KILN_ASSERT(n->net->device.n == 1, "'%s' is placed on %zu devices", s->name,
-                n->net->device.n);
+    if (n->net->device.n > 1)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "code for '%s' is launched by a driver, and is no library: "
+                         "build a package",
+                         p->name);
     name_ports(w);
     size_workspace(w);
     KILN_TRY(check_sizes(w, err));
     *out = (kiln_csource){.name = w->name,
                           .profile = p->name,
-                          .n_functions = (int)w->function.n,
+                          .n_functions =
+                              (int)(w->is_library ? n->kernel.n : w->function.n),
                           .n_steps = n->n_steps,
                           .workspace_bytes = w->workspace_bytes,
                           .param_bytes = n->param_bytes};
@@ -302,8 +341,11 @@ kiln_status kiln_csource_write(kiln_arena *a, const kiln_source *s,
                                kiln_err *err) {
     kiln_err watched = {.status = KILN_OK};
     const char *name = kiln_c_word(a, s->name);
-    kiln_csource_writer w = {
-        .arena = a, .name = name, .upper = upper_of(a, name), .err = &watched};
+    kiln_csource_writer w = {.arena = a,
+                             .name = name,
+                             .upper = upper_of(a, name),
+                             .is_library = o->format != KILN_CSOURCE_C,
+                             .err = &watched};
     kiln_c_unit_init(a, &kiln_c_dialect_c99, &w.unit);
     (void)kiln_csource_name(&w, name, "run");
     (void)kiln_csource_name(&w, name, "params");
@@ -311,7 +353,8 @@ kiln_status kiln_csource_write(kiln_arena *a, const kiln_source *s,
     if (st != KILN_OK && w.status != KILN_OK)
         *err = watched;
     if (st != KILN_OK)
-        kiln_note(err, "writing '%s' for profile '%s' as C source", s->name, p->name);
+        kiln_note(err, "writing '%s' for profile '%s' as %s", s->name, p->name,
+                  w.is_library ? "a library" : "C source");
     return st;
 }
 

@@ -3,6 +3,7 @@
 #define KILN_PIPELINE_CSOURCE_INTERNAL_H
 
 #include "compiler/codegen/c/c.h"
+#include "compiler/codegen/codegen.h"
 #include "pipeline/csource/csource.h"
 #include "pipeline/network/network.h"
 
@@ -25,7 +26,9 @@ typedef struct kiln_csource_writer {
     KILN_VEC(kiln_csource_function) function;
     const char **port; /* the parameters' names, by port */
     uint64_t arena_bytes, workspace_bytes;
-    kiln_status status; /* of what is watched */
+    bool is_library;     /* of machine code: kernels are not printed */
+    uint64_t scratch_at; /* of a library: behind what kernels share */
+    kiln_status status;  /* of what is watched */
     kiln_err *err;
 } kiln_csource_writer;
 
@@ -40,6 +43,20 @@ void kiln_csource_overlaps(const kiln_csource_writer *w, const kiln_net_step *s,
                            int *same, bool *is_shared);
 /* "float" of what a port holds. */
 const char *kiln_csource_port_type(const kiln_net_port *p);
+
+/* Of a library. */
+typedef struct kiln_csource_object {
+    const char *symbol; /* the function that it defines */
+    kiln_str bytes;
+} kiln_csource_object;
+/* Objects as ar has them. */
+kiln_str kiln_csource_archive(kiln_arena *a, const kiln_csource_object *object,
+                              size_t n);
+/* The whole library. */
+kiln_status kiln_csource_link(const kiln_csource_writer *w, bool is_shared,
+                              kiln_str *out, kiln_err *err);
+/* Once arena_bytes is known. */
+void kiln_csource_size_library(kiln_csource_writer *w);
 
 void kiln_csource_put_head(const kiln_csource_writer *w, const char *what,
                            kiln_buf *out);

@@ -33,6 +33,31 @@ static const char *upper_port(const kiln_csource_writer *w, size_t i) {
     return out;
 }
 
+/* What holds of all of them. */
+static void put_contract(const kiln_csource_writer *w, kiln_buf *out) {
+    if (w->is_library)
+        kiln_buf_printf(
+            out,
+            " *\n"
+            " * No two of these overlap, nor does the workspace, which is\n"
+            " * %s_WORKSPACE_BYTES long and holds nothing between runs. All begin at\n"
+            " * multiples of %s_ALIGN bytes: else it returns 1 and does nothing.\n"
+            " * Several threads may run it at once, each with its own workspace.\n"
+            " * Returns 0. */\n",
+            w->upper, w->upper);
+    else
+        kiln_buf_printf(
+            out,
+            " *\n"
+            " * No two of these overlap, nor does the workspace, which is\n"
+            " * %s_WORKSPACE_BYTES long, aligned as a double is (at 64 bytes it "
+            "may be\n"
+            " * faster), and holds nothing between runs. Several threads may "
+            "run it at once,\n"
+            " * each with its own. */\n",
+            w->upper);
+}
+
 void kiln_csource_put_header(const kiln_csource_writer *w, kiln_buf *out) {
     const kiln_net *n = w->n->net;
     kiln_csource_put_head(w, "what is to be called", out);
@@ -44,6 +69,8 @@ void kiln_csource_put_header(const kiln_csource_writer *w, kiln_buf *out) {
                     "    %s_PARAM_BYTES = %zu,\n",
                     w->upper, w->upper, w->upper, w->workspace_bytes, w->upper,
                     w->n->param_bytes);
+    if (w->is_library)
+        kiln_buf_printf(out, "    %s_ALIGN = 64,\n", w->upper);
     for (size_t i = 0; i < n->port.n; i++)
         kiln_buf_printf(out, "    %s_%s_ELEMS = %" PRId64 "%s\n", w->upper,
                         upper_port(w, i), kiln_type_elems(&n->port.v[i].value->type),
@@ -54,17 +81,8 @@ void kiln_csource_put_header(const kiln_csource_writer *w, kiln_buf *out) {
                          " *\n");
     for (size_t i = 0; i < n->port.n; i++)
         put_port(w, i, out);
-    kiln_buf_printf(
-        out,
-        " *\n"
-        " * No two of these overlap, nor does the workspace, which is\n"
-        " * %s_WORKSPACE_BYTES long, aligned as a double is (at 64 bytes it "
-        "may be\n"
-        " * faster), and holds nothing between runs. Several threads may "
-        "run it at once,\n"
-        " * each with its own. */\n"
-        "void %s_run(",
-        w->upper, w->name);
+    put_contract(w, out);
+    kiln_buf_printf(out, "%s %s_run(", w->is_library ? "int" : "void", w->name);
     kiln_csource_put_parameters(w, out);
     kiln_buf_puts(out, ");\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -91,16 +109,24 @@ static const char *place_of(places *p, int slot) {
     return p->name[slot];
 }
 
+/* A part of a port, where something reads or makes no more of it. */
+static const char *port_bytes(const kiln_csource_writer *w, const kiln_net_slot *s,
+                              const char *is_const, size_t port) {
+    const char *all =
+        kiln_format(w->arena, "(%sunsigned char *)%s", is_const, w->port[port]);
+    return s->offset == 0 ? all
+                          : kiln_format(w->arena, "%s + %" PRIu64, all, s->offset);
+}
+
 /* Of bytes. */
 static const char *bytes_of(places *p, int slot) {
     kiln_csource_writer *w = p->w;
     const kiln_net_slot *s = &w->n->net->slot.v[slot];
     switch (s->place) {
     case KILN_NET_INPUT:
-        return kiln_format(w->arena, "(const unsigned char *)%s", w->port[s->index]);
+        return port_bytes(w, s, "const ", s->index);
     case KILN_NET_OUTPUT:
-        return kiln_format(w->arena, "(unsigned char *)%s",
-                           w->port[w->n->net->n_inputs + s->index]);
+        return port_bytes(w, s, "", w->n->net->n_inputs + s->index);
     case KILN_NET_PARAM:
         p->has_params = true;
         return kiln_format(w->arena, "params + %s", place_of(p, slot));
@@ -120,10 +146,11 @@ static const char *pointer_to(places *p, int slot) {
     const kiln_net_slot *s = &p->w->n->net->slot.v[slot];
     const char *bytes = bytes_of(p, slot);
     const bool is_const = s->place == KILN_NET_INPUT || s->place == KILN_NET_PARAM;
-    return s->place == KILN_NET_INPUT    ? p->w->port[s->index]
-           : s->place == KILN_NET_OUTPUT ? p->w->port[p->w->n->net->n_inputs + s->index]
-                                         : kiln_format(p->w->arena, "(%svoid *)(%s)",
-                                                       is_const ? "const " : "", bytes);
+    if (s->offset == 0 && s->place == KILN_NET_INPUT)
+        return p->w->port[s->index];
+    if (s->offset == 0 && s->place == KILN_NET_OUTPUT)
+        return p->w->port[p->w->n->net->n_inputs + s->index];
+    return kiln_format(p->w->arena, "(%svoid *)(%s)", is_const ? "const " : "", bytes);
 }
 
 /* ---- steps ----------------------------------------------------------------------- */

@@ -40,13 +40,17 @@ static void put_separator(kiln_buf *out, int64_t i) {
     kiln_buf_puts(out, i == 0 ? "\n    " : i % 8 == 0 ? ",\n    " : ", ");
 }
 
+static const char *aligned(const kiln_csource_writer *w) {
+    return w->is_library ? " __attribute__((aligned(64)))" : "";
+}
+
 static void put_array(const kiln_csource_writer *w, const char *name,
                       const kiln_tensor *t, const char *type, kiln_buf *out) {
     kiln_wide wide = kiln_wide_new(w->arena, &t->type);
     const int64_t n = kiln_type_elems(&t->type);
     kiln_widen(&t->type, t->data, &wide);
-    kiln_buf_printf(out, "static const %s %s[%" PRId64 "] = {", type, name,
-                    n > 0 ? n : 1);
+    kiln_buf_printf(out, "static const %s %s[%" PRId64 "]%s = {", type, name,
+                    n > 0 ? n : 1, aligned(w));
     for (int64_t i = 0; i < n; i++) {
         put_separator(out, i);
         put_element(out, t->type.dtype, &wide, i);
@@ -77,9 +81,9 @@ static void put_output(const kiln_csource_writer *w, const kiln_expectation *e,
     const int64_t n = kiln_type_elems(&o->value.type);
     kiln_wide want = kiln_wide_new(w->arena, &o->value.type);
     kiln_widen(&o->value.type, o->value.data, &want);
-    kiln_buf_printf(out, "\nstatic %s output_%s[%" PRId64 "];\n",
+    kiln_buf_printf(out, "\nstatic %s output_%s[%" PRId64 "]%s;\n",
                     kiln_csource_port_type(port), name,
-                    kiln_type_elems(&port->value->type));
+                    kiln_type_elems(&port->value->type), aligned(w));
     kiln_buf_printf(out, "/* Elements, what they must be, and how far off each may "
                          "be. */\n");
     kiln_buf_printf(out, "static const expected expected_%s[%" PRId64 "] = {", name,
@@ -152,14 +156,15 @@ static void put_main(const kiln_csource_writer *w, const kiln_expectation *e,
     kiln_buf_printf(out,
                     "\nstatic union {\n    double aligned;\n"
                     "    unsigned char bytes[%s_WORKSPACE_BYTES + 64];\n"
-                    "} workspace;\n\n"
+                    "} workspace%s;\n\n"
                     "/* 0: all is as it must be, and nothing was written behind the "
                     "workspace. */\n"
                     "int main(void) {\n"
                     "    for (long i = 0; i < 64; i++)\n"
                     "        workspace.bytes[%s_WORKSPACE_BYTES + i] = 0xA5;\n"
-                    "    %s_run(",
-                    w->upper, w->upper, w->name);
+                    "    %s%s_run(",
+                    w->upper, aligned(w), w->upper, w->is_library ? "n_wrong += " : "",
+                    w->name);
     for (size_t i = 0; i < n->port.n; i++)
         kiln_buf_printf(out, "%s_%s, ", i < n->n_inputs ? "input" : "output",
                         w->port[i]);

@@ -1,10 +1,9 @@
-/* Networks as C source from outside: written, compiled without a warning by each
+/* Networks as C source and as libraries from outside: written, compiled without a warning by each
  * compiler that is here, and their self-tests run: here and, for AArch64, under an
  * emulator. KILN names the program. */
-#include "tests/support/cli_run.h"
+#include "tests/support/c_source.h"
 
 #include "base/file.h"
-#include "base/process.h"
 
 #include <string.h>
 
@@ -35,7 +34,7 @@ static kiln_test_cli_row rows[] = {
       "-o", "@never"},
      2,
      NULL,
-     "C source is for one --profile"},
+     "C source and libraries are for one --profile"},
     {"names_a_folder_that_cannot_be",
      {"build", MODEL, "--profile", "x86-avx2", "--format", "c", "-o",
       "@plain/samplenet.c"},
@@ -46,7 +45,7 @@ static kiln_test_cli_row rows[] = {
      {"build", MODEL, "--profile", "x86-avx2", "--format", "fortran", "-o", "@never"},
      2,
      NULL,
-     "--format must be package or c, is 'fortran'"},
+     "--format must be package, c, shared or static, is 'fortran'"},
     {"has_no_other_parameters",
      {"build", MODEL, "--profile", "x86-avx2", "--format", "c", "--params", "xml", "-o",
       "@never"},
@@ -58,6 +57,24 @@ static kiln_test_cli_row rows[] = {
      2,
      NULL,
      "--params is for --format c"},
+    {"keeps_parameters_of_source",
+     {"build", MODEL, "--profile", "x86-avx2", "--format", "static", "--params", "blob",
+      "-o", "@never"},
+     2,
+     NULL,
+     "--params is for --format c"},
+    {"makes_no_library_of_a_module",
+     {"build", MODEL, "--profile", "opencl-generic", "--format", "shared", "-o",
+      "@never"},
+     3,
+     NULL,
+     "is no library: build a package"},
+    {"signs_no_library",
+     {"build", MODEL, "--profile", "x86-avx2", "--format", "shared", "--version", "2",
+      "-o", "@never"},
+     2,
+     NULL,
+     "--version is of archives: leave it out, or --format shared"},
     {"signs_no_source",
      {"build", MODEL, "--profile", "x86-avx2", "--format", "c", "--provenance", "-o",
       "@never"},
@@ -86,81 +103,60 @@ static const toolchain toolchains[] = {
 };
 enum { N_TOOLCHAINS = sizeof toolchains / sizeof toolchains[0] };
 
-static bool run(kiln_arena *a, const char *const *argv, kiln_process_result *r) {
-    kiln_err err = {0};
-    const kiln_process_options o = {.argv = argv,
-                                    .time_limit_ms = KILN_TEST_PATIENCE_MS};
-    return kiln_process_run(a, &o, r, &err) == KILN_OK &&
-           r->end == KILN_PROCESS_EXITED && r->code != 127;
-}
-
-static bool is_here(kiln_arena *a, const char *program) {
-    const char *const argv[] = {program, "--version", NULL};
-    kiln_process_result r;
-    return program == NULL || run(a, argv, &r);
-}
-
 /* ---- networks -------------------------------------------------------------------- */
 
 typedef struct network {
-    const char *name;
-    const char *text;  /* of a graph; NULL: `model` is a file */
-    const char *model; /* file; one that is absent is skipped */
-    const char *blob;  /* "blob", or NULL */
-    bool only_gcc;     /* one compiler is enough: it takes long */
+    kiln_test_network of;
+    bool is_blob;
+    bool only_gcc;   /* one compiler is enough, and little of it: it takes long */
+    bool no_library; /* nor is it built as one */
 } network;
 
-/* All that functions of numbers become, integers of eight bits, loops, branches, and
- * values that take one another's place. */
-static const char math_text[] =
-    "graph \"math\" {\n input %x : f32[5,33]\n"
-    " %a = exp(%x)\n %b = tanh(%a)\n %c = sigmoid(%x)\n %d = mul(%b, %c)\n"
-    " %e = erf(%d)\n %f = sin(%x)\n %g = add(%e, %f)\n %h = abs(%g)\n"
-    " %i = sqrt(%h)\n %j = pow(%i, %h)\n %k = softmax(%j) {axis=1}\n"
-    " output %k\n}\n";
+#define MODELS "../shared/models/files/"
 
+/* Functions of numbers, integers of eight bits, loops, branches, parts of inputs and outputs, and
+ * values that take one another's place. */
 static const network networks[] = {
-    {"samplenet", NULL, MODEL, NULL, false},
-    {"samplenet_blob", NULL, MODEL, "blob", true},
-    {"math", math_text, NULL, NULL, false},
-    {"blazeface", NULL,
-     "../shared/models/files/blazeface_front_onnx/"
-     "face_detection_front_128x128_barracuda.onnx",
-     NULL, true},
-    {"qlinear_conv", NULL, "../shared/onnx-node-tests/node/test_qlinearconv/model.onnx",
-     NULL, false},
+    {{"samplenet", NULL, MODEL, {NULL}}, false, false, false},
+    {{"samplenet_blob", NULL, MODEL, {"--params", "blob"}}, true, true, true},
+    {{"math", kiln_test_math_graph, NULL, {NULL}}, false, false, false},
+    {{"blazeface",
+      NULL,
+      MODELS "blazeface_front_onnx/face_detection_front_128x128_barracuda.onnx",
+      {NULL}},
+     false,
+     true,
+     true},
+    {{"recurrent_with_branches",
+      NULL,
+      MODELS "silero_vad_legacy_onnx/silero_vad_legacy.onnx",
+      {"--shape", "input:1x512", "--shape", "h:2x1x64", "--shape", "c:2x1x64", "--bind",
+       "sr=16000"}},
+     false,
+     true,
+     false},
+    {{"qlinear_conv",
+      NULL,
+      "../shared/onnx-node-tests/node/test_qlinearconv/model.onnx",
+      {NULL}},
+     false,
+     false,
+     false},
 };
 
-static const char *written(kiln_arena *a, const network *n, const char *profile) {
-    const char *to = kiln_format(a, "@%s-%s", n->name, profile);
-    const char *model = n->model;
-    kiln_err err = {0};
-    if (n->text != NULL) {
-        model = kiln_format(a, "%s/%s.kgraph", dir, n->name);
-        kiln_assert_status_ok(kiln_file_write(model, n->text, strlen(n->text), &err),
-                              &err);
-    }
-    const kiln_test_cli_row row = {n->name,
-                                   {"build", model, "--profile", profile, "--format",
-                                    "c", "--name", "net", "-o", to, "--params",
-                                    n->blob != NULL ? n->blob : "c"},
-                                   0,
-                                   "net_selftest.c",
-                                   NULL};
-    kiln_test_cli_check(a, dir, &row);
-    return kiln_format(a, "%s/%s", dir, to + 1);
+static const char *profile_of(const toolchain *t) {
+    return t->emulator != NULL ? "aarch64" : "x86-avx2";
 }
 
-static void compile(kiln_arena *a, const toolchain *t, const network *n,
-                    const char *folder, const char *program) {
-    kiln_process_result r = {0};
-    const bool is_blob = n->blob != NULL;
+static void source_passes(kiln_arena *a, const toolchain *t, const network *n) {
+    const char *folder = kiln_test_write_network(a, dir, &n->of, profile_of(t), "c");
+    const char *program = kiln_format(a, "%s/%s", folder, t->name);
     const char *params =
-        kiln_format(a, "%s/net_params.%s", folder, is_blob ? "S" : "c");
+        kiln_format(a, "%s/net_params.%s", folder, n->is_blob ? "S" : "c");
     const char *include = kiln_format(a, "-Wa,-I%s", folder);
     const char *argv[20] = {t->compiler,
                             "-std=c99",
-                            "-O1",
+                            n->only_gcc ? "-O0" : "-O1",
                             "-Wall",
                             "-Wextra",
                             "-Wconversion",
@@ -175,37 +171,69 @@ static void compile(kiln_arena *a, const toolchain *t, const network *n,
         argv[at++] = params;
         argv[at++] = include;
     }
-    assert_true(run(a, argv, &r));
-    if (r.code != 0)
-        fail_msg("%s refuses '%s': %.*s", t->name, n->name,
-                 r.err.n < 3000 ? (int)r.err.n : 3000, r.err.p);
+    kiln_test_compile(a, argv);
+    kiln_test_selftest(a, t->emulator, program);
 }
 
-static void selftest_passes(kiln_arena *a, const toolchain *t, const network *n) {
-    const char *folder = written(a, n, t->emulator != NULL ? "aarch64" : "x86-avx2");
-    const char *program = kiln_format(a, "%s/%s", folder, t->name);
-    const char *const here[] = {program, NULL};
-    const char *const there[] = {t->emulator, program, NULL};
+/* ---- libraries ------------------------------------------------------------------- */
+
+/* Nothing is asked of anybody, and one function is there to call. */
+static void library_is_alone(kiln_arena *a, const char *library) {
+    const char *const argv[] = {"nm", "-D", library, NULL};
     kiln_process_result r = {0};
-    compile(a, t, n, folder, program);
-    assert_true(run(a, t->emulator != NULL ? there : here, &r));
-    print_message("%s, %s: %.*s", n->name, t->name, (int)r.out.n, r.out.p);
-    assert_int_equal(r.code, 0);
-    assert_non_null(strstr(r.out.p, " 0 wrong"));
+    assert_true(kiln_test_program(a, argv, &r));
+    assert_null(strstr(r.out.p, " U "));
+    assert_non_null(strstr(r.out.p, " T net_run\n"));
+    assert_ptr_equal(strchr(r.out.p, '\n') + 1, r.out.p + r.out.n);
+}
+
+static void library_passes(kiln_arena *a, const toolchain *t, const network *n,
+                           const char *format) {
+    const char *folder = kiln_test_write_network(a, dir, &n->of, profile_of(t), format);
+    const char *program = kiln_format(a, "%s/%s", folder, t->name);
+    const bool is_static = strcmp(format, "static") == 0;
+    const char *argv[20] = {t->compiler,
+                            "-std=c99",
+                            "-O0",
+                            "-Wall",
+                            "-Wextra",
+                            "-Wconversion",
+                            "-Werror",
+                            kiln_format(a, "%s/net_selftest.c", folder),
+                            kiln_format(a, "-L%s", folder),
+                            "-lnet",
+                            "-o",
+                            program};
+    argv[12] = is_static ? "-static" : kiln_format(a, "-Wl,-rpath,%s", folder);
+    if (!is_static)
+        library_is_alone(a, kiln_format(a, "%s/libnet.so", folder));
+    kiln_test_compile(a, argv);
+    if (is_static || t->emulator == NULL) /* an emulator wants its machine's loader */
+        kiln_test_selftest(a, t->emulator, program);
+}
+
+static void passes(kiln_arena *a, const toolchain *t, const network *n) {
+    source_passes(a, t, n);
+    if (n->no_library || strcmp(t->name, "clang") == 0)
+        return;
+    library_passes(a, t, n, "static");
+    if (t->emulator == NULL || n == &networks[0])
+        library_passes(a, t, n, "shared");
 }
 
 static void self_tests_pass(void **state) {
     const network *n = *state;
     int n_run = 0;
-    if (n->model != NULL && !kiln_file_exists(n->model))
-        kiln_test_skip("%s is not here", n->model);
+    if (n->of.model != NULL && !kiln_file_exists(n->of.model))
+        kiln_test_skip("%s is not here", n->of.model);
     for (int i = 0; i < N_TOOLCHAINS; i++) {
         const toolchain *t = &toolchains[i];
         kiln_arena a = {0};
-        if (!is_here(&a, t->compiler) || !is_here(&a, t->emulator))
+        if (!kiln_test_has_program(&a, t->compiler) ||
+            !kiln_test_has_program(&a, t->emulator))
             print_message("left out: '%s' is not here\n", t->name);
         else if (!n->only_gcc || i == 0) {
-            selftest_passes(&a, t, n);
+            passes(&a, t, n);
             n_run++;
         }
         kiln_arena_fini(&a);
@@ -219,7 +247,7 @@ int main(void) {
     dir = kiln_test_dir();
     kiln_test_add_rows(check_row, rows);
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
-        kiln_test_add(networks[i].name, self_tests_pass,
+        kiln_test_add(networks[i].of.name, self_tests_pass,
                       (void *)(uintptr_t)&networks[i]);
     return kiln_test_run("C source");
 }

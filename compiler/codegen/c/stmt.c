@@ -173,10 +173,31 @@ static bool keeps_elements(const kiln_buffer *b, const kiln_stmt *body) {
     return k.found;
 }
 
+static void find_load(void *user, const kiln_expr *e) {
+    keeping *k = user;
+    k->found = k->found || (e->kind == KILN_EXPR_LOAD && e->u.load.buffer == k->buffer);
+}
+
+static void find_loads(void *user, const kiln_expr *e) {
+    kiln_expr_visit(e, find_load, user);
+}
+
+static void find_loads_of(void *user, const kiln_stmt *s) {
+    kiln_stmt_exprs(s, find_loads, user);
+}
+
+/* Compilers warn of what is written only. */
+static bool is_read(const kiln_buffer *b, const kiln_stmt *body) {
+    keeping k = {b, false};
+    kiln_stmt_visit(body, find_loads_of, &k);
+    return k.found;
+}
+
 static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     const kiln_buffer *b = s->u.alloc.buffer;
     const int64_t elems = kiln_buffer_elems(b), most = (int64_t)1 << 40;
     const size_t workspace = p->workspace, stack = p->stack;
+    size_t end = 0;
     if (elems < 0 || elems > most / 8) {
         kiln_c_fail(p, KILN_ERR_LIMIT,
                     "buffer '%s' must have at most %" PRId64 " elements, has %" PRId64,
@@ -193,6 +214,7 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
     kiln_vec_push(p->arena, &p->memory, m);
     if (p->extent != NULL) {
         name = kiln_c_thread_memory(p, name, bytes);
+        end = p->workspace;
     } else if (b->scope != KILN_SCOPE_GLOBAL && is_small) {
         kiln_c_line(p, "%s %s[%" PRId64 "]%s;", type, name, elems > 0 ? elems : 1,
                     keeps_elements(b, s->u.alloc.body) ? " = {0}" : "");
@@ -201,17 +223,18 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
         kiln_c_line(p, "%s%s *%sconst %s = (%s%s *)(void *)(work + %zu);",
                     p->unit->dialect->global, type, p->unit->dialect->restricted, name,
                     p->unit->dialect->global, type, p->workspace);
+        end = p->workspace + bytes; /* nothing is behind the last one */
         p->workspace += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     }
     if (p->workspace > (size_t)most)
         kiln_c_fail(p, KILN_ERR_LIMIT, "the memory of '%s' must stay below %" PRId64,
                     p->p->name, most);
-    if (p->workspace > p->max_workspace)
-        p->max_workspace = p->workspace;
+    if (end > p->max_workspace)
+        p->max_workspace = end;
     p->out = &body;
     kiln_c_stmt(p, s->u.alloc.body, true);
     p->out = out;
-    if (!*is_used)
+    if (!*is_used || !is_read(b, s->u.alloc.body))
         kiln_c_line(p, "(void)%s;", name);
     if (body.n > 0)
         kiln_buf_add(p->out, body.p, body.n);

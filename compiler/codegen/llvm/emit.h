@@ -81,6 +81,7 @@ struct kiln_cg {
     LLVMContextRef cx;
     LLVMModuleRef module;
     LLVMBuilderRef b;
+    unsigned word; /* bytes of a pointer */
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
     unsigned md_alias_scope, md_no_alias, md_invariant;
     kiln_cg_fn now;

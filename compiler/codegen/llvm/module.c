@@ -66,6 +66,7 @@ static kiln_status open_machine(kiln_cg_session *s) {
     KILN_TRY(kiln_cg_machine_take(g->profile, &s->machine, g->err));
     const LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
     LLVMSetModuleDataLayout(g->module, layout);
+    g->word = LLVMPointerSize(layout);
     LLVMDisposeTargetData(layout);
     LLVMSetTarget(g->module, g->profile->triple);
     return KILN_OK;

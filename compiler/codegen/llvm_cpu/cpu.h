@@ -7,6 +7,10 @@
 extern const kiln_backend kiln_cg_cpu_backend;
 kiln_status kiln_cg_list(kiln_arena *a, kiln_str code, const kiln_profile *p,
                          kiln_buf *out, kiln_err *err);
+kiln_status kiln_cg_entry(kiln_arena *a, const kiln_entry *e, const kiln_profile *p,
+                          kiln_str *object, kiln_err *err);
+/* With how a CPU's functions are told what they may use. */
+extern const kiln_cg_kind kiln_cg_cpu;
 LLVMValueRef kiln_cg_pointer_at(kiln_cg *g, LLVMValueRef base, int64_t offset);
 LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg);
 /* A parallel loop inside another is a plain one: false. */

@@ -37,13 +37,13 @@ static void prefetch(kiln_cg *g, LLVMValueRef address) {
     kiln_cg_intrinsic(g, "llvm.prefetch", &t, 1, arg, 4);
 }
 
-static const kiln_cg_kind cpu = {.prefix = "kiln.",
-                                 .natives = kiln_cg_natives,
-                                 .allocate = kiln_cg_allocate,
-                                 .stmt = kiln_cg_parallel,
-                                 .prefetch = prefetch,
-                                 .attributes = attributes,
-                                 .pipeline = pipeline};
+const kiln_cg_kind kiln_cg_cpu = {.prefix = "kiln.",
+                                  .natives = kiln_cg_natives,
+                                  .allocate = kiln_cg_allocate,
+                                  .stmt = kiln_cg_parallel,
+                                  .prefetch = prefetch,
+                                  .attributes = attributes,
+                                  .pipeline = pipeline};
 
 static void emit_kernel(kiln_cg *g) {
     LLVMTypeRef param[2] = {g->ptr, g->ptr};
@@ -55,7 +55,8 @@ static void emit_kernel(kiln_cg *g) {
     g->now.entry = kiln_cg_block(g);
     const LLVMBasicBlockRef start = kiln_cg_block(g);
     LLVMPositionBuilderAtEnd(g->b, start);
-    g->now.scratch = LLVMBuildLoad2(g->b, g->ptr, kiln_cg_field(g, g->now.ctx, 8), "");
+    g->now.scratch =
+        LLVMBuildLoad2(g->b, g->ptr, kiln_cg_field(g, g->now.ctx, g->word), "");
     for (int i = 0; i < g->p->n_args; i++) {
         const kiln_cg_mem m = {.buffer = g->p->arg[i],
                                .place = KILN_CG_ARG,
@@ -104,10 +105,13 @@ static kiln_status compile(session *s, kiln_object *out) {
 static kiln_status generate(kiln_arena *a, const kiln_program *p,
                             const kiln_profile *profile, const kiln_codegen_options *o,
                             kiln_object *out, kiln_codegen_text *text, kiln_err *err) {
-    session s = {
-        .s.g = {.kind = &cpu, .arena = a, .p = p, .profile = profile, .err = err},
-        .text = text,
-        .options = o};
+    session s = {.s.g = {.kind = &kiln_cg_cpu,
+                         .arena = a,
+                         .p = p,
+                         .profile = profile,
+                         .err = err},
+                 .text = text,
+                 .options = o};
     KILN_TRY(kiln_cg_check_symbol(p->name, err));
     KILN_TRY(kiln_cg_expand(&s.s.g));
     kiln_status st = kiln_cg_open(&s.s, p->name);
@@ -123,4 +127,5 @@ const kiln_generator kiln_generator_llvm_cpu = {
     .natives = kiln_cg_natives,
     .generate = generate,
     .list = kiln_cg_list,
+    .entry = kiln_cg_entry,
 };

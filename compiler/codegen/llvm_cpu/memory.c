@@ -14,7 +14,7 @@ LLVMValueRef kiln_cg_pointer_at(kiln_cg *g, LLVMValueRef base, int64_t offset) {
 
 LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg) {
     const LLVMValueRef tensors = kiln_cg_pointer_at(g, g->now.args, 0);
-    return kiln_cg_pointer_at(g, tensors, (int64_t)arg * 8);
+    return kiln_cg_pointer_at(g, tensors, (int64_t)arg * g->word);
 }
 
 void kiln_cg_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m) {
@@ -31,15 +31,15 @@ void kiln_cg_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_me
     } else if (b->scope == KILN_SCOPE_GLOBAL && !g->now.is_parallel_body) {
         m->place = KILN_CG_WORKSPACE;
         m->offset = g->workspace;
-        m->base =
-            kiln_cg_field(g, kiln_cg_pointer_at(g, g->now.args, 8), (int64_t)m->offset);
+        m->base = kiln_cg_field(g, kiln_cg_pointer_at(g, g->now.args, g->word),
+                                (int64_t)m->offset);
         g->workspace += KILN_FAULT(workspace_overlap) ? 0 : room;
     } else { /* each thread has its own */
         m->place = KILN_CG_SCRATCH;
         m->offset = g->scratch;
         m->base = kiln_cg_field(g,
                                 KILN_FAULT(scratch_shared)
-                                    ? kiln_cg_pointer_at(g, g->now.args, 8)
+                                    ? kiln_cg_pointer_at(g, g->now.args, g->word)
                                     : g->now.scratch,
                                 (int64_t)m->offset);
         g->scratch += KILN_FAULT(scratch_overlap) ? 0 : room;
