@@ -11,7 +11,7 @@
 #include "compiler/pass/simplify.h"
 #include "compiler/pass/transpose_region.h"
 
-enum { MAX_ROUNDS = 8 };
+enum { MAX_ROUNDS = 64 }; /* each copies less than the one before: few need ten */
 
 /* ---- moving ---------------------------------------------------------------------- */
 
@@ -86,15 +86,15 @@ static kiln_status move(kiln_sweep *s, kiln_node *n, const kiln_permuted *to,
             KILN_TRY(permuted(s, n, n->in[k], &to->in[k], budget, &in[k]));
     for (int k = 0; k < n->n_out; k++)
         name[k] = n->out[k]->name;
-    const kiln_node_spec spec = {.op = n->op,
-                                 .name = n->name,
-                                 .in = in,
-                                 .n_in = n->n_in,
-                                 .n_out = n->n_out,
-                                 .out_names = name,
-                                 .args =
-                                     kiln_permute_attrs(s->cx->scratch, n, &to->in[0]),
-                                 .n_args = n->op->n_attr};
+    const kiln_node_spec spec = {
+        .op = n->op,
+        .name = n->name,
+        .in = in,
+        .n_in = n->n_in,
+        .n_out = n->n_out,
+        .out_names = name,
+        .args = kiln_permute_attrs(s->cx->scratch, n, &to->in[0], &to->out[0]),
+        .n_args = n->op->n_attr};
     kiln_node *made = NULL;
     KILN_TRY(kiln_graph_add_node(s->g, &spec, &made, s->cx->err));
     kiln_sweep_count(s, made);

@@ -67,6 +67,7 @@ typedef enum axes_kind {
     ALIGNED, /* element-wise: no attribute speaks of axes, operands are broadcast */
     NAMED,   /* attribute `axis`; all values have one rank */
     REDUCED, /* attribute `axis` or `axes`, with `keepdims` */
+    VIEWED,  /* a reshape that adds and drops axes of length 1 */
     LISTED   /* attributes list something for each axis, once or twice; input 0 has
                 the output's rank, the others are scalars */
 } axes_kind;
@@ -94,6 +95,7 @@ static const struct {
     {&kiln_op_reduce_sum_square, REDUCED},
     {&kiln_op_argmax, REDUCED},
     {&kiln_op_argmin, REDUCED},
+    {&kiln_op_reshape, VIEWED},
     {&kiln_op_pad, LISTED},
     {&kiln_op_slice, LISTED},
     {&kiln_op_tile, LISTED},
@@ -152,6 +154,47 @@ static kiln_perm without_reduced(const kiln_node *n, const kiln_perm *p) {
     return q;
 }
 
+enum { ADDED = -1 };
+
+/* Which axis of `from` each axis of `to` is, or ADDED; false: more than axes of length 1
+ * make the difference. Lengths of 1 are one and the same as long as they face each
+ * other. */
+static bool match_axes(const kiln_type *from, const kiln_type *to, int *axis) {
+    int i = 0, k = 0;
+    while (i < from->rank || k < to->rank) {
+        const int64_t f = i < from->rank ? from->dim[i] : 0;
+        const int64_t t = k < to->rank ? to->dim[k] : 0;
+        if (i < from->rank && k < to->rank && f == t)
+            axis[k++] = i++;
+        else if (t == 1)
+            axis[k++] = ADDED;
+        else if (f == 1)
+            i++;
+        else
+            return false;
+    }
+    return true;
+}
+
+/* How the other side of a reshape is permuted where `from` is by p: axes that both have
+ * keep their order in u; an added one stands before the one that follows it. */
+static bool permute_view(const kiln_type *from, const kiln_type *to, const kiln_perm *p,
+                         kiln_perm *q) {
+    int axis[KILN_MAX_RANK] = {0};
+    int64_t place[KILN_MAX_RANK], next = (int64_t)KILN_MAX_RANK * KILN_MAX_RANK;
+    if (!match_axes(from, to, axis))
+        return false;
+    for (int i = to->rank; i-- > 0;) {
+        place[i] = axis[i] == ADDED ? next - 1 : (p->axis[axis[i]] + 1) * KILN_MAX_RANK;
+        next = place[i];
+    }
+    *q = (kiln_perm){.rank = to->rank};
+    for (int i = 0; i < to->rank; i++)
+        for (int k = 0; k < to->rank; k++)
+            q->axis[i] += place[k] < place[i];
+    return true;
+}
+
 static bool is_one(const kiln_value *v) { return kiln_type_elems(&v->type) == 1; }
 
 static void permute_aligned(const kiln_node *n, const kiln_perm *known, kiln_perm *in) {
@@ -185,6 +228,9 @@ bool kiln_permute_node(const kiln_node *n, int at, const kiln_perm *known,
         if (n->out[0]->type.rank != n->in[0]->type.rank)
             out[0] = without_reduced(n, known);
         return at == 0 || n->out[0]->type.rank == n->in[0]->type.rank;
+    case VIEWED:
+        return at == 0 ? permute_view(&n->in[0]->type, &n->out[0]->type, known, &out[0])
+                       : permute_view(&n->out[0]->type, &n->in[0]->type, known, &in[0]);
     case LISTED:
         return at == 0 || at >= n->n_in;
     }
@@ -221,8 +267,15 @@ static kiln_attr permuted_axes(kiln_arena *a, const kiln_attr *from,
     return to;
 }
 
+static kiln_attr permuted_shape(kiln_arena *a, const kiln_type *v, const kiln_perm *p) {
+    int64_t *dim = kiln_array(a, int64_t, v->rank);
+    for (int i = 0; i < v->rank; i++)
+        dim[p->axis[i]] = v->dim[i];
+    return (kiln_attr){.ints = dim, .n = (size_t)v->rank};
+}
+
 kiln_attr_arg *kiln_permute_attrs(kiln_arena *a, const kiln_node *n,
-                                  const kiln_perm *in) {
+                                  const kiln_perm *in, const kiln_perm *out) {
     const axes_kind kind = kind_of(n->op);
     kiln_attr_arg *args = kiln_array(a, kiln_attr_arg, n->op->n_attr);
     for (size_t i = 0; i < n->op->n_attr; i++) {
@@ -235,6 +288,8 @@ kiln_attr_arg *kiln_permute_attrs(kiln_arena *a, const kiln_node *n,
             v.i = in->axis[v.i < 0 ? v.i + in->rank : v.i];
         else if (kind == REDUCED && strcmp(def->name, "axes") == 0)
             v = permuted_axes(a, &v, in);
+        else if (kind == VIEWED)
+            v = permuted_shape(a, &n->out[0]->type, out);
         args[i] = (kiln_attr_arg){.name = def->name, .kind = def->kind, .value = v};
     }
     return args;

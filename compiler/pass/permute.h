@@ -28,8 +28,8 @@ bool kiln_perm_is_view(const kiln_perm *p, const kiln_type *v);
 bool kiln_permute_node(const kiln_node *n, int at, const kiln_perm *known,
                        kiln_perm *in, kiln_perm *out);
 /* All attributes of n, as the node on permuted values has them: n->op->n_attr entries.
- * `in`: the permutation of input 0, as above. */
+ * `in`, `out`: the permutations of input 0 and output 0, as above. */
 kiln_attr_arg *kiln_permute_attrs(kiln_arena *a, const kiln_node *n,
-                                  const kiln_perm *in);
+                                  const kiln_perm *in, const kiln_perm *out);
 
 #endif

@@ -223,6 +223,19 @@ static void price_broadcast(const region *r, flow *f, const kiln_node *n) {
     }
 }
 
+/* Until this region is rewritten nobody else counts on v, nor on a transpose between v
+ * and another region: both would do away with it, and make it anew on either side, for
+ * ever. */
+static void take(region *r, const kiln_value *v) {
+    const kiln_users *u = r->users;
+    r->is_taken[v->id] = true;
+    if (is_transpose(v->def))
+        r->is_taken[v->def->in[0]->id] = true;
+    for (int k = u->first[v->id]; k < u->first[v->id + 1]; k++)
+        if (is_transpose(u->node[k]))
+            r->is_taken[u->node[k]->out[0]->id] = true;
+}
+
 /* Are fewer elements copied if some of the region moves? Then it is noted which. */
 static int decide(region *r) {
     flow f = {.stay = 0};
@@ -245,7 +258,7 @@ static int decide(region *r) {
         n++;
     }
     for (size_t i = 0; i < r->value.n; i++)
-        r->is_taken[r->value.v[i]->id] = true;
+        take(r, r->value.v[i]);
     return n;
 }
 
