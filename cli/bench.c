@@ -165,6 +165,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
     KILN_TRY(kiln_device_measures_here(&profile, err));
+    profile = kiln_cli_kernels_of(&profile);
     KILN_TRY(read_op_baselines(args, &profile, &o, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),
                              kiln_args_get(args, OPT_CONFIG_FILE, NULL), &o.choose,

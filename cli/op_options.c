@@ -15,14 +15,24 @@ kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
                              kiln_err *err) {
     if (name == NULL)
         return kiln_machine_native(a, out, err);
-    KILN_TRY(kiln_machine_find(a, name, out, err));
-    if (out->device != NULL)
-        return kiln_fail(
-            err, KILN_ERR_UNSUPPORTED,
-            "profile '%s' is a GPU's, whose kernels this verb neither shows "
-            "nor measures by themselves; kiln build, run and verify take it",
-            out->name);
+    return kiln_machine_find(a, name, out, err);
+}
+
+kiln_status kiln_cli_cpu_profile(kiln_arena *a, const char *name, kiln_profile *out,
+                                 kiln_err *err) {
+    kiln_profile p;
+    KILN_TRY(kiln_cli_profile(a, name, &p, err));
+    if (p.device != NULL)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "profile '%s' is a GPU's, and this compares what CPUs do; "
+                         "kiln tune, bench and explain take it",
+                         p.name);
+    *out = p;
     return KILN_OK;
+}
+
+kiln_profile kiln_cli_kernels_of(const kiln_profile *p) {
+    return p->device != NULL ? *p->device : *p;
 }
 
 kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,

@@ -7,9 +7,14 @@
 
 /* An archive, a folder that was unpacked from one, or what its name says to be one. */
 bool kiln_cli_is_package(const char *path);
-/* A profile by name or file; NULL: this machine. */
+/* A profile by name or file; NULL: this machine. A GPU's comes with its host. */
 kiln_status kiln_cli_profile(kiln_arena *a, const char *name, kiln_profile *out,
                              kiln_err *err);
+/* The same of CPUs alone. KILN_ERR_UNSUPPORTED: it is a GPU's. */
+kiln_status kiln_cli_cpu_profile(kiln_arena *a, const char *name, kiln_profile *out,
+                                 kiln_err *err);
+/* What single operators are measured for: of a GPU beside its host, the GPU. */
+kiln_profile kiln_cli_kernels_of(const kiln_profile *p);
 /* --template and --config-file; both may be NULL. */
 kiln_status kiln_cli_choose(kiln_arena *a, const char *tmpl, const char *config_file,
                             kiln_choose_options *out, kiln_err *err);

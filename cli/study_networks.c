@@ -54,8 +54,8 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_study_options *o
         KILN_TRY(kiln_study_models(a, models, &o->model, err));
     if (parts != NULL)
         KILN_TRY(kiln_study_parts(parts, &o->parts, err));
-    KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, KILN_STUDY_PROFILE, NULL), profile,
-                              err));
+    KILN_TRY(kiln_cli_cpu_profile(a, kiln_args_get(args, KILN_STUDY_PROFILE, NULL),
+                                  profile, err));
     KILN_TRY(kiln_device_measures_here(profile, err));
     KILN_TRY(read_baselines(args, profile, o, err));
     KILN_TRY(kiln_cli_advice(args, KILN_STUDY_DB, KILN_STUDY_NO_READY,

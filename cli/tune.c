@@ -261,12 +261,15 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     const int64_t begin_ns = kiln_now_ns();
     const double to_settle = fmin(limit / 10, settle_seconds);
     if (graph != NULL)
-        o->seconds = limit - to_settle - limit * layouts_share;
+        o->seconds =
+            limit - to_settle - (o->network == NULL ? limit * layouts_share : 0);
     KILN_TRY(kiln_tune_run(args->arena, works, o, &result, err));
     if (limit > 0)
         o->seconds =
             fmax(1e-3, limit - to_settle - (double)(kiln_now_ns() - begin_ns) * 1e-9);
-    if (graph != NULL && !result.is_interrupted && o->tmpl == NULL)
+    /* A GPU's templates have no layouts to choose between. */
+    if (graph != NULL && !result.is_interrupted && o->tmpl == NULL &&
+        o->network == NULL)
         KILN_TRY(kiln_tune_try_layouts(args->arena, graph, works, o, &layouts, err));
     if (limit > 0)
         o->seconds = fmax(1e-3, limit - (double)(kiln_now_ns() - begin_ns) * 1e-9);
@@ -302,16 +305,18 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         KILN_TRY(kiln_device_measures_here(&profile, err));
         KILN_TRY(kiln_runs_here(&profile, err));
     }
-    KILN_TRY(read_works(args, &profile, &works, &graph, err));
+    const kiln_profile kernels = kiln_cli_kernels_of(&profile);
+    KILN_TRY(read_works(args, &kernels, &works, &graph, err));
     if (o.tmpl != NULL)
-        KILN_TRY(kiln_tune_works_for(args->arena, o.tmpl, &profile, &works, err));
+        KILN_TRY(kiln_tune_works_for(args->arena, o.tmpl, &kernels, &works, err));
     KILN_TRY(read_hints(args, &works, &o.hints, err));
     KILN_TRY(kiln_cli_ready(args, OPT_NO_READY, &ready, err));
     o.ready = ready != NULL ? ready->db : NULL;
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, true, &path, err));
     KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.db, err));
     kiln_interrupt_catch();
-    o.profile = &profile;
+    o.profile = &kernels;
+    o.network = profile.device != NULL ? &profile : NULL;
     const kiln_status st = tune(args, &o, &works, graph, err);
     kiln_db_close(o.db);
     return st;

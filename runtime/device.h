@@ -114,6 +114,9 @@ struct kiln_device_kind {
     int (*open)(const kiln_allocator *allocator, kiln_device **out,
                 char error[KILN_ERROR_TEXT]);
     void (*close)(kiln_device *d);
+    /* For people: which one it is, as its driver names it. Lives as long as the device.
+     * NULL: the kind has no such names. */
+    const char *(*title)(const kiln_device *d);
     /* 64-byte aligned, never of no bytes; NULL: there is none. */
     void *(*alloc)(kiln_device *d, uint32_t memory, size_t bytes);
     void (*release)(kiln_device *d, uint32_t memory, void *block);
@@ -153,6 +156,9 @@ struct kiln_device_kind {
 const kiln_device_kind *kiln_device_kind_named(const char *name,
                                                const kiln_device_kind *const *extra,
                                                size_t n_extra);
+
+/* The system's memory, for who opens a device without a model. */
+void kiln_allocator_default(kiln_allocator *out);
 
 /* ---- for kinds that run this processor's code ------------------------------------ */
 

@@ -31,7 +31,6 @@ typedef struct kiln_model_source {
 /* Room for n bytes, 64-byte aligned; NULL: none. */
 void *kiln_model_alloc(const kiln_model *m, size_t n);
 void kiln_model_release(const kiln_model *m, void *block);
-void kiln_allocator_default(kiln_allocator *out);
 
 /* Checks and takes the parts, but for their kernels, which are the source's: -1 with the
  * reason. */

@@ -4,7 +4,9 @@
  * vectors and registers it is laid out in, the caches of one core, and among how many
  * cores work is cut. Not its name; not the caches that others share, which a virtual
  * machine reports as it likes; not how code is measured; not numerics, which a task
- * says by itself; and nothing that a later kiln adds to profiles.
+ * says by itself; and nothing that a later kiln adds to profiles. Of a GPU its limits
+ * and caches too (version 2), but neither its peak nor its memory's rate, which templates
+ * guess by.
  *
  * A field that is missing, 0, false or empty is not written. So one that joins the list
  * some day, with KILN_DB_KEY_VERSION counted up, leaves every key as it was but those
@@ -19,17 +21,45 @@ static const char *const key_field[] = {
     "cores",    "l1d_bytes",   "l2_bytes", "vector_registers"};
 enum { N_KEY_FIELDS = sizeof key_field / sizeof key_field[0] };
 
-bool kiln_db_profile_key_has(kiln_str field) {
-    for (int i = 0; i < N_KEY_FIELDS; i++)
-        if (kiln_str_is(field, key_field[i]))
+/* Members of the member "gpu". */
+static const char *const gpu_field[] = {"warp",
+                                        "block_threads",
+                                        "shared_bytes",
+                                        "registers",
+                                        "processors",
+                                        "processor_threads",
+                                        "processor_registers",
+                                        "l2_kib",
+                                        "has_tensor_cores"};
+enum { N_GPU_FIELDS = sizeof gpu_field / sizeof gpu_field[0] };
+
+static bool is_listed(kiln_str field, const char *const *list, int n) {
+    for (int i = 0; i < n; i++)
+        if (kiln_str_is(field, list[i]))
             return true;
     return false;
+}
+
+bool kiln_db_profile_key_has(kiln_str field) {
+    return is_listed(field, key_field, N_KEY_FIELDS) ||
+           is_listed(field, gpu_field, N_GPU_FIELDS);
 }
 
 static bool is_neutral(const kiln_json *v) {
     return v == NULL || (kiln_json_is_bool(v) && !kiln_json_bool(v, true)) ||
            (kiln_json_is_number(v) && kiln_json_number(v, 1) == 0) ||
            (kiln_json_string(v, NULL) != NULL && kiln_json_string(v, "x")[0] == '\0');
+}
+
+static void put_fields(kiln_json_writer *w, const kiln_json *from,
+                       const char *const *list, int n) {
+    for (int i = 0; i < n; i++) {
+        const kiln_json *v = kiln_json_get(from, list[i]);
+        if (is_neutral(v))
+            continue;
+        kiln_json_name(w, list[i]);
+        kiln_json_put(w, v);
+    }
 }
 
 /* NULL: the text is no profile. */
@@ -44,12 +74,13 @@ static const char *key_text(kiln_arena *scratch, const char *profile_json) {
     kiln_buf_init(&out, scratch);
     kiln_json_writer_init(&w, &out);
     kiln_json_begin_object(&w);
-    for (int i = 0; i < N_KEY_FIELDS; i++) {
-        const kiln_json *v = kiln_json_get(profile, key_field[i]);
-        if (is_neutral(v))
-            continue;
-        kiln_json_name(&w, key_field[i]);
-        kiln_json_put(&w, v);
+    put_fields(&w, profile, key_field, N_KEY_FIELDS);
+    const kiln_json *gpu = kiln_json_get(profile, "gpu");
+    if (kiln_json_is_object(gpu)) {
+        kiln_json_name(&w, "gpu");
+        kiln_json_begin_object(&w);
+        put_fields(&w, gpu, gpu_field, N_GPU_FIELDS);
+        kiln_json_end_object(&w);
     }
     kiln_json_end_object(&w);
     return out.p;

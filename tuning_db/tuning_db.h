@@ -21,7 +21,7 @@ typedef struct kiln_db kiln_db;
 
 enum {
     KILN_DB_VERSION = 4,       /* of the tables */
-    KILN_DB_KEY_VERSION = 1,   /* of profiles' keys */
+    KILN_DB_KEY_VERSION = 2,   /* of profiles' keys */
     KILN_DB_BUSY_MS = 120000,  /* how long to wait for another process */
     KILN_DB_MAX_TEXT = 1 << 20 /* of any single text, in bytes */
 };

@@ -103,10 +103,6 @@ const kiln_generator *kiln_generator_of(const kiln_profile *profile);
 /* What there are instructions for; the rest is expanded (expand.h). */
 kiln_natives kiln_codegen_natives(const kiln_profile *profile);
 
-/* What of threads and memory the profile's code may ask for: what is more is refused
- * before it is compiled (kiln_program_check_limits). */
-kiln_launch_limits kiln_codegen_limits(kiln_arena *a, const kiln_profile *profile);
-
 /* Compiles one flattened program to one function of its name. KILN_ERR_UNSUPPORTED names
  * a construct that the generator does not implement. */
 kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,

@@ -32,27 +32,11 @@ kiln_natives kiln_codegen_natives(const kiln_profile *profile) {
     return kiln_generator_of(profile)->natives(profile);
 }
 
-/* How much a block shares is the profile's. */
-kiln_launch_limits kiln_codegen_limits(kiln_arena *a, const kiln_profile *profile) {
-    const kiln_memory *all = kiln_arch_of(profile->arch)->memory;
-    size_t n = 1;
-    for (const kiln_memory *m = all; m->name != NULL; m++)
-        n++;
-    kiln_memory *own = kiln_array(a, kiln_memory, n);
-    for (size_t i = 0; i < n; i++) {
-        own[i] = all[i];
-        if (all[i].name != NULL && all[i].scope == KILN_SCOPE_SHARED &&
-            profile->gpu.shared_bytes > 0)
-            own[i].bytes = profile->gpu.shared_bytes;
-    }
-    return (kiln_launch_limits){own, profile->gpu.block_threads};
-}
-
 kiln_status kiln_codegen(kiln_arena *a, const kiln_program *p,
                          const kiln_profile *profile, const kiln_codegen_options *o,
                          kiln_object *out, kiln_codegen_text *text, kiln_err *err) {
     const kiln_generator *g = kiln_generator_of(profile);
-    const kiln_launch_limits limits = kiln_codegen_limits(a, profile);
+    const kiln_launch_limits limits = kiln_launch_limits_of(a, profile);
     kiln_status st = kiln_backend_check(g->backend, p, err);
     if (st == KILN_OK)
         st = kiln_program_check_limits(p, &limits, err);

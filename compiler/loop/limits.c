@@ -118,6 +118,22 @@ static void check_program(checker *c, const kiln_program *p) {
         check(c, p->body, 0, false);
 }
 
+/* How much a block shares is the profile's. */
+kiln_launch_limits kiln_launch_limits_of(kiln_arena *a, const kiln_profile *profile) {
+    const kiln_memory *all = kiln_arch_of(profile->arch)->memory;
+    size_t n = 1;
+    for (const kiln_memory *m = all; m->name != NULL; m++)
+        n++;
+    kiln_memory *own = kiln_array(a, kiln_memory, n);
+    for (size_t i = 0; i < n; i++) {
+        own[i] = all[i];
+        if (all[i].name != NULL && all[i].scope == KILN_SCOPE_SHARED &&
+            profile->gpu.shared_bytes > 0)
+            own[i].bytes = profile->gpu.shared_bytes;
+    }
+    return (kiln_launch_limits){own, profile->gpu.block_threads};
+}
+
 kiln_status kiln_program_check_limits(const kiln_program *p,
                                       const kiln_launch_limits *limits, kiln_err *err) {
     checker c = {.limits = limits, .err = err};

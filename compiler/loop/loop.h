@@ -319,6 +319,8 @@ typedef struct kiln_launch_limits {
     const kiln_memory *memory; /* as an architecture lists it; the last has no name */
     int64_t threads;           /* of one block; 0: it has no threads */
 } kiln_launch_limits;
+/* The profile's: what is more is refused before it is compiled. */
+kiln_launch_limits kiln_launch_limits_of(kiln_arena *a, const kiln_profile *profile);
 /* Every buffer lies in a memory that the target has and fits; what a block has in shared
  * memory at one time fits together; no block has too many threads. KILN_ERR_UNSUPPORTED
  * names the buffer or loop, the limit and what was asked for. */

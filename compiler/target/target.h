@@ -121,7 +121,7 @@ bool kiln_profile_is_gpu(const kiln_profile *p);
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
                           char missing[128]);
 /* KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code: says what it
- * lacks. */
+ * lacks. Whether there is a GPU, nobody knows who does not open its driver. */
 kiln_status kiln_runs_here(const kiln_profile *p, kiln_err *err);
 /* The same for one elsewhere, which says of itself what kiln_profile_machine_json
  * writes; and where it has fewer CPUs than threads. KILN_ERR_PARSE: it says what makes

@@ -37,6 +37,7 @@ struct kiln_candidates {
     const kiln_cost_model_kind *kind;
     kiln_arena *arena;
     kiln_arena scratch; /* one candidate */
+    kiln_launch_limits limits;
     kiln_index_map place_of;
     entry *chunk[MOST_KEPT / CHUNK];
     size_t n; /* that are kept */
@@ -56,6 +57,7 @@ kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
     c->task = t;
     c->kind = kind;
     c->arena = a;
+    c->limits = kiln_launch_limits_of(a, t->profile);
     kiln_arena_defer(a, release, c);
     return c;
 }
@@ -70,6 +72,12 @@ static entry *entry_at(kiln_candidates *c, size_t place) {
     return &(*chunk)[place % CHUNK];
 }
 
+/* Blocks with more threads or shared memory than the profile has: nobody compiles them. */
+static bool is_within_limits(kiln_candidates *c, const kiln_program *p) {
+    return !kiln_profile_is_gpu(c->task->profile) ||
+           kiln_program_check_limits(p, &c->limits, NULL) == KILN_OK;
+}
+
 /* Only lowered: loop passes refuse little, and cost six times as much. */
 static bool encode(kiln_candidates *c, uint64_t index, kiln_buf *out) {
     const kiln_tune_task *t = c->task;
@@ -81,7 +89,8 @@ static bool encode(kiln_candidates *c, uint64_t index, kiln_buf *out) {
     if (kiln_template_apply(&c->scratch, t->tmpl, t->work, t->profile, &t->space,
                             &config, &s, NULL) != KILN_OK ||
         kiln_lower(&c->scratch, s.schedule, s.te.arg, s.te.n_args, s.te.n_inputs, "k",
-                   &p, NULL) != KILN_OK)
+                   &p, NULL) != KILN_OK ||
+        !is_within_limits(c, p))
         return false;
     const kiln_candidate x = {.task = t, .config = &config, .program = p};
     c->kind->encode(&c->scratch, &x, out);

@@ -40,7 +40,10 @@ static double or_else(double v, double otherwise) { return v != 0 ? v : otherwis
 
 static kiln_measure_options with_defaults(const kiln_measure_options *given) {
     kiln_measure_options o = *given;
-    o.threads = o.threads > 1 ? o.threads : 1;
+    const bool is_gpu = kiln_profile_is_gpu(o.profile);
+    o.threads = o.threads > 1 && !is_gpu ? o.threads : 1;
+    /* A driver's threads and memory are its own affair: some compute by themselves. */
+    o.is_alone = o.is_alone || is_gpu;
     o.build_limit_ms = o.build_limit_ms > 0 ? o.build_limit_ms : 10000;
     o.run_limit_ms = o.run_limit_ms > 0 ? o.run_limit_ms : 4000;
     o.build_bytes = o.build_bytes > 0 ? o.build_bytes : UINT64_C(2) << 30;
@@ -204,6 +207,12 @@ static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
 
 static kiln_status prepare(kiln_measure *m, kiln_err *err) {
     kiln_buf json;
+    const bool is_gpu = kiln_profile_is_gpu(m->o.profile);
+    if (is_gpu && m->n_here != m->n_runners)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "profile '%s' is a GPU's: what uses its driver is not "
+                         "confined, and not measured by runners elsewhere",
+                         m->o.profile->name);
     if (m->n_here > 0) /* runners elsewhere say what they are */
         KILN_TRY(kiln_runs_here(m->o.profile, err));
     if (m->o.threads > KILN_POOL_MAX_THREADS)
@@ -253,6 +262,7 @@ kiln_status kiln_measure_open(kiln_arena *a, const kiln_measure_options *o,
                               kiln_measure **out, kiln_err *err) {
     kiln_measure *m = kiln_new(a, kiln_measure);
     m->o = with_defaults(o);
+    m->stats.device = "";
     m->taken = m->wake[0] = m->wake[1] = -1;
     init_lock(m);
     kiln_status st = share_cpus(m, err);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FAILED_STARTS = 3 };
+enum { MAX_FAILED_STARTS = 3, MOST_TITLE = 256 };
 /* Greeting and set-up, which compiles two kernels. */
 static const int64_t start_ms = 60000;
 /* A runner that is far is waited for so long, whatever is the matter with it, and tried
@@ -115,8 +115,12 @@ static kiln_status greet(kiln_measure *m, kiln_worker *w, const kiln_wire_hello 
         return kiln_fail(err, KILN_ERR_PARSE, "it is a '%.*s'",
                          KILN_STR_ARG(hello->role));
     if (w->is_runner) {
+        /* Whether there is a GPU, it says when it is set up. */
         const kiln_status st =
-            kiln_profile_fits_machine(m->o.profile, m->o.threads, hello->machine, err);
+            kiln_profile_is_gpu(m->o.profile)
+                ? KILN_OK
+                : kiln_profile_fits_machine(m->o.profile, m->o.threads, hello->machine,
+                                            err);
         w->is_unfit = st == KILN_ERR_UNSUPPORTED;
         w->is_hopeless = st != KILN_OK;
         if (st != KILN_OK)
@@ -149,6 +153,14 @@ static void keep_meter(kiln_measure *m, const kiln_wire_meter *meter) {
                             .time_limit_ms = m->o.run_limit_ms,
                             .precision = m->o.precision,
                             .loser = m->o.loser};
+    if (kiln_profile_is_gpu(p)) {
+        const kiln_gpu *g = &p->gpu;
+        r->device = kiln_str_from(kiln_arch_of(p->arch)->device);
+        r->device_gflops = g->peak_gflops;
+        r->device_gbs = g->memory_gbs;
+        r->driver_limit_ms = m->o.build_limit_ms;
+        r->last_cache_bytes = (uint64_t)g->l2_kib << 10;
+    }
     kiln_str *const text[] = {&r->meter.fma, &r->meter.chain, &r->meter.fma_name,
                               &r->meter.chain_name};
     for (int i = 0; i < 4; i++)
@@ -160,6 +172,8 @@ static void keep_meter(kiln_measure *m, const kiln_wire_meter *meter) {
 /* Whether candidates are confined is said once; kiln doctor says it too. */
 static void take_ready(kiln_measure *m, kiln_worker *w, const kiln_wire_ready *ready) {
     const bool is_confined = ready->is_confined != 0;
+    if (m->stats.device[0] == '\0' && ready->device.n > 0)
+        m->stats.device = kiln_str_printable(&m->arena, ready->device, MOST_TITLE);
     if (!is_confined && (m->stats.is_confined || !m->has_runner))
         KILN_LOG(WARN, "measure",
                  "candidates of %s may make any system call that its user may: %.*s",

@@ -42,6 +42,8 @@ static void send_works(kiln_measure *m, kiln_worker *w) {
     }
 }
 
+enum { DRIVER_LIMITS = 4 };
+
 static void become_busy(kiln_worker *w, int job, int64_t limit_ms) {
     w->state = KILN_WORKER_BUSY;
     w->job = job;
@@ -125,7 +127,10 @@ static void give_run(kiln_measure *m, kiln_worker *w) {
     const int job = kiln_queue_pop(&m->built);
     kiln_job *j = &m->job[job];
     j->state = KILN_JOB_RUNNING;
-    become_busy(w, job, m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + grace_ms);
+    /* A GPU's driver compiles first. */
+    const int64_t driver_ms = m->runner_setup.driver_limit_ms * DRIVER_LIMITS;
+    become_busy(w, job,
+                m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + driver_ms + grace_ms);
     if (j->errand.n > 0) {
         kiln_buf_add(&w->out, j->errand.p, j->errand.n);
         return;

@@ -65,9 +65,11 @@ typedef struct kiln_measured {
 typedef struct kiln_measure kiln_measure;
 
 typedef struct kiln_measure_options {
-    const kiln_profile *profile; /* borrowed; must run here */
-    int threads;                 /* of the kernels; 0 counts as 1 */
-    int n_builders;              /* 0: one for each CPU that does not measure */
+    /* Borrowed; must run here. A GPU's is measured by the device that its architecture
+     * names, with every CPU for its driver, in processes that cannot be confined. */
+    const kiln_profile *profile;
+    int threads;    /* of the kernels; 0 counts as 1 */
+    int n_builders; /* 0: one for each CPU that does not measure */
     /* NULL-terminated; NULL: kiln-builder and kiln-runner by kiln_program_find. */
     const char *const *builder_argv, *const *runner_argv;
     uint64_t seed; /* of inputs */
@@ -208,8 +210,10 @@ typedef struct kiln_measure_stats {
     double peak_gflops;           /* best slice so far */
     double memory_gbs;            /* that the threads may read at most; 0: not known */
     int n_builders, measuring_cpu; /* -1: not pinned */
-    bool is_confined; /* candidates may ask the system for nothing; else the log says
+    bool is_confined;   /* candidates may ask the system for nothing; else the log says
                          why */
+    const char *device; /* the GPU that measures, as its driver names it; "": none does.
+                           Lives as long as the fleet */
 } kiln_measure_stats;
 kiln_measure_stats kiln_measure_count(kiln_measure *m);
 

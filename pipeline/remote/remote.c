@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline/baselines/rivals.h"
+#include "runtime/device.h"
 
 enum { FIRST_PEAKS = 20 };
 static const int64_t default_limit_ms = 600000, grace_ms = 10000;
@@ -80,7 +81,18 @@ static kiln_remote_port *ports_of(kiln_arena *a, const kiln_plan *plan, uint32_t
     return port;
 }
 
-static kiln_status read_ports(kiln_remote *r, kiln_str bytes, kiln_err *err) {
+static bool has_driver(const kiln_plan *plan) {
+    for (uint32_t i = 0; i < plan->header->devices.n; i++) {
+        const char *kind = kiln_plan_string(plan, plan->device[i].kind);
+        const kiln_device_kind *k = kiln_device_kind_named(kind, NULL, 0);
+        if (k != NULL && k->has_driver)
+            return true;
+    }
+    return false;
+}
+
+static kiln_status read_plan(kiln_remote *r, kiln_str bytes, kiln_wire_network *n,
+                             kiln_err *err) {
     char text[KILN_PLAN_ERROR];
     kiln_plan plan;
     if (kiln_plan_check(bytes.p, bytes.n, &plan, text) != 0)
@@ -88,6 +100,7 @@ static kiln_status read_ports(kiln_remote *r, kiln_str bytes, kiln_err *err) {
     r->n_inputs = (int)plan.header->n_inputs;
     r->n_outputs = (int)plan.header->n_outputs;
     r->n_steps = plan.header->n_steps;
+    n->has_driver = has_driver(&plan);
     r->input = ports_of(r->arena, &plan, 0, plan.header->n_inputs);
     r->output =
         ports_of(r->arena, &plan, plan.header->n_inputs, plan.header->n_outputs);
@@ -153,7 +166,7 @@ kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
                          "a package's folder is on this machine alone");
     KILN_TRY(new_remote(a, p, o, &r, err));
     KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, "plan.bin"), 0, &plan, err));
-    KILN_TRY(read_ports(r, plan, err));
+    KILN_TRY(read_plan(r, plan, &n, err));
     KILN_TRY(open_there(r, &n, in, n_in, err));
     *out = r;
     return KILN_OK;
@@ -209,7 +222,7 @@ kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *network,
     kiln_remote *r = NULL;
     kiln_wire_network n = {.n_kernels = 0};
     KILN_TRY(new_remote(a, network->profile, o, &r, err));
-    KILN_TRY(read_ports(r, network->plan, err));
+    KILN_TRY(read_plan(r, network->plan, &n, err));
     if (kiln_apart_far(r->apart) != NULL)
         r->least = kiln_least_of(a, network);
     kiln_status st = put_network(r, network, &n, err);

@@ -142,7 +142,8 @@ static kiln_status compile_variant(settle *s, int rank, kiln_err *err) {
     const kiln_choose_options choose = {.oracle = &oracle};
     const kiln_network_options o = {.choose = &choose,
                                     .chooser = &kiln_net_chooser_greedy};
-    KILN_TRY(kiln_network_compile(s->arena, s->g, s->o->profile, &o, &v->network, err));
+    const kiln_profile *p = s->o->network != NULL ? s->o->network : s->o->profile;
+    KILN_TRY(kiln_network_compile(s->arena, s->g, p, &o, &v->network, err));
     v->work_of = kiln_array(s->arena, int, v->network.step.n);
     for (size_t i = 0; i < v->network.step.n; i++) {
         const int kernel = v->network.step.v[i].kernel;

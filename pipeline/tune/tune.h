@@ -67,7 +67,10 @@ typedef struct kiln_tune_state {
 } kiln_tune_state;
 
 typedef struct kiln_tune_options {
-    const kiln_profile *profile;
+    const kiln_profile *profile; /* of kernels: of a GPU beside its host, the GPU's */
+    /* What networks are compiled for, where that is another one: a host's, whose device
+     * has `profile`. NULL: `profile`. */
+    const kiln_profile *network;
     int threads; /* 0 counts as 1 */
     kiln_db *db;
     kiln_db *ready; /* ready records: a search begins with its own; NULL: none */

@@ -50,6 +50,9 @@ static kiln_status copy_work(kiln_arena *a, const kiln_op_work *w, kiln_op_work 
 static kiln_status has_choice(kiln_arena *a, const kiln_op_work *w,
                               const kiln_profile *p, bool *out, kiln_err *err) {
     kiln_tune_task t;
+    *out = false; /* what a GPU has no template for is its host's */
+    if (kiln_profile_is_gpu(p) && kiln_template_for(&w->workload, p) == NULL)
+        return KILN_OK;
     KILN_TRY(kiln_tune_task_make(a, &w->workload, p, NULL, &t, err));
     *out = t.space.size > 1;
     return KILN_OK;
@@ -291,14 +294,15 @@ kiln_db_task kiln_tune_task_of(kiln_arena *a, const kiln_op_work *w,
     kiln_buf json;
     kiln_buf_init(&json, a);
     kiln_profile_json(&json, p);
-    return (kiln_db_task){.workload = kiln_str_dupv(a, w->key),
-                          .anchor = kiln_str_dupv(a, w->anchor),
-                          .profile = p->name,
-                          .profile_json = json.p,
-                          .threads = threads > 0 ? threads : 1,
-                          .numerics =
-                              p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",
-                          .cache = cache};
+    return (kiln_db_task){
+        .workload = kiln_str_dupv(a, w->key),
+        .anchor = kiln_str_dupv(a, w->anchor),
+        .profile = p->name,
+        .profile_json = json.p,
+        /* a GPU's are of its grid */
+        .threads = threads > 0 && !kiln_profile_is_gpu(p) ? threads : 1,
+        .numerics = p->numerics == KILN_NUMERICS_STRICT ? "strict" : "fast",
+        .cache = cache};
 }
 
 kiln_status kiln_tune_subject_read(kiln_arena *a, const kiln_db_task *t,

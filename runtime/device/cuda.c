@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum {
+    MOST_TITLE = 128,
     LOG_BYTES = 4096,
     SHARED_WITHOUT_ASKING = 48 << 10 /* CUDA programming guide, compute capabilities */
 };
@@ -18,6 +19,7 @@ typedef struct cuda_device {
     const kiln_cuda_api *cu;
     kiln_cu_context context;
     int device, sm; /* 80: compute capability 8.0 */
+    char title[MOST_TITLE];
 } cuda_device;
 
 static const kiln_cuda_api *api_of(const kiln_gpu_queue *q) {
@@ -71,6 +73,8 @@ static int find_device(cuda_device *d, char *error) {
     if (code == 0)
         code = cu->cuDeviceGetAttribute(&is_unified, KILN_CU_DEVICE_UNIFIED_ADDRESSING,
                                         d->device);
+    if (code == 0)
+        code = cu->cuDeviceGetName(d->title, MOST_TITLE - 1, d->device);
     if (code != 0)
         return say(code, "the GPU does not say what it is", error);
     if (!is_unified) {
@@ -112,6 +116,10 @@ static void close_cuda(kiln_device *base) {
     const cuda_device *d = (cuda_device *)base;
     d->cu->cuDevicePrimaryCtxRelease(d->device);
     kiln_cpu_close(base);
+}
+
+static const char *title_of(const kiln_device *d) {
+    return ((const cuda_device *)d)->title;
 }
 
 static void *alloc(kiln_device *base, uint32_t memory, size_t bytes) {
@@ -298,6 +306,7 @@ const kiln_device_kind kiln_device_kind_cuda = {
     .n_memories = 1,
     .open = open_cuda,
     .close = close_cuda,
+    .title = title_of,
     .alloc = alloc,
     .release = release,
     KILN_GPU_CODE_AND_QUEUES,

@@ -47,8 +47,9 @@ static int open_opencl(const kiln_allocator *allocator, kiln_device **out,
     kiln_cl_platform platform;
     kiln_cl_device id;
     int32_t code = 0;
+    char title[KILN_OPENCL_TITLE];
     const kiln_opencl_api *cl = kiln_opencl_api_open(error);
-    if (cl == NULL || kiln_opencl_pick(cl, &platform, &id, error) != 0)
+    if (cl == NULL || kiln_opencl_pick(cl, &platform, &id, title, error) != 0)
         return -1;
     kiln_opencl_device *d = allocator->alloc(allocator->user, sizeof *d);
     if (d == NULL) {
@@ -57,6 +58,7 @@ static int open_opencl(const kiln_allocator *allocator, kiln_device **out,
     }
     *d = (kiln_opencl_device){
         .base = {{&kiln_device_kind_opencl, *allocator}, &driver}, .cl = cl, .id = id};
+    memcpy(d->title, title, sizeof title);
     const intptr_t properties[] = {KILN_CL_CONTEXT_PLATFORM, (intptr_t)platform, 0};
     d->context = cl->clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
     if (d->context == NULL || code != 0 || pthread_mutex_init(&d->lock, NULL) != 0) {
@@ -78,6 +80,10 @@ static void close_opencl(kiln_device *base) {
     d->cl->clReleaseContext(d->context);
     pthread_mutex_destroy(&d->lock);
     kiln_cpu_close(base);
+}
+
+static const char *title_of(const kiln_device *d) {
+    return ((const kiln_opencl_device *)d)->title;
 }
 
 /* ---- code ------------------------------------------------------------------------- */
@@ -406,6 +412,7 @@ const kiln_device_kind kiln_device_kind_opencl = {
     .n_memories = 1,
     .open = open_opencl,
     .close = close_opencl,
+    .title = title_of,
     .alloc = kiln_opencl_alloc,
     .release = kiln_opencl_release,
     KILN_GPU_CODE_AND_QUEUES,

@@ -17,11 +17,14 @@ typedef struct kiln_opencl_block {
     struct kiln_opencl_part *part; /* sub-buffers, made when they are asked for first */
 } kiln_opencl_block;
 
+enum { KILN_OPENCL_TITLE = 256 };
+
 typedef struct kiln_opencl_device {
     kiln_gpu_device base;
     const kiln_opencl_api *cl;
     kiln_cl_device id;
     kiln_cl_context context;
+    char title[KILN_OPENCL_TITLE]; /* "PLATFORM: DEVICE" */
     int has_svm; /* then addresses are those of shared virtual memory */
     pthread_mutex_t lock;
     /* Under the lock: */
@@ -30,9 +33,10 @@ typedef struct kiln_opencl_device {
 } kiln_opencl_device;
 
 /* The device to use: as KILN_OPENCL_DEVICE says, part of "PLATFORM: DEVICE", else the
- * first GPU, accelerator or processor, in this order. -1 with the reason. */
+ * first GPU, accelerator or processor, in this order; and its name. -1 with the reason. */
 int kiln_opencl_pick(const kiln_opencl_api *cl, kiln_cl_platform *platform,
-                     kiln_cl_device *device, char error[KILN_ERROR_TEXT]);
+                     kiln_cl_device *device, char title[KILN_OPENCL_TITLE],
+                     char error[KILN_ERROR_TEXT]);
 
 /* Of the kind (opencl_memory.c). */
 void *kiln_opencl_alloc(kiln_device *base, uint32_t memory, size_t bytes);

@@ -6,12 +6,14 @@
 #include <string.h>
 
 enum { MAX_PLATFORMS = 16, MAX_DEVICES = 32, MAX_NAME = 120 };
+_Static_assert(2 * MAX_NAME + 2 <= KILN_OPENCL_TITLE, "a device's name has room");
 
 typedef struct choice {
     const char *wanted; /* NULL: whichever is best */
     int rank;           /* of the best so far; 0: none */
     kiln_cl_platform platform;
     kiln_cl_device device;
+    char title[KILN_OPENCL_TITLE];
     char seen[KILN_ERROR_TEXT]; /* names of those that there are, as far as they fit */
 } choice;
 
@@ -44,10 +46,12 @@ static void look_at(const kiln_opencl_api *cl, choice *c, kiln_cl_platform p,
     c->rank = rank_of(type);
     c->platform = p;
     c->device = d;
+    memcpy(c->title, name, sizeof name);
 }
 
 int kiln_opencl_pick(const kiln_opencl_api *cl, kiln_cl_platform *platform,
-                     kiln_cl_device *device, char error[KILN_ERROR_TEXT]) {
+                     kiln_cl_device *device, char title[KILN_OPENCL_TITLE],
+                     char error[KILN_ERROR_TEXT]) {
     kiln_cl_platform p[MAX_PLATFORMS];
     kiln_cl_device d[MAX_DEVICES];
     choice c = {.wanted = getenv("KILN_OPENCL_DEVICE")};
@@ -66,6 +70,7 @@ int kiln_opencl_pick(const kiln_opencl_api *cl, kiln_cl_platform *platform,
     }
     *platform = c.platform;
     *device = c.device;
+    memcpy(title, c.title, sizeof c.title);
     if (c.rank > 0)
         return 0;
     if (c.seen[0] == '\0')

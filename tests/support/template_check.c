@@ -177,7 +177,7 @@ static void check_limits(const template_check *t, const kiln_program *p,
     kiln_arena scratch = {0};
     if (t->tmpl->target != KILN_TARGET_GPU)
         return;
-    const kiln_launch_limits limits = kiln_codegen_limits(&scratch, t->profile);
+    const kiln_launch_limits limits = kiln_launch_limits_of(&scratch, t->profile);
     const kiln_status st = kiln_program_check_limits(p, &limits, &err);
     if (st != KILN_OK)
         print_message("%s\n", what);

@@ -189,6 +189,7 @@ static key_row key_rows[] = {
     {"vectors", "{" HEAD ", \"vector_bytes\": 32}", false},
     {"own_caches", "{" HEAD ", \"vector_bytes\": 64, \"l2_bytes\": 1048576}", false},
     {"cores", "{" HEAD ", \"vector_bytes\": 64, \"cores\": 2}", false},
+    {"a_gpu", "{" HEAD ", \"vector_bytes\": 64, \"gpu\": {\"warp\": 32}}", false},
     {"another_architecture", "{\"arch\": \"aarch64\", \"vector_bytes\": 64}", false},
     {"no_profile", "{\"name\": \"a\"}", false},
     {"no_object", "[]", false},
@@ -201,6 +202,26 @@ static void check_key(void **state) {
     kiln_db_profile_key(plain, x);
     kiln_db_profile_key(r->json, y);
     assert_int_equal(strcmp(x, y) == 0, r->is_same);
+}
+
+/* Of GPUs: limits are of the key, speeds that rules guess by are not. */
+static void gpus_go_by_their_limits(void **state) {
+    (void)state;
+    static const char *const text[] = {
+        "{\"arch\": \"opencl\", \"gpu\": {\"warp\": 1, \"shared_bytes\": 32768}}",
+        "{\"arch\": \"opencl\", \"gpu\": {\"shared_bytes\": 32768, \"warp\": 1,"
+        " \"peak_gflops\": 9, \"memory_gbs\": 3, \"has_tensor_cores\": false}}",
+        "{\"arch\": \"opencl\", \"gpu\": {\"warp\": 1, \"shared_bytes\": 16384}}",
+        "{\"arch\": \"nvptx\", \"gpu\": {\"warp\": 1, \"shared_bytes\": 32768}}"};
+    enum { N = sizeof text / sizeof text[0] };
+    char key[N][KILN_SHA256_HEX];
+    for (int i = 0; i < N; i++)
+        kiln_db_profile_key(text[i], key[i]);
+    assert_string_equal(key[0], key[1]);
+    assert_string_not_equal(key[0], key[2]);
+    assert_string_not_equal(key[0], key[3]);
+    assert_true(kiln_db_profile_key_has(kiln_str_from("shared_bytes")));
+    assert_false(kiln_db_profile_key_has(kiln_str_from("peak_gflops")));
 }
 
 static void fields_of_the_key_are_told(void **state) {
@@ -256,6 +277,7 @@ int main(void) {
     kiln_test_add("a_newer_profile_goes_on", a_newer_profile_goes_on, NULL);
     kiln_test_add("exports_come_together", exports_come_together, NULL);
     kiln_test_add_rows(check_key, key_rows);
+    kiln_test_add("gpus_go_by_their_limits", gpus_go_by_their_limits, NULL);
     kiln_test_add("fields_of_the_key_are_told", fields_of_the_key_are_told, NULL);
     kiln_test_add("what_is_no_profile_is_its_own_key",
                   what_is_no_profile_is_its_own_key, NULL);

@@ -10,6 +10,7 @@
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
@@ -65,10 +66,23 @@ static void limit(int resource, uint64_t most) {
     (void)setrlimit((__rlimit_resource_t)resource, &r);
 }
 
+void kiln_device_std_files(void) {
+    const int none = open("/dev/null", O_RDONLY);
+    if (none < 0 || dup2(none, STDIN_FILENO) < 0 ||
+        dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        _exit(0);
+    if (none > STDERR_FILENO)
+        close(none);
+}
+
 /* No descriptor but standard error and the channel. */
-static void close_files(int channel) {
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
+static void close_files(const kiln_trial_run *t, int channel) {
+    if (t->r->device != NULL) {
+        kiln_device_std_files();
+    } else {
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+    }
     if (channel >= 0 && dup2(channel, CHANNEL_FD) != CHANNEL_FD)
         _exit(0);
     (void)close_range(CHANNEL_FD + (channel >= 0), ~0U, 0);
@@ -80,10 +94,12 @@ static void limit_all(const kiln_trial_run *t, pid_t parent, int channel) {
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (getppid() != parent)
         _exit(0);
-    close_files(channel);
+    close_files(t, channel);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_FSIZE, 0);
-    limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
+    if (t->r->device == NULL) { /* drivers write files, and have memory of their own */
+        limit(RLIMIT_FSIZE, 0);
+        limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
+    }
     /* What the runs before took may be past the limit by a tick of the clock. */
     const int64_t left_ns = t->cpu_left_ns > 0 ? t->cpu_left_ns : 0;
     limit(RLIMIT_CPU, (uint64_t)(left_ns / 1000000000) + 2);
@@ -167,6 +183,11 @@ static void confine(const kiln_trial_run *t, kiln_page *page, int channel) {
 static void child(const kiln_trial_run *t, pid_t parent, int channel) {
     kiln_page *page = own_page = t->r->page;
     limit_all(t, parent, channel);
+    if (t->r->device != NULL) {
+        kiln_device_rounds(t, page, CHANNEL_FD);
+        page->stage = KILN_STAGE_DONE;
+        _exit(0);
+    }
     prepare_memory(t);
     kiln_kernel_fn *fn = load(t, page);
     kiln_pool *pool = t->threads > 1 ? open_pool(t, page) : NULL;
@@ -223,9 +244,11 @@ static void wait_for(pid_t pid, int64_t deadline_ns, ending *e) {
         ;
 }
 
-/* More than half of what it may have: the rest was refused. */
+/* More than half of what it may have: the rest was refused. A driver's memory has no
+ * limit. */
 static bool is_hungry(const kiln_trial_run *t, const ending *e, uint64_t bytes) {
-    return bytes > e->own_bytes + t->r->options.data_limit_bytes / 2;
+    return t->r->device == NULL &&
+           bytes > e->own_bytes + t->r->options.data_limit_bytes / 2;
 }
 
 /* Which operand's memory is it? True: the fault is named. */
@@ -293,6 +316,10 @@ static bool judge(kiln_trial_run *t, const ending *e) {
     if (e->was_killed && is_hungry(t, e, e->data_bytes))
         return kiln_trial_fault(t, KILN_TRIAL_MEMORY, "it took %" PRIu64 " bytes",
                                 e->data_bytes - e->own_bytes);
+    if (e->was_killed && t->r->device != NULL)
+        return kiln_trial_fault(t, KILN_TRIAL_TIMEOUT,
+                                "no end, by the wall, after %" PRId64 " ms",
+                                kiln_device_limit_ns(&t->r->options) / 1000000);
     if (e->was_killed)
         return kiln_trial_fault(t, KILN_TRIAL_TIMEOUT,
                                 "no end, by the wall, after "
@@ -314,6 +341,8 @@ static bool judge(kiln_trial_run *t, const ending *e) {
         return kiln_trial_fault(t, KILN_TRIAL_LOST, "%s", page->text);
     case KILN_STAGE_SIGNAL:
         return judge_signal(t, e);
+    case KILN_STAGE_BESIDE:
+        return kiln_trial_fault(t, KILN_TRIAL_OUT_OF_BOUNDS, "%s", page->text);
     case KILN_STAGE_START:
     case KILN_STAGE_RUNNING:
         break;
@@ -322,8 +351,9 @@ static bool judge(kiln_trial_run *t, const ending *e) {
             return kiln_trial_fault(t, KILN_TRIAL_MEMORY, "it took %" PRIu64 " bytes",
                                     page->data_bytes - e->own_bytes);
         if (page->code != 0)
-            return kiln_trial_fault(t, KILN_TRIAL_RETURNED, "it returned %d",
-                                    page->code);
+            return kiln_trial_fault(t, KILN_TRIAL_RETURNED, "it returned %d%s%s",
+                                    page->code, page->text[0] != '\0' ? ": " : "",
+                                    page->text);
         return true;
     }
     return kiln_trial_fault(t, KILN_TRIAL_EXIT, "it ended its process with code %d",
@@ -331,7 +361,7 @@ static bool judge(kiln_trial_run *t, const ending *e) {
 }
 
 static void pass_inputs_on(const kiln_trial_run *t, bool yes) {
-    for (uint32_t s = 0; s < t->n_sets; s++)
+    for (uint32_t s = 0; s < t->n_given; s++)
         for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
             if (t->input[s][i]->n_copies == 1) /* copies are in shared memory */
                 kiln_region_pass_on(&t->input[s][i]->region, yes);

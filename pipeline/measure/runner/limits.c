@@ -126,6 +126,13 @@ void kiln_limits_measure(kiln_runner *r, kiln_arena *a, const kiln_wire_limits *
     kiln_region shared = {.map = NULL};
     kiln_err err = {.len = 0};
     *out = (kiln_wire_limited){.problem = KILN_STR_LIT("")};
+    if (r->device != NULL) { /* what its profile says of it */
+        out->peak = (kiln_peak_slice){r->options.device_gflops, 1};
+        out->n_levels = q->n_levels;
+        for (uint32_t i = 0; i < q->n_levels; i++)
+            out->gbs[i] = r->options.device_gbs;
+        return;
+    }
     if (kiln_region_open(sizeof(answer), true, &shared, &err) != KILN_OK) {
         out->problem = kiln_str_from(kiln_str_dup(a, err.text));
         return;

@@ -195,7 +195,9 @@ static kiln_status turn(server *s, kiln_arena *a, const kiln_wire_ask *q,
             return failed(x->session, err);
     const kiln_slice_clocks end = kiln_slice_now();
     told->wall_ns = end.wall_ns - begin.wall_ns;
-    told->cpu_ns = end.cpu_ns - begin.cpu_ns;
+    /* A driver's threads, or its device, compute while this one waits. */
+    told->cpu_ns =
+        s->network.has_driver != 0 ? told->wall_ns : end.cpu_ns - begin.cpu_ns;
     told->preempted = end.preempted - begin.preempted;
     if (q->has_steps != 0)
         tell_steps(a, x->session, told);

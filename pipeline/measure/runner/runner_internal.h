@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "pipeline/measure/runner/runner.h"
 #include "pipeline/measure/wire/blobs.h"
-#include "runtime/kiln.h"
+#include "runtime/device.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 
@@ -78,7 +78,8 @@ void kiln_operands_drop(kiln_runner *r, uint32_t work);
 
 enum {
     KILN_MAX_THREADS = KILN_POOL_MAX_THREADS,
-    KILN_MAX_SETS = 2,    /* of inputs that slices are run on in turn */
+    KILN_MAX_SETS = 3,    /* of inputs that a process has: one for each seed, */
+    KILN_TIMED_SETS = 2,  /* and slices are run on these in turn */
     KILN_MAX_BUFFERS = 8, /* outputs that the calls of a slice write in turn */
     KILN_MAX_POKES = 64
 };
@@ -90,6 +91,7 @@ typedef enum kiln_stage {
     KILN_STAGE_NO_THREADS,
     KILN_STAGE_RUNNING,
     KILN_STAGE_SIGNAL,
+    KILN_STAGE_BESIDE, /* it wrote beside an operand's memory on a device */
     KILN_STAGE_DONE
 } kiln_stage;
 
@@ -183,6 +185,7 @@ struct kiln_runner {
     bool is_confined;              /* candidates are: the system can */
     KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
+    const kiln_device_kind *device; /* that candidates are for; NULL: the host */
     kiln_hosted hosted[KILN_WIRE_MAX_GUESTS]; /* by number */
     int n_hosted;
 };
@@ -214,6 +217,7 @@ typedef struct kiln_trial_run {
     /* By argument - n_inputs. A run that is not timed has the first. */
     kiln_region *buffer[KILN_MAX_BUFFERS];
     uint32_t n_sets, n_buffers;
+    uint32_t n_given;      /* sets that its process has: n_sets or more */
     uint64_t output_bytes; /* of one buffer */
     kiln_probe *probe;     /* by argument - n_inputs; NULL: not made yet */
     kiln_region workspace, *scratch;
@@ -236,6 +240,11 @@ kiln_status kiln_works_drop(kiln_runner *r, const kiln_wire_frame *f, kiln_err *
 /* With all of its blobs: what is not here is asked for. *out NULL: it is not known. */
 kiln_status kiln_works_find(kiln_runner *r, uint32_t id, const kiln_wire_work **out,
                             kiln_err *err);
+
+/* Spoils outputs, workspace and scratch memory. */
+void kiln_trial_poison(kiln_trial_run *t);
+/* Is one call of so many nanoseconds too slow to be worth slices? */
+bool kiln_trial_is_hopeless(const kiln_trial_run *t, double ns);
 
 /* Sets the error of the trial; only the first counts. False, for `return`. */
 bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...)
@@ -271,6 +280,21 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
                       kiln_page *page, int channel);
 /* One call with the first inputs and outputs. */
 int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool);
+
+/* On a device: the same, proofs too, and returns once the channel is closed; what fails
+ * ends the process, with the reason on its page. */
+void kiln_device_rounds(const kiln_trial_run *t, kiln_page *page, int channel);
+/* Opens the runner's device, in a process that ends with it, and says what it is.
+ * KILN_ERR_UNSUPPORTED: it cannot be used. */
+kiln_status kiln_device_set_up(kiln_runner *r, kiln_arena *a, kiln_wire_ready *out,
+                               kiln_err *err);
+/* In a process that opens a driver: nothing comes in, what it prints goes to standard
+ * error. */
+void kiln_device_std_files(void);
+/* So long a driver and the candidate may take: by the wall; of all processors, on which
+ * some devices compute. */
+int64_t kiln_device_limit_ns(const kiln_wire_runner *o);
+int64_t kiln_device_cpu_ns(const kiln_wire_runner *o);
 
 /* ---- right or wrong -------------------------------------------------------------- */
 

@@ -57,6 +57,12 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     const kiln_cpus own = kiln_cpus_own();
     if (o->cpu == KILN_WIRE_OWN_CPU)
         o->cpu = own.n > 1 && o->threads == 1 ? kiln_cpus_first(&own) : -1;
+    if (o->device.n > 0) {
+        kiln_wire_ready there;
+        KILN_TRY(kiln_device_set_up(r, &r->arena, &there, err));
+        kiln_wire_put(answer, KILN_WIRE_READY, &there);
+        return KILN_OK;
+    }
     KILN_TRY(kiln_meter_kernels_open(r, err));
     o->meter.fma = o->meter.chain = o->meter.fma_name = o->meter.chain_name =
         (kiln_str){NULL, 0}; /* views into the frame */

@@ -28,6 +28,9 @@ enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3, MIN_CHECKED = 40 };
  * call is not always between the checked ones. */
 enum { RUNS_OF_INPUTS = 16, FEWER_RUNS = 7 };
 static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one will do */
+/* On a device each call is told and waited for by itself, which takes longer than a
+ * short one, and outputs are copied around each round: a few of either must do. */
+enum { MOST_DEVICE_RUNS = 16, DEVICE_ROUNDS = 4 };
 /* Of a turn: others take theirs between, and few are as short. */
 static const double turn_ns = 1e6;
 /* A peak this far below its best: the processor was not ours, or slower. */
@@ -67,6 +70,8 @@ double kiln_slice_elapsed_ns(const kiln_slice_clocks *begin,
     *disturbed = cpu > 0 && wall - cpu > wall / 50;
     return fmax(1, *disturbed ? cpu : wall);
 }
+
+static const char in_a_slice[] = " (in a slice)";
 
 typedef struct timing {
     kiln_trial_run *t;
@@ -174,21 +179,65 @@ static bool run_round(timing *m, kiln_round *r, kiln_slice *out, double *hidden_
     return true;
 }
 
+/* ---- proofs on a device ---------------------------------------------------------- */
+
+static void stop_hopeless(timing *m, double ns) {
+    m->t->timed = (kiln_timed){
+        .slice[0] = {.ns = ns, .peak_gflops = m->peak_gflops, .disturbed = true},
+        .n_slices = 1,
+        .is_slow = true,
+        .is_noisy = true};
+}
+
+/* One call on each seed; where there is no process for each. */
+static bool prove_here(timing *m) {
+    kiln_trial_run *t = m->t;
+    kiln_wire_ran *o = t->out;
+    if (t->r->device == NULL)
+        return true;
+    o->n_seeds = 0;
+    o->n_compared = o->n_elems = 0;
+    t->when = "";
+    for (uint32_t seed = 0; seed < t->n_given && !t->timed.is_slow; seed++) {
+        const kiln_round r = {
+            .runs = 1, .set = seed, .n_segments = 1, .segment[0] = {0, 1}};
+        kiln_slice s = {.ns = 0};
+        kiln_trial_poison(t);
+        const int64_t begin = kiln_now_ns();
+        if (!kiln_trial_do_round(t, &m->process, &r, &s) ||
+            !check_wall(m, &r, &s, kiln_now_ns() - begin) ||
+            !kiln_trial_check(t, seed, 0))
+            return false;
+        o->n_seeds++;
+        m->turn++;
+        m->set_of[0] = (int)seed;
+        if (seed == 0 && kiln_trial_is_hopeless(t, s.ns))
+            stop_hopeless(m, s.ns);
+    }
+    t->when = in_a_slice;
+    return true;
+}
+
 /* ---- timing ---------------------------------------------------------------------- */
 
 /* Until caches and predictors are warm; then how many runs make a slice. */
 static bool warm_up(timing *m) {
+    const bool is_host = m->t->r->device == NULL;
     kiln_slice s;
     double all = 0, hidden_ns;
     m->runs = 1;
-    while (all < warm_ns) {
+    for (int i = 0; all < warm_ns && (is_host || i < DEVICE_ROUNDS); i++) {
         kiln_round r = {.runs = m->runs};
         if (!run_round(m, &r, &s, &hidden_ns))
             return false;
         all += s.ns * (double)r.runs;
         m->runs = (uint64_t)fmax(1, fmin(2 * (double)m->runs, m->slice_ns / s.ns));
+        if (!is_host && m->runs > MOST_DEVICE_RUNS)
+            m->runs = MOST_DEVICE_RUNS;
     }
     m->runs = (uint64_t)fmax(1, m->slice_ns / s.ns);
+    if (!is_host && m->runs > MOST_DEVICE_RUNS)
+        m->runs = MOST_DEVICE_RUNS;
     return true;
 }
 
@@ -283,8 +332,11 @@ static bool take_peak(timing *m, kiln_turn *out) {
 static bool take_turn(timing *m, const kiln_wire_turn *o, kiln_turn *out) {
     kiln_timed *timed = &m->t->timed;
     *out = (kiln_turn){.ns = 0};
-    m->t->deadline_ns = kiln_now_ns() + m->t->r->options.time_limit_ms * 1000000 *
-                                            KILN_WIRE_WALL_LIMITS;
+    const kiln_wire_runner *limits = &m->t->r->options;
+    m->t->deadline_ns =
+        kiln_now_ns() + (m->t->r->device != NULL
+                             ? kiln_device_limit_ns(limits)
+                             : limits->time_limit_ms * 1000000 * KILN_WIRE_WALL_LIMITS);
     if (o->has_peak != 0 && !take_peak(m, out))
         return false;
     if (o->has_slice == 0)
@@ -344,7 +396,7 @@ static bool check_processor(timing *m) {
     for (uint32_t i = 0; i < timed->n_slices; i++)
         if (takes_all || !timed->slice[i].disturbed)
             hidden_ns[n++] = m->hidden_ns[i] - share * m->told_ns[i];
-    if (n < FEW_SLICES)
+    if (n < FEW_SLICES || m->t->r->device != NULL) /* the driver's threads work too */
         return true;
     const double median_ns = kiln_median(hidden_ns, n);
     if (median_ns <= way_ns)
@@ -370,7 +422,7 @@ static bool begin(timing *m, kiln_trial_run *t, double ns) {
     for (uint32_t b = 0; b < t->n_buffers; b++)
         m->set_of[b] = -1;
     t->is_timed = true;
-    t->when = " (in a slice)";
+    t->when = in_a_slice;
     kiln_rng_init(&m->rng, (uint64_t)kiln_now_ns() ^ t->q->id << 48);
     m->window = kiln_array(t->arena, kiln_probe_window,
                            t->q->code.n_operands - t->q->code.n_inputs);
@@ -392,8 +444,10 @@ bool kiln_trial_time(kiln_trial_run *t) {
     timing m;
     if (!begin(&m, t, slice_ns))
         return false;
-    const bool is_timed = warm_up(&m) && add_slices(&m) &&
-                          (t->timed.is_slow || check_more(&m)) && check_processor(&m);
+    const bool is_timed =
+        prove_here(&m) && (t->timed.is_slow || (warm_up(&m) && add_slices(&m) &&
+                                                (t->timed.is_slow || check_more(&m)) &&
+                                                check_processor(&m)));
     return finish(&m, is_timed);
 }
 
@@ -401,7 +455,7 @@ bool kiln_trial_take_turns(kiln_trial_run *t) {
     timing m;
     if (!begin(&m, t, turn_ns))
         return false;
-    const bool is_timed =
-        warm_up(&m) && take_turns(&m) && check_more(&m) && check_processor(&m);
+    const bool is_timed = prove_here(&m) && warm_up(&m) && take_turns(&m) &&
+                          check_more(&m) && check_processor(&m);
     return finish(&m, is_timed);
 }

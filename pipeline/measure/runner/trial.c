@@ -16,7 +16,7 @@ static const uint64_t turn_bytes = UINT64_C(128) << 10, most_turn_bytes = UINT64
  * and only what is out of the question is not timed again. */
 static const double first_run_ns = 1e6, first_run_times = 3, hopeless_times = 10;
 /* Of the peak, which is measured too. kiln_db_is_implausible has the same. */
-static const double tolerated_share = 1.05;
+static const double tolerated_share = 1.05, device_slack = 4;
 
 bool kiln_trial_fault(kiln_trial_run *t, kiln_trial_error e, const char *fmt, ...) {
     char text[512];
@@ -110,7 +110,9 @@ static void give_outputs(kiln_trial_run *t, uint32_t buffer) {
 
 static kiln_status open_outputs(kiln_trial_run *t, kiln_err *err) {
     const kiln_wire_code *c = &t->q->code;
-    KILN_TRY(take_shared(t->r, c->workspace_bytes, &t->workspace, err));
+    /* A device has its own. */
+    const size_t workspace = t->r->device == NULL ? (size_t)c->workspace_bytes : 0;
+    KILN_TRY(take_shared(t->r, workspace, &t->workspace, err));
     for (int i = 0; i < t->threads; i++)
         KILN_TRY(take_shared(t->r, c->scratch_bytes, &t->scratch[i], err));
     return take_outputs(t, 0, &t->output_bytes, err);
@@ -138,7 +140,7 @@ static void close_outputs(kiln_trial_run *t) {
         give_outputs(t, b);
 }
 
-static void poison(kiln_trial_run *t) {
+void kiln_trial_poison(kiln_trial_run *t) {
     const uint32_t n_outputs = t->q->code.n_operands - t->q->code.n_inputs;
     kiln_region_poison(&t->workspace);
     for (int i = 0; i < t->threads; i++)
@@ -171,7 +173,7 @@ static uint32_t copies_of(const kiln_trial_run *t) {
 static uint32_t count_sets(const kiln_trial_run *t) {
     const kiln_wire_code *c = &t->q->code;
     uint32_t n = 1;
-    for (; n < t->w->n_seeds && n < KILN_MAX_SETS; n++)
+    for (; n < t->w->n_seeds && n < KILN_TIMED_SETS; n++)
         for (uint32_t i = 0; i < c->n_inputs; i++) {
             const kiln_wire_value *v = &t->w->value[c->operand[i].value];
             if (v->is_weight != 0 && !kiln_wire_blob_eq(&v->data[n], &v->data[0]))
@@ -186,7 +188,7 @@ static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_set
     const kiln_wire_code *c = &t->q->code;
     kiln_packed ***weight = kiln_array(t->arena, kiln_packed **, c->n_inputs);
     size_t n = 0;
-    t->n_sets = 0; /* until they are there */
+    t->n_sets = t->n_given = 0; /* until they are there */
     for (uint32_t s = 0; s < n_sets; s++)
         for (uint32_t i = 0; i < c->n_inputs; i++)
             KILN_TRY(kiln_operand_input(t->r, t->w, &c->operand[i], first + s,
@@ -201,7 +203,21 @@ static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_set
         for (uint32_t i = 0; i < c->n_inputs; i++)
             if (t->w->value[c->operand[i].value].is_weight != 0)
                 t->input[s][i] = t->input[0][i];
-    t->n_sets = n_sets;
+    t->n_sets = t->n_given = n_sets;
+    return KILN_OK;
+}
+
+/* Of a device, whose process proves too: those of all seeds. Copies of weights are for
+ * the sets that are timed. */
+static kiln_status give_all_inputs(kiln_trial_run *t, uint32_t n_copies,
+                                   kiln_err *err) {
+    const uint32_t n = t->w->n_seeds < KILN_MAX_SETS ? t->w->n_seeds : KILN_MAX_SETS;
+    KILN_TRY(give_inputs(t, 0, count_sets(t), n_copies, err));
+    for (uint32_t s = t->n_sets; s < n; s++)
+        for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
+            KILN_TRY(kiln_operand_input(t->r, t->w, &t->q->code.operand[i], s,
+                                        &t->input[s][i], err));
+    t->n_given = n;
     return KILN_OK;
 }
 
@@ -212,6 +228,15 @@ static bool give(kiln_trial_run *t, uint32_t first, uint32_t n_sets,
                  uint32_t n_copies) {
     kiln_err err = {.len = 0};
     if (give_inputs(t, first, n_sets, n_copies, &err) == KILN_OK)
+        return true;
+    return kiln_trial_fault(t, KILN_TRIAL_LOST, "%s", err.text);
+}
+
+static bool give_timed(kiln_trial_run *t, uint32_t n_copies) {
+    kiln_err err = {.len = 0};
+    if (t->r->device == NULL)
+        return give(t, 0, count_sets(t), n_copies);
+    if (give_all_inputs(t, n_copies, &err) == KILN_OK)
         return true;
     return kiln_trial_fault(t, KILN_TRIAL_LOST, "%s", err.text);
 }
@@ -234,7 +259,7 @@ static bool prove(kiln_trial_run *t, uint32_t seed) {
         return false;
     t->is_timed = false;
     t->when = "";
-    poison(t);
+    kiln_trial_poison(t);
     if (!kiln_trial_start(t, &process) || !kiln_trial_finish(t, &process) ||
         !kiln_trial_check(t, seed, 0) || !check_once(t, kiln_now_ns() - begin))
         return false;
@@ -246,6 +271,10 @@ static bool is_loser(const kiln_trial_run *t, double ns, double times, double mo
     const double loser = t->r->options.loser;
     return loser > 0 && t->q->best_ns > 0 &&
            ns > t->q->best_ns * loser * times + more_ns;
+}
+
+bool kiln_trial_is_hopeless(const kiln_trial_run *t, double ns) {
+    return is_loser(t, ns, hopeless_times, first_run_ns);
 }
 
 static void sum_up(kiln_trial_run *t) {
@@ -281,10 +310,10 @@ static void sum_up(kiln_trial_run *t) {
 }
 
 static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
-    if (!give(t, 0, count_sets(t), n_copies))
+    if (!give_timed(t, n_copies))
         return false;
     open_turns(t);
-    poison(t);
+    kiln_trial_poison(t);
     if (!kiln_trial_time(t))
         return false;
     sum_up(t);
@@ -294,9 +323,9 @@ static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
 
 /* With one output: what is compared with it is timed so too. */
 static bool take_turns(kiln_trial_run *t, uint32_t n_copies) {
-    if (!give(t, 0, count_sets(t), n_copies))
+    if (!give_timed(t, n_copies))
         return false;
-    poison(t);
+    kiln_trial_poison(t);
     if (!kiln_trial_take_turns(t))
         return false;
     sum_up(t);
@@ -311,7 +340,14 @@ static bool beats_machine(kiln_trial_run *t) {
     kiln_wire_ran *o = t->out;
     o->least_flops = fmin(t->q->code.least_flops, t->w->flops);
     o->limit_gflops = fmax(t->r->meter.best_gflops, o->peak_gflops);
+    if (t->r->device != NULL) /* a profile's, of no device in particular */
+        o->limit_gflops *= device_slack;
     return o->least_flops > tolerated_share * o->limit_gflops * o->median_ns;
+}
+
+static void look_at_peak_again(kiln_trial_run *t) {
+    if (t->r->device == NULL)
+        kiln_meter_kernels_again(&t->r->meter, t->r->options.threads);
 }
 
 /* Timed; and once more where no machine is so fast: the peak may have been hidden by
@@ -321,7 +357,7 @@ static void time_plausibly(kiln_trial_run *t, uint32_t n_copies) {
     o->n_disturbed = 0;
     if (!time_it(t, n_copies) || !beats_machine(t))
         return;
-    kiln_meter_kernels_again(&t->r->meter, t->r->options.threads);
+    look_at_peak_again(t);
     o->n_disturbed = 0;
     if (time_it(t, n_copies) && beats_machine(t))
         (void)kiln_trial_fault(
@@ -336,7 +372,7 @@ static void time_plausibly(kiln_trial_run *t, uint32_t n_copies) {
 static void take_turns_plausibly(kiln_trial_run *t) {
     if (!take_turns(t, copies_of(t)) || !beats_machine(t))
         return;
-    kiln_meter_kernels_again(&t->r->meter, t->r->options.threads);
+    look_at_peak_again(t);
     if (beats_machine(t))
         (void)kiln_trial_fault(
             t, KILN_TRIAL_IMPLAUSIBLE,
@@ -346,11 +382,12 @@ static void take_turns_plausibly(kiln_trial_run *t) {
             t->out->least_flops / t->out->limit_gflops, t->out->limit_gflops);
 }
 
-static void run_all(kiln_trial_run *t) {
+/* False: over. */
+static bool prove_all(kiln_trial_run *t) {
     if (!prove(t, 0))
-        return;
+        return false;
     /* A clear loser is not worth copies and proofs; a surprise has them yet to come. */
-    if (is_loser(t, t->r->page->once_ns, hopeless_times, first_run_ns)) {
+    if (kiln_trial_is_hopeless(t, t->r->page->once_ns)) {
         t->timed = (kiln_timed){.slice[0] = {.ns = t->r->page->once_ns,
                                              .peak_gflops = t->r->meter.best_gflops,
                                              .disturbed = true},
@@ -359,14 +396,21 @@ static void run_all(kiln_trial_run *t) {
                                 .is_slow = true,
                                 .is_noisy = true};
         sum_up(t);
-        return;
+        return false;
     }
     if (is_loser(t, t->r->page->once_ns, first_run_times, first_run_ns) &&
         !time_it(t, 1))
-        return;
+        return false;
     for (uint32_t seed = 1; seed < t->w->n_seeds; seed++)
         if (!prove(t, seed))
-            return;
+            return false;
+    return true;
+}
+
+/* On a device one process does all of it (slices.c). */
+static void run_all(kiln_trial_run *t) {
+    if (t->r->device == NULL && !prove_all(t))
+        return;
     if (t->q->takes_turns != 0)
         take_turns_plausibly(t);
     else
@@ -396,6 +440,10 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
                                                       KILN_WIRE_WALL_LIMITS,
                         .cpu_left_ns = r->options.time_limit_ms * 1000000 *
                                        (int64_t)r->options.threads};
+    if (r->device != NULL) {
+        t.deadline_ns = begin_ns + kiln_device_limit_ns(&r->options);
+        t.cpu_left_ns = kiln_device_cpu_ns(&r->options);
+    }
     for (int s = 0; s < KILN_MAX_SETS; s++)
         t.input[s] = kiln_array(a, kiln_packed *, c->n_operands);
     kiln_operands_forget(r);

@@ -227,6 +227,10 @@ static void runner(codec *c, void *p) {
     i64(c, &m->time_limit_ms);
     f64(c, &m->precision);
     f64(c, &m->loser);
+    text(c, &m->device);
+    f64(c, &m->device_gflops);
+    f64(c, &m->device_gbs);
+    i64(c, &m->driver_limit_ms);
 }
 
 static void ready(codec *c, void *p) {
@@ -237,6 +241,7 @@ static void ready(codec *c, void *p) {
     f64(c, &m->memory_gbs);
     below(c, &m->is_confined, 2);
     text(c, &m->not_confined);
+    text(c, &m->device);
 }
 
 static void work(codec *c, void *p) {

@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 7,
+    KILN_WIRE_VERSION = 8,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -238,6 +238,12 @@ typedef struct kiln_wire_runner {
     uint64_t data_limit_bytes; /* that a candidate may take beyond its operands */
     int64_t time_limit_ms;     /* of the processor, for all runs of a candidate */
     double precision, loser;
+    /* The kind of device (runtime/device.h) that candidates are for, which there is no
+     * meter of: what it does, by its profile; and how long its driver may take for a
+     * candidate's code. "": the host, and 0. */
+    kiln_str device;
+    double device_gflops, device_gbs;
+    int64_t driver_limit_ms;
 } kiln_wire_runner;
 
 typedef struct kiln_wire_ready {
@@ -245,6 +251,7 @@ typedef struct kiln_wire_ready {
     double memory_gbs;     /* that all threads may read at most; 0: not known */
     uint32_t is_confined;  /* candidates are, by an allow-list of system calls; else: */
     kiln_str not_confined; /* why not */
+    kiln_str device;       /* as its driver names it; "": the host */
 } kiln_wire_ready;
 
 typedef struct kiln_wire_work {

@@ -157,9 +157,16 @@ static void put_all(kiln_buf *out) {
     const kiln_wire_lent lent = {s("process 8 on elsewhere"), -3};
     const kiln_wire_failed failed = {s("no memory")};
     const kiln_wire_builder builder = {s("{}"), UINT64_C(1) << 40, 10000};
-    const kiln_wire_runner runner = {
-        .meter = meter, .threads = 2, .cpu = -1, .loser = -1};
-    const kiln_wire_ready ready = {200.5, 3.7, 2, 12.5, 0, s("no filter here")};
+    const kiln_wire_runner runner = {.meter = meter,
+                                     .threads = 2,
+                                     .cpu = -1,
+                                     .loser = -1,
+                                     .device = s("opencl"),
+                                     .device_gflops = 200,
+                                     .device_gbs = 20,
+                                     .driver_limit_ms = 10000};
+    const kiln_wire_ready ready = {200.5,        3.7, 2, 12.5, 0, s("no filter here"),
+                                   s("a device")};
     const kiln_wire_work work = a_work();
     static kiln_wire_blob needed[2];
     needed[0] = a_blob(30, 1);
@@ -293,7 +300,7 @@ typedef struct header_row {
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
     {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 7: install workers and kiln together"},
+     "speaks version 9 of the protocol, not 8: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };

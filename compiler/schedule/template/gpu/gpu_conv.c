@@ -224,15 +224,16 @@ static kiln_config guess_alone(const problem *p, const kiln_space *s) {
               .step_ic = 32,
               .lanes = p->step[1] == 1 ? 8 : 1,
               .fetches = true};
-    for (x = cut_to_space(s, &x); x.step_ic > 1 && !has_room(p, &x);) {
+    for (x = cut_to_space(s, &x); !has_room(p, &x); x = cut_to_space(s, &x)) {
         if (x.tile[OC] > 1 && !has_room(p, &(plan){.threads = {1, 1, 1},
                                                    .tile = {x.tile[0], 1, x.tile[2]},
                                                    .step_ic = 1,
                                                    .lanes = 1}))
             x.tile[OC] /= 2;
-        else
+        else if (x.step_ic > 1)
             x.step_ic /= 2;
-        x = cut_to_space(s, &x);
+        else
+            break;
     }
     while (x.lanes > 1 && x.tile[OW] % x.lanes != 0)
         x.lanes /= 2;

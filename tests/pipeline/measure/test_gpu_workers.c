@@ -1,0 +1,215 @@
+/* Candidates for a GPU's profile: built, proved and timed on this machine's OpenCL device
+ * (PoCL), and whatever they do ends as a verdict. Skipped by name where there is no such
+ * device. This program is also the builder that spoils kernels:
+ *
+ *     test_gpu_workers --builder
+ */
+#include "compiler/codegen/gpu_module.h"
+#include "pipeline/measure/builder/builder.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/measure_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A configuration's index, modulo their number, chooses what its builder does; code is
+ * that of the guess. */
+static const struct fault {
+    const char *first; /* what its kernel does first, in OpenCL C */
+    kiln_trial_error want;
+    const char *text; /* part of it */
+} faults[] = {
+    {"", KILN_TRIAL_GOOD, ""},
+    {"return;", KILN_TRIAL_WRONG, "must be"},
+    {"this is no C;", KILN_TRIAL_UNLOADABLE, "does not build"},
+    {"for (volatile int i = 0; i == 0;) i = 0;", KILN_TRIAL_TIMEOUT, "no end"},
+};
+enum { N_FAULTS = sizeof faults / sizeof faults[0] };
+
+/* ---- the builder ----------------------------------------------------------------- */
+
+/* The code is a module's last part. */
+static void put_first(kiln_arena *a, kiln_object *o, const char *words) {
+    kiln_gpu_header h;
+    memcpy(&h, o->bytes.p, sizeof h);
+    const char *code = o->bytes.p + h.code;
+    const char *body = strstr(strstr(code, "__kernel"), "{");
+    const size_t at = (size_t)(body + 1 - o->bytes.p);
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    kiln_buf_add(&text, o->bytes.p, at);
+    kiln_buf_puts(&text, words);
+    kiln_buf_add(&text, o->bytes.p + at, o->bytes.n - at);
+    h.code_bytes += strlen(words);
+    h.bytes += strlen(words);
+    memcpy(text.p, &h, sizeof h);
+    o->bytes = kiln_buf_str(&text);
+}
+
+static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
+                              const kiln_choice *choice, const kiln_profile *p,
+                              kiln_kernel *out, kiln_err *err) {
+    const struct fault *f =
+        &faults[kiln_config_index(&choice->space, &choice->config) % N_FAULTS];
+    kiln_choice guess = *choice;
+    guess.config = choice->tmpl->guess(&w->workload, p, &choice->space);
+    KILN_TRY(kiln_kernel_make_listed(a, w, &guess, p, out, err));
+    put_first(a, &out->object, f->first);
+    return KILN_OK;
+}
+
+/* ---- the fleet ------------------------------------------------------------------- */
+
+static const char *self;
+/* The first convolution of samplenet. */
+static const char line[] = "conv C 28 1 6 5 1";
+
+/* NULL: this machine has no such device, and the test is skipped. */
+static kiln_measure *open_gpu(kiln_arena *a, kiln_measure_options *o) {
+    kiln_err err = {0};
+    kiln_measure *m = NULL;
+    kiln_profile *p = kiln_new(a, kiln_profile);
+    kiln_profile found;
+    kiln_test_as_worker_environment();
+    (void)setenv("POCL_CACHE_DIR", kiln_test_dir(), 0);
+    kiln_assert_status_ok(kiln_profile_find(a, "opencl-pocl", p, &err), &err);
+    found = o->profile != NULL ? *o->profile : *p;
+    *p = found;
+    o->profile = p;
+    if (o->build_limit_ms == 0)
+        o->build_limit_ms = KILN_TEST_PATIENCE_MS;
+    if (o->run_limit_ms == 0)
+        o->run_limit_ms = KILN_TEST_PATIENCE_MS;
+    o->budget_ms = 5;
+    o->runner_argv = kiln_test_worker(a, "kiln-runner");
+    if (o->builder_argv == NULL)
+        o->builder_argv = kiln_test_worker(a, "kiln-builder");
+    if (kiln_measure_open(a, o, &m, &err) == KILN_OK)
+        return m;
+    if (strstr(err.text, "device 'opencl' cannot be used") == NULL)
+        fail_msg("%s", err.text);
+    kiln_test_skip("%s", err.text);
+    return NULL;
+}
+
+static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index) {
+    kiln_err err = {0};
+    uint64_t id;
+    const kiln_measure_candidate c = {
+        .work = w->id, .tmpl = w->tmpl, .config = index, .never_stops_early = true};
+    kiln_assert_status_ok(kiln_measure_submit(m, &c, &id, &err), &err);
+}
+
+static void check(kiln_measure *m, kiln_trial_error want, const char *text) {
+    kiln_measured o;
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &o));
+    if (o.error != want || strstr(o.text, text) == NULL)
+        fail_msg("is '%s' (%s), must be '%s' (%s)", kiln_trial_error_name(o.error),
+                 o.text, kiln_trial_error_name(want), text);
+    if (want != KILN_TRIAL_GOOD)
+        return;
+    assert_int_equal(o.n_seeds, KILN_MEASURE_SEEDS);
+    assert_true(o.worst <= 1 && o.low_ns <= o.median_ns && o.median_ns <= o.high_ns);
+    assert_true(o.median_ns > 0 && o.n_slices > 0 && o.n_compared > 0);
+    assert_true(o.least_flops <= 1.05 * o.limit_gflops * o.median_ns);
+}
+
+/* The template's guess, weights from memory. */
+static void times_a_convolution(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_measure_options o = {.profile = NULL};
+    kiln_measure *m = open_gpu(&a, &o);
+    if (m == NULL)
+        return;
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, true);
+    const kiln_measure_stats s = kiln_measure_count(m);
+    assert_string_equal(w.tmpl->name, "gpu_conv");
+    assert_true(s.device[0] != '\0' && !s.is_confined && s.peak_gflops > 0);
+    submit(m, &w, kiln_test_measure_guess(&w, o.profile));
+    check(m, KILN_TRIAL_GOOD, "");
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+/* A kernel that does nothing, one that is none, and one that hangs; then a good one. */
+static void ends_what_fails(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const char *argv[] = {self, "--builder", NULL};
+    kiln_measure_options o = {
+        .builder_argv = argv, .build_limit_ms = 2000, .run_limit_ms = 200};
+    kiln_measure *m = open_gpu(&a, &o);
+    if (m == NULL)
+        return;
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, false);
+    for (int i = 1; i <= N_FAULTS; i++) {
+        const struct fault *f = &faults[i % N_FAULTS];
+        submit(m, &w, (uint64_t)(i % N_FAULTS));
+        check(m, f->want, f->text);
+    }
+    assert_int_equal(kiln_measure_count(m).runners_started, 1);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+/* More than the profile has is refused by the builder: no driver compiles it. */
+static void refuses_more_than_there_is(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile wide, small;
+    kiln_assert_status_ok(kiln_profile_find(&a, "opencl-pocl", &wide, &err), &err);
+    small = wide;
+    small.gpu.shared_bytes = 64;
+    kiln_measure_options o = {.profile = &small};
+    kiln_measure *m = open_gpu(&a, &o);
+    if (m == NULL)
+        return;
+    const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, false);
+    uint64_t index = 0;
+    kiln_scheduled s;
+    for (; index < w.space.size; index++) {
+        const kiln_config c = kiln_config_at(&w.space, index);
+        if (kiln_template_apply(&a, w.tmpl, &w.op.workload, o.profile, &w.space, &c, &s,
+                                &err) != KILN_OK &&
+            strstr(err.text, "shared") != NULL)
+            break;
+        kiln_err_clear(&err);
+    }
+    assert_true(index < w.space.size);
+    submit(m, &w, index);
+    check(m, KILN_TRIAL_REFUSED, "bytes of shared memory");
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
+/* Runners elsewhere do not open drivers for others. */
+static void refuses_runners_elsewhere(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_measure *m = NULL;
+    const char *const address[] = {"unix:/nonesuch", NULL};
+    kiln_assert_status_ok(kiln_profile_find(&a, "opencl-generic", &p, &err), &err);
+    const kiln_measure_options o = {.profile = &p,
+                                    .runner_addresses = address,
+                                    .builder_argv =
+                                        kiln_test_worker(&a, "kiln-builder"),
+                                    .runner_argv = kiln_test_worker(&a, "kiln-runner")};
+    assert_int_equal(kiln_measure_open(&a, &o, &m, &err), KILN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "is a GPU's"));
+    kiln_arena_fini(&a);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--builder") == 0)
+        return kiln_builder_main(make_fault);
+    self = argv[0];
+    kiln_test_add("times_a_convolution", times_a_convolution, NULL);
+    kiln_test_add("ends_what_fails", ends_what_fails, NULL);
+    kiln_test_add("refuses_more_than_there_is", refuses_more_than_there_is, NULL);
+    kiln_test_add("refuses_runners_elsewhere", refuses_runners_elsewhere, NULL);
+    return kiln_test_run("gpu_workers");
+}
