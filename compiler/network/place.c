@@ -18,7 +18,11 @@ int kiln_place_at_random(void *user, const kiln_net *n, int step) {
 int kiln_place_by_kernel(void *user, const kiln_net *n, int step) {
     const kiln_net_step *s = &n->step.v[step];
     (void)user;
-    return s->kind == KILN_NET_CALL && n->kernel.v[s->kernel].profile != n->profile;
+    if (s->kind != KILN_NET_CALL)
+        return 0;
+    const kiln_profile *p = n->kernel.v[s->kernel].profile;
+    KILN_LOG(DEBUG, "place", "'%s' (%s) is done by '%s'", s->name, s->op, p->name);
+    return p != n->profile;
 }
 
 static bool is_work(const kiln_net_step *s) {

@@ -72,19 +72,43 @@ static const char *name_of(unsigned axes) {
     return kiln_launch_axis_name((kiln_launch_axis)i);
 }
 
-static kiln_status check_shared(const kiln_stage *st, unsigned own, unsigned around,
-                                kiln_err *err) {
+typedef struct outsider {
+    const kiln_te *te; /* that reads; NULL: none does */
+    unsigned axes;     /* of loops that the stage is not inside */
+} outsider;
+
+/* Who reads a stage inside loops that are bound to some of `axes`, without the stage
+ * being inside of one too: what is one block's, or one thread's, was not filled there. */
+static outsider outsider_of(const kiln_lowering *lo, size_t position, unsigned axes) {
+    const kiln_stage *st = lo->stage[position].stage;
+    const unsigned around = axes_around(st);
+    for (size_t i = position + 1; i < lo->schedule->stage.n; i++) {
+        const kiln_lowered_stage *reader = &lo->stage[i];
+        if (reader->te == NULL || !kiln_te_reads(reader->te, st->origin))
+            continue;
+        const unsigned more =
+            (own_axes(reader->stage) | axes_around(reader->stage)) & ~around & axes;
+        if (more != 0)
+            return (outsider){reader->te, more};
+    }
+    return (outsider){NULL, 0};
+}
+
+static kiln_status check_shared(const kiln_lowering *lo, size_t position, unsigned own,
+                                unsigned around, kiln_err *err) {
+    const kiln_stage *st = lo->stage[position].stage;
+    const outsider x = outsider_of(lo, position, ~(unsigned)THREAD_AXES);
     if (around == 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "lower: stage '%s' is in shared memory, which is one block's, "
                          "and is computed outside all loops that are bound to blocks "
                          "or threads; use compute_at",
                          st->te->name);
-    if ((own & around & ~(unsigned)THREAD_AXES) != 0)
+    if ((own & ~(unsigned)THREAD_AXES) != 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "lower: stage '%s' is in one block's memory, and binds %s, "
-                         "which a loop around it is bound to",
-                         st->te->name, name_of(own & around & ~(unsigned)THREAD_AXES));
+                         "so that each block would fill a part of its own",
+                         st->te->name, name_of(own & ~(unsigned)THREAD_AXES));
     if ((around & THREAD_AXES & ~own) != 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "lower: stage '%s' is in shared memory and computed inside a "
@@ -92,31 +116,32 @@ static kiln_status check_shared(const kiln_stage *st, unsigned own, unsigned aro
                          "all of it; bind a loop of the stage to %s",
                          st->te->name, name_of(around & THREAD_AXES & ~own),
                          name_of(around & THREAD_AXES & ~own));
+    if (x.te != NULL)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "lower: stage '%s' is in one block's memory, and '%s' reads it "
+            "inside a loop that is bound to %s: other blocks have not "
+            "filled theirs; compute it inside that loop",
+            st->te->name, x.te->name, name_of(x.axes));
     return KILN_OK;
 }
 
 /* One thread's memory: nobody else fills it, nobody else reads it. */
 static kiln_status check_own(const kiln_lowering *lo, size_t position, unsigned own,
-                             unsigned around, kiln_err *err) {
+                             kiln_err *err) {
     const kiln_stage *st = lo->stage[position].stage;
     if (own != 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "lower: stage '%s' is in one thread's memory, so no loop of "
                          "it can be bound to %s; put it in shared memory",
                          st->te->name, name_of(own));
-    for (size_t i = position + 1; i < lo->schedule->stage.n; i++) {
-        const kiln_lowered_stage *reader = &lo->stage[i];
-        if (reader->te == NULL || !kiln_te_reads(reader->te, st->origin))
-            continue;
-        const unsigned others =
-            (own_axes(reader->stage) | axes_around(reader->stage)) & ~around;
-        if (others != 0)
-            return kiln_fail(err, KILN_ERR_ARG,
-                             "lower: stage '%s' is in one thread's memory, and '%s' "
-                             "reads it inside a loop that is bound to %s; compute it "
-                             "inside that loop, or put it in shared memory",
-                             st->te->name, reader->te->name, name_of(others));
-    }
+    const outsider x = outsider_of(lo, position, ~0u);
+    if (x.te != NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is in one thread's memory, and '%s' reads "
+                         "it inside a loop that is bound to %s; compute it inside that "
+                         "loop, or put it in shared memory",
+                         st->te->name, x.te->name, name_of(x.axes));
     return KILN_OK;
 }
 
@@ -127,9 +152,9 @@ kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err) {
             continue;
         const unsigned own = own_axes(st), around = axes_around(st);
         if (st->scope == KILN_SCOPE_SHARED)
-            KILN_TRY(check_shared(st, own, around, err));
+            KILN_TRY(check_shared(lo, i, own, around, err));
         else if (st->scope != KILN_SCOPE_GLOBAL || around != 0)
-            KILN_TRY(check_own(lo, i, own, around, err));
+            KILN_TRY(check_own(lo, i, own, err));
     }
     return KILN_OK;
 }

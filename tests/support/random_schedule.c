@@ -125,12 +125,19 @@ static kiln_status do_memory(draw *d, kiln_stage *st, kiln_iter *x) {
     return kiln_double_buffer(st, &d->err);
 }
 
+static kiln_status do_unit_loop(draw *d, kiln_stage *st, kiln_iter *x) {
+    kiln_iter *unit;
+    (void)x;
+    kiln_buf_printf(d->log, "unit_loop %s\n", st->te->name);
+    return kiln_unit_loop(st, &unit, &d->err);
+}
+
 static kiln_schedule *drawn(kiln_arena *a, kiln_rng *rng, const kiln_te *const *out,
                             size_t n_out, int n, kiln_buf *log,
                             random_schedule_stats *stats, bool for_cpu) {
     static kiln_status (*const primitive[])(draw *, kiln_stage *, kiln_iter *) = {
-        do_split, do_split, do_fuse,     do_reorder, do_reorder,
-        do_place, do_place, do_annotate, do_cache,   do_memory,
+        do_split, do_split,    do_fuse,  do_reorder, do_reorder,   do_place,
+        do_place, do_annotate, do_cache, do_memory,  do_unit_loop,
     };
     enum { N_PRIMITIVES = sizeof primitive / sizeof primitive[0] };
     draw d = {.s = kiln_schedule_new(a, out, n_out),
@@ -141,7 +148,8 @@ static kiln_schedule *drawn(kiln_arena *a, kiln_rng *rng, const kiln_te *const *
         kiln_stage *st = any_stage(&d);
         kiln_iter *x = any_leaf(&d, st);
         const size_t p = pick(&d, N_PRIMITIVES);
-        if (x == NULL && primitive[p] != do_cache && primitive[p] != do_place)
+        if (x == NULL && primitive[p] != do_cache && primitive[p] != do_place &&
+            primitive[p] != do_unit_loop)
             continue;
         const size_t before = log->n;
         if (primitive[p](&d, st, x) == KILN_OK) {

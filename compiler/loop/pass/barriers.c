@@ -90,7 +90,15 @@ typedef struct gathering {
     KILN_VEC(kiln_touch) list;
 } gathering;
 
+/* One thread is never behind the others of its block. */
+static bool is_alone(const search *x) {
+    return x->extent[KILN_AXIS_THREAD_X] == 1 && x->extent[KILN_AXIS_THREAD_Y] == 1 &&
+           x->extent[KILN_AXIS_THREAD_Z] == 1;
+}
+
 static bool is_own(const search *x, const kiln_buffer *b) {
+    if (b->scope == KILN_SCOPE_SHARED && is_alone(x))
+        return true;
     if (b->scope != KILN_SCOPE_SHARED && b->scope != KILN_SCOPE_GLOBAL)
         return true;
     for (size_t i = 0; i < x->own.n; i++)

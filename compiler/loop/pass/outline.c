@@ -3,7 +3,7 @@
  * Every outermost thread loop becomes a program for the device, whose arguments are the
  * buffers that it reads and writes, and whose parameters are the variables of loops and
  * lets around it. The host allocates the global memory between launches and launches
- * them, in order, with grids as wide as their loops.
+ * them, in order, with grids as wide as their loops; so its own loops are serial ones.
  *
  * The host touches no element: its arguments, as everything that it allocates, are the
  * device's memory. With host_memory the arguments are not: each has a twin in the device's
@@ -272,8 +272,11 @@ static const kiln_stmt *host(splitting *x, const kiln_stmt *s) {
     if (s->kind == KILN_STMT_SEQ)
         return host_seq(x, s);
     kiln_stmt_exprs(s, check_host_expr, x);
-    return kiln_stmt_map(x->arena, s,
-                         &(kiln_stmt_rewrite){.stmt = host_part, .user = x});
+    s = kiln_stmt_map(x->arena, s, &(kiln_stmt_rewrite){.stmt = host_part, .user = x});
+    if (s->kind != KILN_STMT_FOR || s->u.loop.kind != KILN_LOOP_PARALLEL)
+        return s;
+    return kiln_s_for(x->arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent,
+                      KILN_LOOP_SERIAL, NULL, s->u.loop.body);
 }
 
 /* ---- copies ---------------------------------------------------------------------- */

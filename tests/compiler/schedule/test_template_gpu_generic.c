@@ -101,7 +101,7 @@ static void try_example(kiln_arena *a, const te_example_def *def, uint64_t seed)
     kiln_assert_status_ok(
         kiln_rules_inlined(s, (kiln_rules_inline)kiln_rng_range(&rng, 0, 2), &err),
         &err);
-    kiln_assert_status_ok(kiln_gpu_launch(s, &rules, &err), &err);
+    kiln_assert_status_ok(kiln_gpu_rules_apply(s, &rules, &err), &err);
     kiln_assert_status_ok(
         kiln_lower(a, s, x.arg, x.n_args, x.n_inputs, def->name, &p, &err), &err);
     const kiln_loop_options o = {.max_unroll = 1024, .keep_large_loops = true};

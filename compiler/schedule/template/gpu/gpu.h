@@ -39,7 +39,7 @@ kiln_status kiln_gpu_deal(kiln_stage *st, const kiln_gpu_share *share,
 
 /* ---- rules ----------------------------------------------------------------------- */
 
-/* What kiln_gpu_launch does to all stages alike. */
+/* What kiln_gpu_rules_apply does to all stages alike. */
 typedef struct kiln_gpu_rules {
     bool keep_apart; /* a launch for each stage that is not inlined */
     kiln_gpu_share share;
@@ -47,7 +47,7 @@ typedef struct kiln_gpu_rules {
 /* Every stage that is at root, untouched and not inlined becomes a launch of its own, or
  * is computed by the threads that read it where each reads what it computes alone.
  * Stages that are bound already, and what is computed inside them, stay as they are. */
-kiln_status kiln_gpu_launch(kiln_schedule *s, const kiln_gpu_rules *rules,
-                            kiln_err *err);
+kiln_status kiln_gpu_rules_apply(kiln_schedule *s, const kiln_gpu_rules *rules,
+                                 kiln_err *err);
 
 #endif

@@ -62,7 +62,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w, const kiln_profi
     KILN_TRY(kiln_rules_begin(a, w, NULL, &made, err));
     KILN_TRY(
         kiln_rules_inlined(made.schedule, (kiln_rules_inline)c->option[INLINE], err));
-    KILN_TRY(kiln_gpu_launch(made.schedule, &rules, err));
+    KILN_TRY(kiln_gpu_rules_apply(made.schedule, &rules, err));
     *out = made;
     return KILN_OK;
 }

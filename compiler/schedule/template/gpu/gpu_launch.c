@@ -119,8 +119,8 @@ static kiln_status launch(planner *p, int root, const kiln_gpu_rules *rules) {
     return KILN_OK;
 }
 
-kiln_status kiln_gpu_launch(kiln_schedule *s, const kiln_gpu_rules *rules,
-                            kiln_err *err) {
+kiln_status kiln_gpu_rules_apply(kiln_schedule *s, const kiln_gpu_rules *rules,
+                                 kiln_err *err) {
     planner p = {.schedule = s, .err = err};
     describe(&p, rules);
     for (int i = p.n; i-- > 0;)
