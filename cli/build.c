@@ -1,7 +1,9 @@
-/* kiln build: a model becomes an archive that runs by itself, one for each profile. */
+/* kiln build: a model becomes an archive that runs by itself, one for each profile; or one
+ * for all of them, and for several shapes. */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "cli/reduce.h"
+#include "cli/shape_sets.h"
 #include "cli/sign_option.h"
 #include "cli/source_option.h"
 #include "packager/oci.h"
@@ -45,7 +47,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_PROFILE] = {"--profile", "P",
                      "make code for this profile: a name, or a JSON file", true},
     [OPT_OUT] = {"-o", "FILE",
-                 "the archive, or a folder for it "
+                 "the archive, of all profiles, or a folder for one of each "
                  "(MODEL-VERSION-PROFILE.kiln.tar.zst, here)",
                  false},
     [OPT_NAME] = {"--name", "NAME",
@@ -90,7 +92,10 @@ static const kiln_option options[N_OPTIONS] = {
                         "write what it was made of beside it, as --sign does too: "
                         "ARCHIVE.intoto.json",
                         false},
-    [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind an input's dynamic dimensions", true},
+    [OPT_SHAPE] = {"--shape", "NAME:DIMS",
+                   "bind an input's dynamic dimensions; several times for one input: "
+                   "one archive for all of these shapes",
+                   true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
@@ -152,8 +157,8 @@ static kiln_status read_profiles(const kiln_cli_args *args, kiln_profile **out,
     return KILN_OK;
 }
 
-static kiln_status read_output(const kiln_cli_args *args, size_t n_profiles,
-                               kiln_build_options *o, kiln_err *err) {
+static kiln_status read_output(const kiln_cli_args *args, kiln_build_options *o,
+                               kiln_err *err) {
     const char *out = kiln_args_get(args, OPT_OUT, NULL);
     if (out == NULL)
         return KILN_OK;
@@ -161,11 +166,6 @@ static kiln_status read_output(const kiln_cli_args *args, size_t n_profiles,
         o->folder = out;
         return kiln_dir_make(out, err);
     }
-    if (n_profiles > 1)
-        return kiln_fail(err, KILN_ERR_ARG,
-                         "-o must name a folder where several profiles are built, is "
-                         "'%s'",
-                         out);
     o->path = out;
     return KILN_OK;
 }
@@ -266,6 +266,16 @@ static void leave_reproducer(const kiln_cli_args *args, const kiln_build_options
     kiln_cli_leave_reproducer(args, options, source->imported, &to);
 }
 
+static kiln_status sign(const kiln_build *b, const kiln_secret_key *key, kiln_buf *text,
+                        kiln_err *err) {
+    char id[KILN_KEY_ID_TEXT];
+    KILN_TRY(kiln_archive_sign(key, b->path, NULL, err));
+    kiln_key_id_text(key->id, id);
+    kiln_buf_printf(text, "signature: %s" KILN_SIGNATURE_ENDING " by key %s\n", b->path,
+                    id);
+    return KILN_OK;
+}
+
 /* Provenance and signature, beside an archive that is there. */
 static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *source,
                               const kiln_profile *profile, const kiln_build_options *o,
@@ -283,19 +293,12 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
         .no_predict = kiln_args_has(args, OPT_NO_PREDICT)};
     kiln_provenance p;
     const char *path = NULL;
-    char id[KILN_KEY_ID_TEXT];
     if (with->key == NULL && !kiln_args_has(args, OPT_PROVENANCE))
         return KILN_OK;
     KILN_TRY(kiln_provenance_of(args->arena, source, profile, o, b, &words, &p, err));
     KILN_TRY(kiln_provenance_save(args->arena, &p, b->path, &path, err));
     kiln_buf_printf(text, "provenance: %s\n", path);
-    if (with->key == NULL)
-        return KILN_OK;
-    KILN_TRY(kiln_archive_sign(with->key, b->path, NULL, err));
-    kiln_key_id_text(with->key->id, id);
-    kiln_buf_printf(text, "signature: %s" KILN_SIGNATURE_ENDING " by key %s\n", b->path,
-                    id);
-    return KILN_OK;
+    return with->key != NULL ? sign(b, with->key, text, err) : KILN_OK;
 }
 
 /* With what lies beside the archive by now. */
@@ -312,72 +315,203 @@ static kiln_status put_oci(const kiln_cli_args *args, const kiln_build *b,
     return KILN_OK;
 }
 
-/* One archive for each profile, and what was built as text and JSON. */
+/* A model as one set of --shape has it. */
+typedef struct shaped {
+    kiln_cli_args args; /* with its own --shape alone */
+    kiln_import_options import;
+    kiln_source source;
+    kiln_expectation expectation;
+} shaped;
+
+static kiln_status read_shaped(const kiln_cli_args *args, uint64_t seed, shaped *s,
+                               kiln_err *err) {
+    s->args = *args;
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
+                                     OPT_SIGNATURE, &s->import, err));
+    KILN_TRY(read_source(args, &s->import, &s->source, err));
+    return kiln_expectation_of(args->arena, &s->source, seed, &s->expectation, err);
+}
+
+/* What is built, and what there is to say. */
+typedef struct building {
+    const kiln_cli_args *args; /* with all --shape */
+    const shaped *shape;
+    size_t n_shapes;
+    const kiln_profile *profile;
+    const char *const *profile_word; /* as they were given, in the profiles' order */
+    size_t n_profiles;
+    kiln_build_options o;
+    const beside *with;
+    double share; /* that must be tuned */
+    kiln_cli_answer answer;
+    bool is_short; /* of what must be tuned */
+} building;
+
+static kiln_status build_one(building *x, const shaped *s, size_t profile,
+                             const kiln_build_options *o, kiln_build *b,
+                             kiln_err *err) {
+    const int n_ready = x->with->advice->n_ready;
+    const int n_predicted = x->with->advice->n_predicted;
+    const kiln_status st = kiln_package_build(
+        x->args->arena, &s->source, &s->expectation, &x->profile[profile], o, b, err);
+    if (st == KILN_ERR_BUG && !kiln_args_has(x->args, OPT_NO_REDUCE))
+        leave_reproducer(&s->args, &x->o, &s->source, x->profile_word[profile]);
+    if (st != KILN_OK)
+        return st;
+    b->n_ready = x->with->advice->n_ready - n_ready;
+    b->n_predicted = x->with->advice->n_predicted - n_predicted;
+    return KILN_OK;
+}
+
+static void tell_one(building *x, const kiln_build *b) {
+    kiln_buf_puts(&x->answer.text, x->answer.text.n > 0 ? "\n" : "");
+    kiln_build_text(&x->answer.text, b);
+    put_predicted(x->with->advice, b->n_predicted, &x->answer.text);
+    kiln_build_put(&x->answer.w, b);
+}
+
+static void judge_one(building *x, const shaped *s, size_t profile,
+                      const kiln_build *b) {
+    if (is_tuned_enough(b, x->share))
+        return;
+    x->is_short = true;
+    put_remedy(&s->args, x->profile_word[profile], &x->answer.text);
+}
+
+/* An archive for each profile. */
+static kiln_status build_each(building *x, kiln_err *err) {
+    for (size_t i = 0; i < x->n_profiles; i++) {
+        kiln_build_options o = x->o;
+        kiln_build b;
+        o.import = &x->shape->import;
+        KILN_TRY(build_one(x, x->shape, i, &o, &b, err));
+        tell_one(x, &b);
+        KILN_TRY(put_beside(x->args, &x->shape->source, &x->profile[i], &o, &b, x->with,
+                            &x->answer.text, err));
+        KILN_TRY(put_oci(x->args, &b, &x->answer.text, err));
+        judge_one(x, x->shape, i, &b);
+    }
+    return KILN_OK;
+}
+
+/* One archive for these profiles and all shapes. */
+static kiln_status build_joined(building *x, size_t first, size_t n, kiln_err *err) {
+    kiln_arena *a = x->args->arena;
+    kiln_build *b = kiln_array(a, kiln_build, n * x->n_shapes);
+    const char *dir = NULL;
+    KILN_TRY(kiln_dir_temp(a, &dir, err));
+    for (size_t i = 0; i < n * x->n_shapes; i++) {
+        const shaped *s = &x->shape[i % x->n_shapes];
+        kiln_build_options o = x->o;
+        o.import = &s->import;
+        o.folder = NULL;
+        o.path = kiln_path_join(a, dir, kiln_format(a, "%zu.kiln.tar.zst", i));
+        KILN_TRY(build_one(x, s, first + i / x->n_shapes, &o, &b[i], err));
+    }
+    KILN_TRY(kiln_package_join(a, b, n * x->n_shapes, &x->o, err));
+    for (size_t i = 0; i < n * x->n_shapes; i++)
+        tell_one(x, &b[i]);
+    if (x->with->key != NULL)
+        KILN_TRY(sign(b, x->with->key, &x->answer.text, err));
+    KILN_TRY(put_oci(x->args, b, &x->answer.text, err));
+    for (size_t i = 0; i < n * x->n_shapes; i++)
+        judge_one(x, &x->shape[i % x->n_shapes], first + i / x->n_shapes, &b[i]);
+    return KILN_OK;
+}
+
+static kiln_status refuse_joined(const kiln_cli_args *args, kiln_err *err) {
+    return kiln_args_has(args, OPT_PROVENANCE)
+               ? kiln_fail(err, KILN_ERR_ARG,
+                           "--provenance is for archives of one shape and one profile: "
+                           "'kiln rebuild' builds no others yet")
+               : KILN_OK;
+}
+
+/* Several profiles in one archive where -o names one; several shapes always. */
+static kiln_status build_archives(building *x, kiln_err *err) {
+    const bool is_one = x->o.path != NULL;
+    if (x->n_shapes == 1 && (x->n_profiles == 1 || !is_one))
+        return build_each(x, err);
+    KILN_TRY(refuse_joined(x->args, err));
+    if (is_one)
+        return build_joined(x, 0, x->n_profiles, err);
+    for (size_t i = 0; i < x->n_profiles; i++)
+        KILN_TRY(build_joined(x, i, 1, err));
+    return KILN_OK;
+}
+
+/* The best first, so that a machine takes the first that it runs. */
+static kiln_status order_profiles(building *x, kiln_profile *profile, kiln_err *err) {
+    const char **word = kiln_array(x->args->arena, const char *, x->n_profiles);
+    kiln_profile *given =
+        kiln_arena_dup(x->args->arena, profile, x->n_profiles * sizeof *profile);
+    kiln_profiles_best_first(profile, x->n_profiles);
+    for (size_t i = 0; i < x->n_profiles; i++)
+        for (size_t k = 0; k < x->n_profiles; k++) {
+            if (k != i && strcmp(profile[i].name, profile[k].name) == 0)
+                return kiln_fail(err, KILN_ERR_ARG,
+                                 "profile '%s' is given twice for one archive",
+                                 profile[i].name);
+            if (strcmp(profile[i].name, given[k].name) == 0)
+                word[i] = x->args->value[OPT_PROFILE][k];
+        }
+    x->profile_word = word;
+    return KILN_OK;
+}
+
+static kiln_status read_models(building *x, const kiln_cli_source *as, kiln_err *err) {
+    kiln_cli_args *set = NULL;
+    KILN_TRY(
+        kiln_cli_shape_sets(x->args, OPT_SHAPE, N_OPTIONS, &set, &x->n_shapes, err));
+    if (as->is_source && x->n_shapes > 1)
+        return kiln_fail(err, KILN_ERR_ARG, "C source is for one shape of each input");
+    shaped *shape = kiln_array(x->args->arena, shaped, x->n_shapes);
+    for (size_t i = 0; i < x->n_shapes; i++)
+        KILN_TRY(read_shaped(&set[i], x->o.seed, &shape[i], err));
+    x->shape = shape;
+    return KILN_OK;
+}
+
+static kiln_status write_source(building *x, kiln_cli_source *as, kiln_err *err) {
+    as->options.choose = x->o.choose;
+    as->options.chooser = x->o.chooser;
+    return kiln_cli_source_write(x->args, &x->shape->source, &x->shape->expectation,
+                                 x->profile, as, err);
+}
+
+/* What was built as text and JSON. */
 static kiln_status build_all(const kiln_cli_args *args, const kiln_build_options *o,
                              const beside *with, kiln_cli_source *as, int *exit_code,
                              kiln_err *err) {
-    kiln_arena *a = args->arena;
-    kiln_import_options import;
+    building x = {
+        .args = args, .profile_word = args->value[OPT_PROFILE], .o = *o, .with = with};
     kiln_profile *profile = NULL;
     kiln_placement placement;
-    kiln_build_options to = *o;
-    size_t n = 0;
-    double share = 0;
-    kiln_source source;
-    kiln_expectation expectation;
-    kiln_cli_answer answer;
-    KILN_TRY(read_share(args, &share, err));
-    KILN_TRY(read_pack(args, &to.pack_at_open, err));
-    KILN_TRY(read_placement(args, &placement, &to, err));
-    KILN_TRY(kiln_cli_layouts(args, OPT_LAYOUTS, &to.chooser, err));
-    KILN_TRY(read_profiles(args, &profile, &n, err));
-    if (as->is_source && n > 1)
+    KILN_TRY(read_share(args, &x.share, err));
+    KILN_TRY(read_pack(args, &x.o.pack_at_open, err));
+    KILN_TRY(read_placement(args, &placement, &x.o, err));
+    KILN_TRY(kiln_cli_layouts(args, OPT_LAYOUTS, &x.o.chooser, err));
+    KILN_TRY(read_profiles(args, &profile, &x.n_profiles, err));
+    x.profile = profile;
+    if (as->is_source && x.n_profiles > 1)
         return kiln_fail(err, KILN_ERR_ARG,
                          "C source and libraries are for one --profile: the files of "
                          "two would have the same names");
     if (!as->is_source)
-        KILN_TRY(read_output(args, n, &to, err));
+        KILN_TRY(read_output(args, &x.o, err));
     kiln_interrupt_catch(); /* a network of the zoo begins as a file in a folder */
-    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
-                                     OPT_SIGNATURE, &import, err));
-    to.import = &import;
-    KILN_TRY(read_source(args, &import, &source, err));
-    KILN_TRY(kiln_expectation_of(a, &source, to.seed, &expectation, err));
-    if (as->is_source) {
-        as->options.choose = to.choose;
-        as->options.chooser = to.chooser;
-        return kiln_cli_source_write(args, &source, &expectation, &profile[0], as, err);
-    }
-    kiln_cli_answer_init(&answer, a);
-    kiln_json_begin_array(&answer.w);
-    for (size_t i = 0; i < n; i++) {
-        kiln_build b;
-        const int n_ready = with->advice->n_ready;
-        const int n_predicted = with->advice->n_predicted;
-        const kiln_status st =
-            kiln_package_build(a, &source, &expectation, &profile[i], &to, &b, err);
-        if (st == KILN_ERR_BUG && !kiln_args_has(args, OPT_NO_REDUCE))
-            leave_reproducer(args, &to, &source, args->value[OPT_PROFILE][i]);
-        if (st != KILN_OK)
-            return st;
-        b.n_ready = with->advice->n_ready - n_ready;
-        b.n_predicted = with->advice->n_predicted - n_predicted;
-        kiln_buf_puts(&answer.text, i > 0 ? "\n" : "");
-        kiln_build_text(&answer.text, &b);
-        put_predicted(with->advice, b.n_predicted, &answer.text);
-        KILN_TRY(
-            put_beside(args, &source, &profile[i], &to, &b, with, &answer.text, err));
-        KILN_TRY(put_oci(args, &b, &answer.text, err));
-        kiln_build_put(&answer.w, &b);
-        if (is_tuned_enough(&b, share))
-            continue;
+    KILN_TRY(read_models(&x, as, err));
+    if (as->is_source)
+        return write_source(&x, as, err);
+    if (x.o.path != NULL)
+        KILN_TRY(order_profiles(&x, profile, err));
+    kiln_cli_answer_init(&x.answer, args->arena);
+    kiln_json_begin_array(&x.answer.w);
+    KILN_TRY(build_archives(&x, err));
+    kiln_json_end_array(&x.answer.w);
+    if (kiln_config_file_unused(&x.answer.text, o->choose) > 0 || x.is_short)
         *exit_code = KILN_EXIT_CHECK;
-        put_remedy(args, args->value[OPT_PROFILE][i], &answer.text);
-    }
-    kiln_json_end_array(&answer.w);
-    if (kiln_config_file_unused(&answer.text, o->choose) > 0)
-        *exit_code = KILN_EXIT_CHECK;
-    return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
+    return kiln_cli_answer_give(&x.answer, args, OPT_JSON, err);
 }
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
@@ -420,6 +554,8 @@ const kiln_verb kiln_verb_build = {
     .example = "  kiln build model.onnx --profile native -o model.kiln.tar.zst\n"
                "  kiln build zoo:resnet18 --profile x86-avx512 --profile aarch64 -o "
                "packages/\n"
+               "  kiln build model.onnx --shape x:1x3x224x224 --shape x:8x3x224x224 "
+               "--profile x86-avx512 --profile x86-avx2 -o one.kiln.tar.zst\n"
                "  kiln build model.onnx --shape x:1x3x224x224 --profile x86-avx2 "
                "--numerics strict --version 2.1\n"
                "  kiln build model.onnx --profile native --threads 2 --require-tuned "

@@ -125,6 +125,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     o.n_rounded = &n_rounded;
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
     KILN_TRY(kiln_package_open_by(args->arena, args->pos[0], keys, &p, err));
+    KILN_TRY(kiln_opened_choose_for(args->arena, &p, &o, err));
     kiln_tensor *out = kiln_array(args->arena, kiln_tensor, p.package.n_outputs);
     KILN_TRY(kiln_opened_run(args->arena, &p, &o, out, &result, err));
     KILN_TRY(kiln_outputs_write(args->arena, &p, out, dir, &path, err));

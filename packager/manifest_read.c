@@ -400,9 +400,9 @@ static kiln_status check_format(const kiln_json *root, kiln_err *err) {
         version != KILN_PACKAGE_FORMAT)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          KILN_ENTRY_MANIFEST ": format version %" PRId64
-                                             " is not read, only %d; use the "
+                                             " is not read, only %d and %d; use the "
                                              "kiln that made it",
-                         version, KILN_PACKAGE_FORMAT);
+                         version, KILN_PACKAGE_FORMAT, KILN_PACKAGE_FORMAT_OF_SEVERAL);
     return KILN_OK;
 }
 

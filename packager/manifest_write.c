@@ -121,46 +121,71 @@ static void put_searched(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_end_array(w);
 }
 
+static void put_one(kiln_json_writer *w, const kiln_package_facts *f) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "format", "kiln package");
+    kiln_json_member_i64(w, "format_version", KILN_PACKAGE_FORMAT);
+    kiln_json_member_str(w, "kiln", f->kiln_version);
+    if (f->kiln_commit != NULL)
+        kiln_json_member_str(w, "commit", f->kiln_commit);
+    kiln_json_member_str(w, "llvm", f->llvm_version);
+    kiln_json_member_str(w, "lld", f->lld_version);
+    kiln_json_member_str(w, "zstd", f->zstd_version);
+    put_model(w, f);
+    kiln_json_member_str(w, "architecture", kiln_arch_name(f->profile.arch));
+    kiln_json_member_str(w, "numerics", kiln_numerics_name(f->profile.numerics));
+    kiln_json_member_i64(w, "threads", f->threads > 1 ? f->threads : 1);
+    kiln_json_name(w, "profile");
+    kiln_profile_put(w, &f->profile);
+    if (f->profile.measure != NULL)
+        kiln_json_member_str(w, "measure", f->profile.measure);
+    put_ports(w, "inputs", f->input, f->n_inputs);
+    put_ports(w, "outputs", f->output, f->n_outputs);
+    put_devices(w, f);
+    kiln_json_member_str(w, "pack", kiln_package_pack(&f->memory));
+    put_memory(w, &f->memory);
+    kiln_json_member_bool(w, "proved", !f->is_unproved);
+    kiln_json_name(w, "tolerance");
+    kiln_json_begin_object(w);
+    kiln_json_member_f64(w, "relative", f->tolerance.relative);
+    kiln_json_member_f64(w, "rms", f->tolerance.rms);
+    kiln_json_member_f64(w, "absolute", f->tolerance.absolute);
+    kiln_json_end_object(w);
+    kiln_json_name(w, "kernels");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < f->n_kernels; i++)
+        put_kernel(w, &f->kernel[i]);
+    kiln_json_end_array(w);
+    put_searched(w, f);
+    put_entries(w, f);
+    kiln_json_end_object(w);
+}
+
+/* Of several: each with the folder that it is in. */
+static void put_variants(kiln_json_writer *w, const kiln_package_facts *f) {
+    kiln_json_begin_object(w);
+    kiln_json_member_str(w, "format", "kiln package");
+    kiln_json_member_i64(w, "format_version", KILN_PACKAGE_FORMAT_OF_SEVERAL);
+    kiln_json_name(w, "variants");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < f->n_variants; i++) {
+        kiln_json_begin_object(w);
+        kiln_json_member_str(w, "folder", f->variant[i].folder);
+        kiln_json_name(w, "manifest");
+        put_one(w, f->variant[i].facts);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+    kiln_json_end_object(w);
+}
+
 void kiln_package_manifest(kiln_buf *out, const kiln_package_facts *f) {
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
-    kiln_json_begin_object(&w);
-    kiln_json_member_str(&w, "format", "kiln package");
-    kiln_json_member_i64(&w, "format_version", KILN_PACKAGE_FORMAT);
-    kiln_json_member_str(&w, "kiln", f->kiln_version);
-    if (f->kiln_commit != NULL)
-        kiln_json_member_str(&w, "commit", f->kiln_commit);
-    kiln_json_member_str(&w, "llvm", f->llvm_version);
-    kiln_json_member_str(&w, "lld", f->lld_version);
-    kiln_json_member_str(&w, "zstd", f->zstd_version);
-    put_model(&w, f);
-    kiln_json_member_str(&w, "architecture", kiln_arch_name(f->profile.arch));
-    kiln_json_member_str(&w, "numerics", kiln_numerics_name(f->profile.numerics));
-    kiln_json_member_i64(&w, "threads", f->threads > 1 ? f->threads : 1);
-    kiln_json_name(&w, "profile");
-    kiln_profile_put(&w, &f->profile);
-    if (f->profile.measure != NULL)
-        kiln_json_member_str(&w, "measure", f->profile.measure);
-    put_ports(&w, "inputs", f->input, f->n_inputs);
-    put_ports(&w, "outputs", f->output, f->n_outputs);
-    put_devices(&w, f);
-    kiln_json_member_str(&w, "pack", kiln_package_pack(&f->memory));
-    put_memory(&w, &f->memory);
-    kiln_json_member_bool(&w, "proved", !f->is_unproved);
-    kiln_json_name(&w, "tolerance");
-    kiln_json_begin_object(&w);
-    kiln_json_member_f64(&w, "relative", f->tolerance.relative);
-    kiln_json_member_f64(&w, "rms", f->tolerance.rms);
-    kiln_json_member_f64(&w, "absolute", f->tolerance.absolute);
-    kiln_json_end_object(&w);
-    kiln_json_name(&w, "kernels");
-    kiln_json_begin_array(&w);
-    for (size_t i = 0; i < f->n_kernels; i++)
-        put_kernel(&w, &f->kernel[i]);
-    kiln_json_end_array(&w);
-    put_searched(&w, f);
-    put_entries(&w, f);
-    kiln_json_end_object(&w);
+    if (f->n_variants > 0)
+        put_variants(&w, f);
+    else
+        put_one(&w, f);
     kiln_buf_puts(out, "\n");
 }
 
@@ -191,7 +216,7 @@ static void print_ledger(kiln_buf *out, const kiln_package_facts *f) {
     kiln_buf_puts(out, "\n");
 }
 
-void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
+static void print_one(kiln_buf *out, const kiln_package_facts *f) {
     kiln_arena *a = out->arena;
     kiln_buf_printf(out, "%-16s %s, version %s\n", "model",
                     kiln_str_printable(a, kiln_str_from(f->model), 64),
@@ -239,4 +264,14 @@ void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
     for (size_t i = 0; i < f->n_entries; i++)
         kiln_buf_printf(out, "%-16s %s, %" PRIu64 " bytes\n", i == 0 ? "entries" : "",
                         f->entry[i].name, f->entry[i].bytes);
+}
+
+void kiln_package_print(kiln_buf *out, const kiln_package_facts *f) {
+    if (f->n_variants == 0)
+        print_one(out, f);
+    for (size_t i = 0; i < f->n_variants; i++) {
+        kiln_buf_printf(out, "%s%-16s %s\n", i > 0 ? "\n" : "", "variant",
+                        f->variant[i].folder);
+        print_one(out, f->variant[i].facts);
+    }
 }

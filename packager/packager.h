@@ -18,11 +18,13 @@
 #include "runtime/plan.h"
 
 enum {
-    KILN_PACKAGE_FORMAT = 1, /* of manifest and archive */
+    KILN_PACKAGE_FORMAT = 1,            /* of manifest and archive */
+    KILN_PACKAGE_FORMAT_OF_SEVERAL = 2, /* of archives with variants */
     /* Limits: past these an archive is neither written nor read. */
     KILN_PACKAGE_MAX_ENTRIES = 64,
     KILN_PACKAGE_MAX_MANIFEST = 16 << 20, /* bytes */
-    KILN_PACKAGE_MAX_MODULES = 9          /* beside the host's library */
+    KILN_PACKAGE_MAX_MODULES = 9,         /* beside the host's library */
+    KILN_PACKAGE_MAX_VARIANTS = 32
 };
 #define KILN_PACKAGE_MAX_BYTES ((uint64_t)1 << 36) /* of all entries, unpacked */
 /* Unpacked bytes are at most KILN_PACKAGE_FREE_BYTES and so many times the archive. */
@@ -99,6 +101,13 @@ typedef struct kiln_package_entry {
     char sha256[KILN_SHA256_HEX];
 } kiln_package_entry;
 
+/* One of several packages in an archive: of one model, for other shapes or another
+ * profile. */
+typedef struct kiln_package_variant {
+    const char *folder;                     /* "v0": in the archive's */
+    const struct kiln_package_facts *facts; /* as if it were alone */
+} kiln_package_variant;
+
 typedef struct kiln_package_facts {
     const char *model, *version;     /* of the network */
     const char *source_sha256;       /* of the file it was imported from */
@@ -127,6 +136,10 @@ typedef struct kiln_package_facts {
     size_t n_devices;
     const kiln_package_entry *entry; /* all but the manifest, in their order */
     size_t n_entries;
+    /* Of an archive of several: all of them, profile by profile, the best first; the
+     * other members are then the first one's. */
+    const kiln_package_variant *variant;
+    size_t n_variants; /* 0: it is one */
 } kiln_package_facts;
 
 /* "resnet18-1-x86-avx512.kiln.tar.zst", "resnet18-1-x86-avx512-t2.kiln.tar.zst" for two
@@ -254,6 +267,13 @@ kiln_status kiln_package_time(int64_t *out, kiln_err *err);
  * (may be NULL) receives the archive's. */
 kiln_status kiln_package_write(const kiln_package *p, const char *path,
                                char sha256[KILN_SHA256_HEX], kiln_err *err);
+
+/* One archive of packages that were written before, of one model: profile by profile,
+ * the best first. Parameters of equal type and bytes are in it once. sha256 (may be
+ * NULL) receives the archive's. KILN_ERR_PARSE: they do not fit one another. */
+kiln_status kiln_package_write_variants(const char *const *archive, size_t n,
+                                        int64_t time_s, const char *path,
+                                        char sha256[KILN_SHA256_HEX], kiln_err *err);
 
 /* ---- reading one ----------------------------------------------------------------- */
 

@@ -74,24 +74,68 @@ kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan 
                                    size_t module, kiln_err *err);
 kiln_str kiln_package_sbom(kiln_arena *a, const kiln_package_facts *f, int64_t time_s);
 
+/* ---- several packages in one (docs/package-format.md) ---------------------------- */
+
+#define KILN_ENTRY_VARIANTS "variants"
+/* Of all entries of an archive: manifest, parameters and variants, and what each has. */
+enum {
+    KILN_PACKAGE_ALL_ENTRIES =
+        3 + KILN_PACKAGE_MAX_VARIANTS * (8 + KILN_PACKAGE_MAX_MODULES)
+};
 /* ---- the archive ----------------------------------------------------------------- */
 
+/* An entry that is written, in pieces. */
+typedef struct kiln_content {
+    const char *name;
+    const kiln_str *piece;
+    size_t n_pieces;
+} kiln_content;
+uint64_t kiln_content_bytes(const kiln_content *c);
+/* Its name, size and hash. */
+void kiln_content_describe(const kiln_content *c, kiln_package_entry *e);
+/* Writes `path` whole or not at all; the first entry is the manifest. */
+kiln_status kiln_archive_write(kiln_arena *a, const char *path, const kiln_content *all,
+                               size_t n, int64_t time_s, char sha256[KILN_SHA256_HEX],
+                               kiln_err *err);
+
+/* What a manifest lists, of one package or of several. */
+typedef struct kiln_package_list {
+    kiln_package_facts facts; /* of one package */
+    size_t n_variants;        /* 0: it is one; else `facts` are not read yet */
+    const kiln_package_entry *entry;
+    size_t n_entries;
+} kiln_package_list;
+kiln_status kiln_package_list_read(kiln_arena *a, kiln_str text, kiln_package_list *out,
+                                   kiln_err *err);
 /* The first entry, which must be the manifest; `text` is in the arena. */
 kiln_status kiln_package_take_manifest(kiln_arena *a, kiln_tar_reader *r,
-                                       kiln_package_facts *out, kiln_str *text,
+                                       kiln_package_list *out, kiln_str *text,
                                        kiln_err *err);
-/* Limits on what the manifest promises, against the archive's size. */
-kiln_status kiln_package_check_limits(const kiln_package_facts *f,
-                                      uint64_t manifest_bytes, uint64_t archive_bytes,
+/* Limits on what the manifest promises and itself, against the archive's size. */
+kiln_status kiln_package_check_limits(uint64_t unpacked_bytes, uint64_t archive_bytes,
                                       kiln_err *err);
+uint64_t kiln_package_list_bytes(const kiln_package_list *l);
 /* Reads the whole tar: headers, limits, and that the entries are those of the manifest,
  * which is left in `out`. */
 kiln_status kiln_package_survey(kiln_arena *a, kiln_tar_source tar,
-                                uint64_t archive_bytes, kiln_package_facts *out,
+                                uint64_t archive_bytes, kiln_package_list *out,
                                 kiln_err *err);
-/* The manifest alone. */
+/* The manifest alone, or the manifests of all variants. */
 kiln_status kiln_package_peek(kiln_arena *a, kiln_tar_source tar,
                               kiln_package_facts *out, kiln_err *err);
+
+/* "v3": the folder of that one. */
+const char *kiln_variant_folder(kiln_arena *a, size_t i);
+/* What the runtime reads, of packages in this order. */
+kiln_str kiln_variants_text(kiln_arena *a, const kiln_package_facts *f, size_t n);
+/* Makes one of facts[0] and all of them. */
+kiln_package_facts kiln_variants_facts(kiln_arena *a, const kiln_package_facts *f,
+                                       size_t n);
+/* Are these of one model, with the same inputs and outputs but for shapes? */
+kiln_status kiln_variants_fit(const kiln_package_facts *f, size_t n, kiln_err *err);
+/* Are the entries those of these packages, with the same bytes? */
+kiln_status kiln_variants_check(kiln_arena *a, const kiln_package_list *l,
+                                const kiln_package_facts *f, kiln_err *err);
 
 /* Behind the zstd frame: a skippable frame (RFC 8878, 3.1.2) with the SHA-256 of all
  * bytes before it. Other programs pass over it. */

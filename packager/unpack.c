@@ -73,12 +73,32 @@ kiln_status kiln_package_inspect_by(kiln_arena *a, const char *path,
     return st;
 }
 
+/* Their facts, and all of them as one. */
+static kiln_status inspect_variants(kiln_arena *a, const char *folder, size_t n,
+                                    kiln_package_facts *out, kiln_err *err) {
+    kiln_package_facts *f = kiln_array(a, kiln_package_facts, n);
+    for (size_t i = 0; i < n; i++) {
+        kiln_str text;
+        const char *own = kiln_path_join(a, folder, kiln_variant_folder(a, i));
+        KILN_TRY(kiln_file_map(a, kiln_path_join(a, own, KILN_ENTRY_MANIFEST),
+                               KILN_PACKAGE_MAX_MANIFEST, &text, err));
+        KILN_TRY(kiln_manifest_read(a, text, &f[i], err));
+    }
+    *out = kiln_variants_facts(a, f, n);
+    return KILN_OK;
+}
+
 kiln_status kiln_package_inspect_folder(kiln_arena *a, const char *folder,
                                         kiln_package_facts *out, kiln_err *err) {
     kiln_str text;
+    kiln_package_list l;
     KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, KILN_ENTRY_MANIFEST),
                            KILN_PACKAGE_MAX_MANIFEST, &text, err));
-    const kiln_status st = kiln_manifest_read(a, text, out, err);
+    kiln_status st = kiln_package_list_read(a, text, &l, err);
+    if (st == KILN_OK && l.n_variants > 0)
+        st = inspect_variants(a, folder, l.n_variants, out, err);
+    else if (st == KILN_OK)
+        *out = l.facts;
     if (st != KILN_OK)
         kiln_note(err, "reading the package's folder '%s'", folder);
     return st;
@@ -88,7 +108,8 @@ bool kiln_package_is_folder(const char *path) {
     kiln_arena a = {0};
     const bool is_one =
         kiln_file_exists(kiln_path_join(&a, path, KILN_ENTRY_MANIFEST)) &&
-        kiln_file_exists(kiln_path_join(&a, path, KILN_ENTRY_PLAN));
+        (kiln_file_exists(kiln_path_join(&a, path, KILN_ENTRY_PLAN)) ||
+         kiln_file_exists(kiln_path_join(&a, path, KILN_ENTRY_VARIANTS)));
     kiln_arena_fini(&a);
     return is_one;
 }
@@ -106,18 +127,18 @@ typedef struct unpack {
     const char *folder; /* where entries go */
     unpacking how;
     bool is_held; /* entries are files in memory, the folder has links to them */
-    kiln_package_facts facts;
+    kiln_package_list list;
     /* Entries' files stay open: they are made durable only once all are known to be
      * good, so that refusing costs no waiting for disks. */
-    int fd[KILN_PACKAGE_MAX_ENTRIES + 1];
+    int fd[KILN_PACKAGE_ALL_ENTRIES + 1];
     size_t n_fds;
 } unpack;
 
 static kiln_status survey(kiln_arena *a, kiln_tar_source tar, void *user,
                           kiln_err *err) {
     const unpack *u = user;
-    kiln_package_facts facts;
-    return kiln_package_survey(a, tar, u->archive_bytes, &facts, err);
+    kiln_package_list list;
+    return kiln_package_survey(a, tar, u->archive_bytes, &list, err);
 }
 
 static kiln_status cannot_write(const char *path, kiln_err *err) {
@@ -181,11 +202,8 @@ static kiln_status copy_blocks(copying *c, kiln_tar_reader *r, int fd, const cha
 }
 
 /* Of what could be had, half: whoever runs the package needs memory too. */
-static bool fits_in_memory(const kiln_package_facts *f) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < f->n_entries; i++)
-        bytes += f->entry[i].bytes;
-    return bytes <= kiln_memory_available() / 2;
+static bool fits_in_memory(const kiln_package_list *l) {
+    return kiln_package_list_bytes(l) <= kiln_memory_available() / 2;
 }
 
 static bool has_memory_files(kiln_arena *a) {
@@ -249,9 +267,10 @@ static kiln_status write_manifest(kiln_arena *a, unpack *u, kiln_tar_reader *r,
     kiln_str text;
     const char *path = NULL;
     int fd = -1;
-    KILN_TRY(kiln_package_take_manifest(a, r, &u->facts, &text, err));
-    KILN_TRY(kiln_package_check_limits(&u->facts, text.n, u->archive_bytes, err));
-    u->is_held = u->how == HELD && has_memory_files(a) && fits_in_memory(&u->facts);
+    KILN_TRY(kiln_package_take_manifest(a, r, &u->list, &text, err));
+    KILN_TRY(kiln_package_check_limits(text.n + kiln_package_list_bytes(&u->list),
+                                       u->archive_bytes, err));
+    u->is_held = u->how == HELD && has_memory_files(a) && fits_in_memory(&u->list);
     KILN_TRY(make_file(a, u, KILN_ENTRY_MANIFEST, &path, &fd, err));
     return write_all(fd, path, (const unsigned char *)text.p, text.n, err);
 }
@@ -270,8 +289,8 @@ static kiln_status extract(kiln_arena *a, kiln_tar_source tar, void *user,
     kiln_tar_entry e;
     bool found = false;
     KILN_TRY(write_manifest(a, u, &r, err));
-    for (size_t i = 0; i < u->facts.n_entries; i++) {
-        const kiln_package_entry *want = &u->facts.entry[i];
+    for (size_t i = 0; i < u->list.n_entries; i++) {
+        const kiln_package_entry *want = &u->list.entry[i];
         KILN_TRY(kiln_tar_next(&r, &e, &found, err));
         if (!found || strcmp(e.name, want->name) != 0 || e.bytes != want->bytes)
             return is_not_listed(&r, err);
@@ -344,6 +363,26 @@ static kiln_status check_folder(kiln_arena *a, const char *folder,
     return kiln_package_check(a, f, &p, err);
 }
 
+/* One package, or each of several. */
+static kiln_status check_packages(kiln_arena *a, const char *folder,
+                                  const kiln_package_list *l, kiln_err *err) {
+    if (l->n_variants == 0)
+        return check_folder(a, folder, &l->facts, err);
+    kiln_package_facts all;
+    KILN_TRY(inspect_variants(a, folder, l->n_variants, &all, err));
+    KILN_TRY(kiln_variants_check(a, l, all.variant[0].facts, err));
+    for (size_t i = 0; i < all.n_variants; i++) {
+        const kiln_package_variant *v = &all.variant[i];
+        const kiln_status st =
+            check_folder(a, kiln_path_join(a, folder, v->folder), v->facts, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "checking variant '%s'", v->folder);
+            return st;
+        }
+    }
+    return KILN_OK;
+}
+
 static kiln_status check_file(kiln_arena *a, const char *folder,
                               const kiln_package_entry *want, kiln_err *err) {
     kiln_str file;
@@ -363,14 +402,21 @@ static kiln_status check_file(kiln_arena *a, const char *folder,
     return KILN_OK;
 }
 
+/* All of an unpacked folder. */
+static kiln_status verify_folder(kiln_arena *a, const char *folder, kiln_err *err) {
+    kiln_package_list l;
+    kiln_str text;
+    KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, KILN_ENTRY_MANIFEST),
+                           KILN_PACKAGE_MAX_MANIFEST, &text, err));
+    KILN_TRY(kiln_package_list_read(a, text, &l, err));
+    for (size_t i = 0; i < l.n_entries; i++)
+        KILN_TRY(check_file(a, folder, &l.entry[i], err));
+    return check_packages(a, folder, &l, err);
+}
+
 kiln_status kiln_package_verify_folder(const char *folder, kiln_err *err) {
     kiln_arena scratch = {0};
-    kiln_package_facts f;
-    kiln_status st = kiln_package_inspect_folder(&scratch, folder, &f, err);
-    for (size_t i = 0; st == KILN_OK && i < f.n_entries; i++)
-        st = check_file(&scratch, folder, &f.entry[i], err);
-    if (st == KILN_OK)
-        st = check_folder(&scratch, folder, &f, err);
+    const kiln_status st = verify_folder(&scratch, folder, err);
     if (st != KILN_OK)
         kiln_note(err, "verifying the package's folder '%s'", folder);
     kiln_arena_fini(&scratch);
@@ -404,7 +450,13 @@ static kiln_status sync_all(kiln_arena *a, const unpack *u, kiln_err *err) {
     for (size_t i = 0; i < u->n_fds; i++)
         if (fsync(u->fd[i]) != 0)
             return cannot_write(u->folder, err);
-    KILN_TRY(sync_folder(kiln_path_join(a, u->folder, "selftest"), err));
+    for (size_t i = 0; i < u->list.n_variants; i++) {
+        const char *own = kiln_path_join(a, u->folder, kiln_variant_folder(a, i));
+        KILN_TRY(sync_folder(kiln_path_join(a, own, "selftest"), err));
+        KILN_TRY(sync_folder(own, err));
+    }
+    if (u->list.n_variants == 0)
+        KILN_TRY(sync_folder(kiln_path_join(a, u->folder, "selftest"), err));
     return sync_folder(u->folder, err);
 }
 
@@ -443,13 +495,35 @@ static void close_files(void *p) {
     u->n_fds = 0;
 }
 
+/* Each variant's folder is a package's, whose parameters are everybody's. */
+static kiln_status link_params(kiln_arena *a, const unpack *u, kiln_err *err) {
+    for (size_t i = 0; i < u->list.n_variants; i++) {
+        const char *own = kiln_path_join(a, u->folder, kiln_variant_folder(a, i));
+        const char *path = kiln_path_join(a, own, KILN_ENTRY_PARAMS);
+        KILN_TRY(kiln_dir_make(own, err));
+        if (symlink("../" KILN_ENTRY_PARAMS, path) != 0)
+            return cannot_write(path, err);
+    }
+    return KILN_OK;
+}
+
+static kiln_status check_list(kiln_arena *a, const unpack *u, kiln_err *err) {
+    kiln_package_facts all;
+    if (u->list.n_variants > 0) {
+        KILN_TRY(inspect_variants(a, u->folder, u->list.n_variants, &all, err));
+        KILN_TRY(kiln_variants_check(a, &u->list, all.variant[0].facts, err));
+        KILN_TRY(link_params(a, u, err));
+    }
+    return check_packages(a, u->folder, &u->list, err);
+}
+
 static kiln_status unpack_into(kiln_arena *a, kiln_str frame, const char *path,
                                const char *private, const char *folder, unpack *u,
                                kiln_err *err) {
     u->folder = kiln_path_join(a, private, "package");
     kiln_status st = extract_sealed(a, frame, path, u, err);
     if (st == KILN_OK)
-        st = check_folder(a, u->folder, &u->facts, err);
+        st = check_list(a, u, err);
     if (st == KILN_OK)
         st = put_in_place(a, u, folder, err);
     if (st != KILN_OK || !u->is_held)

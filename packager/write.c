@@ -1,4 +1,4 @@
-/* Writes an archive: manifest first, then the other entries by name; zstd; the seal. */
+/* Writes an archive: manifest first, then the other entries by name. */
 #include "packager/codec.h"
 #include "packager/packager_internal.h"
 
@@ -7,21 +7,6 @@
 #include <string.h>
 
 enum { N_ALWAYS = 7, MAX_ENTRIES = N_ALWAYS + KILN_PACKAGE_MAX_MODULES };
-
-/* An entry in one or two pieces. */
-typedef struct content {
-    const char *name;
-    kiln_str piece[2];
-} content;
-
-typedef struct archive {
-    kiln_file_writer *file;
-    kiln_zstd_writer *zstd;
-    kiln_sha256 frame, whole;
-    uint64_t bytes;
-    int64_t time_s;
-    double most_mb; /* before it is compressed: what somebody who waits is told */
-} archive;
 
 kiln_status kiln_package_time(int64_t *out, kiln_err *err) {
     const char *text = getenv("SOURCE_DATE_EPOCH");
@@ -37,16 +22,15 @@ kiln_status kiln_package_time(int64_t *out, kiln_err *err) {
     return KILN_OK;
 }
 
-static uint64_t bytes_of(const content *c) {
-    return (uint64_t)c->piece[0].n + c->piece[1].n;
-}
-
 /* ---- facts ----------------------------------------------------------------------- */
 
 /* In order of their names. */
 static size_t list_contents(kiln_arena *a, const kiln_package *p, size_t param_bytes,
-                            content out[MAX_ENTRIES]) {
-    const content always[N_ALWAYS] = {
+                            kiln_content out[MAX_ENTRIES]) {
+    const struct {
+        const char *name;
+        kiln_str piece[2];
+    } always[N_ALWAYS] = {
         {KILN_ENTRY_GRAPH, {p->graph, {NULL, 0}}},
         {KILN_ENTRY_LIB, {p->lib, {NULL, 0}}},
         {KILN_ENTRY_PARAMS, {p->params_head, {p->params, param_bytes}}},
@@ -57,13 +41,15 @@ static size_t list_contents(kiln_arena *a, const kiln_package *p, size_t param_b
     };
     size_t n = 0;
     for (int i = 0; i < N_ALWAYS; i++) {
-        out[n++] = always[i];
+        out[n++] = (kiln_content){
+            always[i].name, kiln_arena_dup(a, always[i].piece, sizeof always[i].piece),
+            2};
         for (size_t k = 0;
              k < p->n_modules && strcmp(always[i].name, KILN_ENTRY_LIB) == 0; k++)
             out[n++] =
-                (content){kiln_package_module_name(
-                              a, k + 1, kiln_package_is_gpu_module(p->module[k])),
-                          {p->module[k], {NULL, 0}}};
+                (kiln_content){kiln_package_module_name(
+                                   a, k + 1, kiln_package_is_gpu_module(p->module[k])),
+                               &p->module[k], 1};
     }
     return n;
 }
@@ -76,21 +62,10 @@ static const kiln_str *modules_of(kiln_arena *a, const kiln_package *p) {
     return module;
 }
 
-static void describe(const content *c, kiln_package_entry *e) {
-    kiln_sha256 h;
-    kiln_sha256_init(&h);
-    for (int i = 0; i < 2; i++)
-        if (c->piece[i].n > 0)
-            kiln_sha256_add(&h, c->piece[i].p, c->piece[i].n);
-    e->name = c->name;
-    e->bytes = bytes_of(c);
-    kiln_sha256_hex(&h, e->sha256);
-}
-
 /* Facts with all that follows from the contents; contents with the bill of materials.
  */
 static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_facts *f,
-                            content all[MAX_ENTRIES], kiln_err *err) {
+                            kiln_content all[MAX_ENTRIES], kiln_err *err) {
     char error[KILN_PLAN_ERROR];
     kiln_plan plan;
     const void *bytes = kiln_arena_dup(a, p->plan.p, p->plan.n);
@@ -104,15 +79,17 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
     f->n_entries = list_contents(a, p, (size_t)f->memory.params, all);
     kiln_package_entry *entry = kiln_array(a, kiln_package_entry, f->n_entries);
     f->entry = entry;
-    content *sbom = NULL;
+    kiln_content *sbom = NULL;
     for (size_t i = 0; i < f->n_entries; i++) {
-        describe(&all[i], &entry[i]);
+        kiln_content_describe(&all[i], &entry[i]);
         if (strcmp(all[i].name, KILN_ENTRY_SBOM) == 0)
             sbom = &all[i];
     }
     KILN_ASSERT(sbom != NULL, "a package has a bill of materials");
-    sbom->piece[0] = kiln_package_sbom(a, f, p->time_s);
-    describe(sbom, &entry[sbom - all]);
+    const kiln_str text = kiln_package_sbom(a, f, p->time_s);
+    sbom->piece = kiln_arena_dup(a, &text, sizeof text);
+    sbom->n_pieces = 1;
+    kiln_content_describe(sbom, &entry[sbom - all]);
     const kiln_package_parts parts = {p->plan,
                                       modules_of(a, p),
                                       p->n_modules + 1,
@@ -125,93 +102,33 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
 
 /* ---- bytes ----------------------------------------------------------------------- */
 
-static kiln_status add_compressed(void *user, const void *p, size_t n, kiln_err *err) {
-    archive *out = user;
-    kiln_sha256_add(&out->frame, p, n);
-    kiln_sha256_add(&out->whole, p, n);
-    out->bytes += n;
-    kiln_progress_step("packing", "MB", (double)out->bytes * 1e-6, out->most_mb, NULL);
-    return kiln_file_writer_add(out->file, p, n, err);
-}
-
-static kiln_status add_entry(archive *out, const content *c, kiln_err *err) {
-    static const unsigned char zeros[KILN_TAR_BLOCK];
-    unsigned char header[KILN_TAR_BLOCK];
-    kiln_tar_entry e = {.bytes = bytes_of(c), .time_s = out->time_s};
-    if (e.bytes > KILN_TAR_MAX_NUMBER)
-        return kiln_fail(err, KILN_ERR_LIMIT,
-                         "%s has %" PRIu64 " bytes; an entry has at most %" PRIu64,
-                         c->name, e.bytes, KILN_TAR_MAX_NUMBER);
-    memcpy(e.name, c->name, strlen(c->name) + 1);
-    kiln_tar_header(&e, header);
-    KILN_TRY(kiln_zstd_writer_add(out->zstd, header, sizeof header, err));
-    for (int i = 0; i < 2; i++)
-        KILN_TRY(kiln_zstd_writer_add(out->zstd, c->piece[i].p, c->piece[i].n, err));
-    return kiln_zstd_writer_add(out->zstd, zeros, kiln_tar_padding(e.bytes), err);
-}
-
-static kiln_status add_seal(archive *out, kiln_err *err) {
-    unsigned char seal[KILN_SEAL_BYTES];
-    char sha256[KILN_SHA256_HEX];
-    kiln_sha256_hex(&out->frame, sha256);
-    kiln_seal_make(sha256, seal);
-    kiln_sha256_add(&out->whole, seal, sizeof seal);
-    out->bytes += sizeof seal;
-    return kiln_file_writer_add(out->file, seal, sizeof seal, err);
-}
-
-static kiln_status add_all(archive *out, const content *manifest, const content *rest,
-                           size_t n, kiln_err *err) {
-    static const unsigned char end[2 * KILN_TAR_BLOCK];
-    for (size_t i = 0; i < n; i++)
-        out->most_mb += (double)bytes_of(&rest[i]) * 1e-6;
-    KILN_TRY(add_entry(out, manifest, err));
-    for (size_t i = 0; i < n; i++)
-        KILN_TRY(add_entry(out, &rest[i], err));
-    KILN_TRY(kiln_zstd_writer_add(out->zstd, end, sizeof end, err));
-    KILN_TRY(kiln_zstd_writer_finish(out->zstd, err));
-    return add_seal(out, err);
-}
-
-static kiln_status write_archive(kiln_arena *a, const char *path,
-                                 const kiln_package_facts *f, const content *rest,
-                                 archive *out, kiln_err *err) {
+static kiln_status write_all(kiln_arena *a, const char *path,
+                             const kiln_package_facts *f, int64_t time_s,
+                             kiln_content *all, char sha256[KILN_SHA256_HEX],
+                             kiln_err *err) {
     kiln_buf text;
     kiln_buf_init(&text, a);
     kiln_package_manifest(&text, f);
-    const content manifest = {KILN_ENTRY_MANIFEST, {kiln_buf_str(&text), {NULL, 0}}};
+    const kiln_str manifest = kiln_buf_str(&text);
     kiln_package_facts again; /* whoever reads it sees the same */
-    KILN_TRY(kiln_manifest_read(a, manifest.piece[0], &again, err));
-    kiln_sha256_init(&out->frame);
-    kiln_sha256_init(&out->whole);
-    KILN_TRY(kiln_file_writer_open(&out->file, path, err));
-    const kiln_sink sink = {add_compressed, out};
-    kiln_status st = kiln_zstd_writer_open(a, sink, &out->zstd, err);
-    if (st == KILN_OK)
-        st = add_all(out, &manifest, rest, f->n_entries, err);
-    kiln_zstd_writer_close(out->zstd);
-    if (st == KILN_OK)
-        st = kiln_package_check_limits(f, manifest.piece[0].n, out->bytes, err);
-    if (st != KILN_OK) {
-        kiln_file_writer_close(out->file);
-        return st;
-    }
-    return kiln_file_writer_commit(out->file, err);
+    all[0] = (kiln_content){KILN_ENTRY_MANIFEST, &manifest, 1};
+    KILN_TRY(kiln_manifest_read(a, manifest, &again, err));
+    return kiln_archive_write(a, path, all, f->n_entries + 1, time_s, sha256, err);
 }
 
 kiln_status kiln_package_write(const kiln_package *p, const char *path,
                                char sha256[KILN_SHA256_HEX], kiln_err *err) {
     kiln_arena a = {0};
     kiln_package_facts f;
-    content rest[MAX_ENTRIES];
-    archive out = {.time_s = p->time_s};
-    kiln_status st = complete(&a, p, &f, rest, err);
+    kiln_content all[MAX_ENTRIES + 1]; /* 0: the manifest */
+    char hex[KILN_SHA256_HEX];
+    kiln_status st = complete(&a, p, &f, all + 1, err);
     if (st == KILN_OK)
-        st = write_archive(&a, path, &f, rest, &out, err);
+        st = write_all(&a, path, &f, p->time_s, all, hex, err);
     if (st != KILN_OK)
         kiln_note(err, "writing the package '%s'", path);
     else if (sha256 != NULL)
-        kiln_sha256_hex(&out.whole, sha256);
+        memcpy(sha256, hex, sizeof hex);
     kiln_arena_fini(&a);
     return st;
 }

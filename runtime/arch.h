@@ -29,6 +29,9 @@ typedef struct kiln_runtime_arch {
     kiln_load_status (*relocate)(const kiln_elf_fixup *f);
     /* For whoever waits in a loop; NULL where the runtime was made for another one. */
     void (*pause)(void);
+    /* Has this machine what code may need beside the base (runtime/variants.h)? NULL
+     * where the runtime was made for another one. */
+    int (*has)(const char *feature);
 } kiln_runtime_arch;
 
 /* NULL: none is known. */

@@ -62,7 +62,8 @@ typedef struct kiln_model_options {
     size_t n_modules;
 } kiln_model_options;
 
-/* Opens an unpacked package: plan.bin, params.safetensors, and the modules that the plan
+/* Opens an unpacked package; of one with several variants those for the profile that this
+ * machine runs best (below, "shapes"). Files: plan.bin, params.safetensors, and the modules that the plan
  * names: lib.so, and others where it is for several devices. Where it was built
  * with `--pack open`, parameters are packed now, on this thread, into memory of the
  * model that its sessions share. NULL: `error` says what is wrong with which file. */
@@ -116,6 +117,25 @@ int kiln_model_output(const kiln_model *m, int i, kiln_port_info *out);
 int kiln_model_find_input(const kiln_model *m, const char *name);
 int kiln_model_find_output(const kiln_model *m, const char *name);
 
+/* ---- shapes ---------------------------------------------------------------------- */
+
+/* A package may have been built for several shapes of its inputs. Each is a variant: a
+ * model by itself that computes the same from the same parameters, which are mapped once.
+ * What is said above of a model with variants is said of the first one. */
+int kiln_model_n_variants(const kiln_model *m); /* 1: only one */
+/* Borrowed until `m` is closed; 0 is `m` itself. NULL: there is none. A session of another
+ * one runs that one alone. */
+const kiln_model *kiln_model_variant(const kiln_model *m, int i);
+
+typedef struct kiln_shape {
+    int rank;
+    int64_t dim[KILN_PORT_MAX_RANK];
+} kiln_shape;
+/* The variant whose inputs, n in their order, have these shapes. -1: `error` lists those
+ * that there are. */
+int kiln_model_find_variant(const kiln_model *m, const kiln_shape *shape, int n,
+                            char error[KILN_ERROR_TEXT]);
+
 /* ---- sessions -------------------------------------------------------------------- */
 
 typedef struct kiln_session_options {
@@ -127,6 +147,11 @@ kiln_session *kiln_session_open(const kiln_model *m, const kiln_session_options 
 void kiln_session_close(kiln_session *s); /* NULL is fine */
 
 /* These return 0, or -1 with kiln_session_error. */
+/* From now on the session is of the variant whose inputs have these shapes, as long as it
+ * is told no others; a session begins with the first variant. Each variant keeps its own
+ * inputs, outputs and what is bound to them. All of it was allocated when the session was
+ * opened; variants share threads and memory of intermediate values. */
+int kiln_session_set_shapes(kiln_session *s, const kiln_shape *shape, int n);
 /* Copies the input's bytes. */
 int kiln_session_set_input(kiln_session *s, int i, const void *data);
 /* Uses the caller's memory, which must be 64-byte aligned and stay until the next bind
@@ -142,6 +167,8 @@ int kiln_session_run(kiln_session *s);
 /* The session's own memory, or what was bound; valid until the next run. */
 const void *kiln_session_output(const kiln_session *s, int i);
 const char *kiln_session_error(const kiln_session *s);
+/* The variant that it is of now: its inputs and outputs are the session's. */
+const kiln_model *kiln_session_model(const kiln_session *s);
 /* Bytes that the session allocated. */
 size_t kiln_session_bytes(const kiln_session *s);
 

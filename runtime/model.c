@@ -29,25 +29,33 @@ void kiln_model_release(const kiln_model *m, void *block) {
         m->allocator.release(m->allocator.user, block);
 }
 
-static kiln_model *model_new(const kiln_model_options *o, char *error) {
-    kiln_allocator allocator;
-    kiln_allocator_default(&allocator);
-    if (o != NULL && o->allocator != NULL)
-        allocator = *o->allocator;
-    kiln_model *m = allocator.alloc(allocator.user, sizeof *m);
+kiln_model *kiln_model_new(const kiln_allocator *allocator,
+                           char error[KILN_ERROR_TEXT]) {
+    kiln_model *m = allocator->alloc(allocator->user, sizeof *m);
     if (m == NULL) {
         snprintf(error, KILN_ERROR_TEXT, "no memory for a model");
         return NULL;
     }
     memset(m, 0, sizeof *m);
-    m->allocator = allocator;
+    m->allocator = *allocator;
     return m;
+}
+
+static kiln_model *model_new(const kiln_model_options *o, char *error) {
+    kiln_allocator allocator;
+    kiln_allocator_default(&allocator);
+    if (o != NULL && o->allocator != NULL)
+        allocator = *o->allocator;
+    return kiln_model_new(&allocator, error);
 }
 
 void kiln_model_close(kiln_model *m) {
     if (m == NULL)
         return;
     const kiln_allocator allocator = m->allocator;
+    for (int i = 0; i < m->n_siblings; i++)
+        kiln_model_close(m->sibling[i]);
+    kiln_model_release(m, m->sibling);
     kiln_model_close_devices(m);
     kiln_model_release_files(m);
     allocator.release(allocator.user, m);

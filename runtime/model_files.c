@@ -2,6 +2,7 @@
  * their devices: lib.so is loaded by the runtime's own loader, which a statically linked
  * program has too. The same of files in memory. */
 #include "runtime/model_internal.h"
+#include "runtime/variants.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,16 +124,105 @@ static void unmap_module(kiln_device_image *image) {
     munmap((void *)(uintptr_t)image->bytes, image->n);
 }
 
-int kiln_model_read_files(kiln_model *m, const char *folder,
-                          const kiln_model_options *o, char error[KILN_ERROR_TEXT]) {
-    kiln_model_parts parts = {.plan = NULL};
+/* The package in the folder, with its parameters or those that are mapped. */
+static int read_package(kiln_model *m, const char *folder, kiln_model_parts parts,
+                        const kiln_model_options *o, char *error) {
     const kiln_model_source source = {map_module, unmap_module,
                                       (void *)(uintptr_t)folder};
     if (read_plan(m, folder, &parts.plan_bytes, error) != 0 ||
-        map_params(m, folder, &parts, error) != 0)
+        (parts.params == NULL && map_params(m, folder, &parts, error) != 0))
         return -1;
     parts.plan = m->plan_file;
     return kiln_model_assemble(m, &parts, &source, o, error);
+}
+
+/* ---- several packages in one ------------------------------------------------------ */
+
+/* 0, or -1 with the reason. *has: is there such a list? */
+static int read_list(const char *folder, kiln_variants *out, int *has, char *error) {
+    char path[PATH_BYTES], text[KILN_VARIANTS_BYTES];
+    size_t got = 0;
+    *has = 0;
+    if (path_of(path, folder, "variants", error) != 0)
+        return -1;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    *has = 1;
+    while (fd >= 0 && got < sizeof text) {
+        const ssize_t n = read(fd, text + got, sizeof text - got);
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (got > 0 && got < sizeof text)
+        return kiln_variants_parse(text, got, out, error);
+    snprintf(error, KILN_ERROR_TEXT, "'%.120s': could not be read whole", path);
+    return -1;
+}
+
+static int read_variant(kiln_model *m, const char *folder, const kiln_variant_row *row,
+                        const kiln_model_parts *parts, const kiln_model_options *o,
+                        char *error) {
+    char path[PATH_BYTES];
+    return path_of(path, folder, row->folder, error) == 0
+               ? read_package(m, path, *parts, o, error)
+               : -1;
+}
+
+static int read_siblings(kiln_model *m, const char *folder, const kiln_variant_row *row,
+                         int n, const kiln_model_parts *parts,
+                         const kiln_model_options *o, char *error) {
+    m->sibling = kiln_model_alloc(m, (size_t)n * sizeof(kiln_model *));
+    if (m->sibling == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for %d variants", n);
+        return -1;
+    }
+    for (int i = 0; i < n; i++) {
+        kiln_model *other = kiln_model_new(&m->allocator, error);
+        if (other == NULL)
+            return -1;
+        m->sibling[m->n_siblings++] = other;
+        if (read_variant(other, folder, &row[i], parts, o, error) != 0)
+            return -1;
+        if (!kiln_model_is_like(m, other)) {
+            snprintf(error, KILN_ERROR_TEXT,
+                     "variant '%s' has other inputs and outputs than '%s'",
+                     row[i].folder, row[-1 - i].folder);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Those that this machine runs best. */
+static int read_variants(kiln_model *m, const char *folder, const kiln_variants *v,
+                         const kiln_model_options *o, char *error) {
+    kiln_model_parts parts = {.plan = NULL};
+    const kiln_variants_machine here = kiln_variants_here();
+    const int first = kiln_variants_choose(v, &here, error);
+    int n = 0;
+    if (first < 0 || map_params(m, folder, &parts, error) != 0)
+        return -1;
+    const kiln_variant_row *row = &v->row[first];
+    while (first + 1 + n < v->n && row[1 + n].group == row->group)
+        n++;
+    if (read_variant(m, folder, row, &parts, o, error) != 0)
+        return -1;
+    return n == 0 ? 0 : read_siblings(m, folder, row + 1, n, &parts, o, error);
+}
+
+int kiln_model_read_files(kiln_model *m, const char *folder,
+                          const kiln_model_options *o, char error[KILN_ERROR_TEXT]) {
+    const kiln_model_parts parts = {.plan = NULL};
+    kiln_variants variants;
+    int has = 0;
+    if (read_list(folder, &variants, &has, error) != 0)
+        return -1;
+    return has ? read_variants(m, folder, &variants, o, error)
+               : read_package(m, folder, parts, o, error);
 }
 
 /* The plan is copied to where its tables are aligned. */

@@ -17,6 +17,10 @@ struct kiln_model {
     void *plan_file;
     void *param_map;
     size_t param_map_bytes;
+    /* The same model for other shapes, whose parameters are this one's: owned; NULL:
+     * there are none. */
+    kiln_model **sibling;
+    int n_siblings;
 };
 
 /* Where modules come from. */
@@ -53,6 +57,11 @@ int kiln_model_pack(kiln_model *m, char error[KILN_ERROR_TEXT]);
 /* Reads a folder's files into the model (model_files.c): -1 with the reason. */
 int kiln_model_read_files(kiln_model *m, const char *folder,
                           const kiln_model_options *o, char error[KILN_ERROR_TEXT]);
+/* Have both the same inputs and outputs, but for shapes? */
+int kiln_model_is_like(const kiln_model *m, const kiln_model *other);
+/* One more model with the same allocator; NULL with the reason: no memory. */
+kiln_model *kiln_model_new(const kiln_allocator *allocator,
+                           char error[KILN_ERROR_TEXT]);
 /* The same of files in memory. */
 int kiln_model_read_memory(kiln_model *m, const kiln_model_files *files,
                            const kiln_model_options *o, char error[KILN_ERROR_TEXT]);

@@ -35,11 +35,21 @@ static void *take_table(kiln_session *s, uint64_t n, size_t size) {
     return t;
 }
 
-static int make_arenas(kiln_session *s) {
+static uint64_t larger(uint64_t x, uint64_t y) { return x > y ? x : y; }
+
+/* What variants share, which none of them uses while another one runs: the most that any
+ * of them wants. All 0 where they have several devices: each has its own then. */
+typedef struct most {
+    uint64_t arena, workspace, scratch;
+} most;
+
+static int make_arenas(kiln_session *s, const most *of_all) {
     const kiln_plan *p = &s->model->plan;
-    for (uint32_t i = 0; i < p->header->spaces.n; i++) {
+    if (s->lender != NULL)
+        s->arena[0] = s->lender->arena[0];
+    for (uint32_t i = 0; s->lender == NULL && i < p->header->spaces.n; i++) {
         kiln_device *d = kiln_model_device_of(s->model, i);
-        const uint64_t all = p->space[i].arena_bytes;
+        const uint64_t all = larger(p->space[i].arena_bytes, of_all->arena);
         const size_t bytes = all > 0 ? (size_t)all : KILN_PLAN_ALIGN;
         s->arena[i] = d->kind->alloc(d, p->space[i].memory, bytes);
         if (s->arena[i] == NULL)
@@ -63,7 +73,7 @@ static int make_staging(kiln_session *s) {
     return s->staging_bytes == 0 || s->staging != NULL ? 0 : -1;
 }
 
-static int make_memory(kiln_session *s) {
+static int make_memory(kiln_session *s, const most *of_all) {
     const kiln_plan_header *h = s->model->plan.header;
     s->queue = take_table(s, h->queues.n, sizeof(void *));
     s->arena = take_table(s, h->spaces.n, sizeof(void *));
@@ -77,7 +87,7 @@ static int make_memory(kiln_session *s) {
         if (s->ticket == NULL)
             return -1;
     }
-    return make_arenas(s) == 0 && make_staging(s) == 0 ? make_ports(s) : -1;
+    return make_arenas(s, of_all) == 0 && make_staging(s) == 0 ? make_ports(s) : -1;
 }
 
 /* Parameters, packed or not, are only read: kiln_plan_check keeps them from being a
@@ -102,13 +112,17 @@ static void resolve(kiln_session *s) {
         s->operand[i] = address(s, &p->tensor[p->operand[i]]);
 }
 
-static int make_queues(kiln_session *s, const kiln_session_options *o, char *error) {
+static int make_queues(kiln_session *s, const most *of_all,
+                       const kiln_session_options *o, char *error) {
     const kiln_plan *p = &s->model->plan;
     const kiln_device_queue_options options = {
         .n_threads = o != NULL && o->n_threads > 0 ? o->n_threads : 1,
-        .workspace_bytes = (size_t)p->header->workspace_bytes,
-        .scratch_bytes = (size_t)p->header->scratch_bytes};
-    for (uint32_t i = 0; i < p->header->queues.n; i++) {
+        .workspace_bytes =
+            (size_t)larger(p->header->workspace_bytes, of_all->workspace),
+        .scratch_bytes = (size_t)larger(p->header->scratch_bytes, of_all->scratch)};
+    if (s->lender != NULL)
+        s->queue[0] = s->lender->queue[0];
+    for (uint32_t i = 0; s->lender == NULL && i < p->header->queues.n; i++) {
         kiln_device *d = s->model->device[p->queue[i].device];
         if (d->kind->queue_open(d, &options, &s->queue[i], error) != 0)
             return -1;
@@ -116,25 +130,28 @@ static int make_queues(kiln_session *s, const kiln_session_options *o, char *err
     const kiln_device_direct *direct = s->queue[0]->kind->direct(s->queue[0]);
     s->ctx = direct->ctx;
     s->workspace = direct->workspace;
-    s->bytes += direct->bytes;
+    s->bytes += s->lender == NULL ? direct->bytes : 0;
     return 0;
 }
 
-kiln_session *kiln_session_open(const kiln_model *m, const kiln_session_options *o,
-                                char error[KILN_ERROR_TEXT]) {
+static kiln_session *open_one(const kiln_model *m, const most *of_all,
+                              const kiln_session *lender, const kiln_session_options *o,
+                              char *error) {
     kiln_session *s = kiln_model_alloc(m, sizeof *s);
     if (s != NULL) {
         memset(s, 0, sizeof *s);
         s->model = m;
         s->bytes = sizeof *s;
+        s->now = s;
+        s->lender = lender;
     }
-    if (s == NULL || make_memory(s) != 0) {
+    if (s == NULL || make_memory(s, of_all) != 0) {
         snprintf(error, KILN_ERROR_TEXT, "no memory for a session of '%.100s'",
                  kiln_model_name(m));
         kiln_session_close(s);
         return NULL;
     }
-    if (make_queues(s, o, error) != 0) {
+    if (make_queues(s, of_all, o, error) != 0) {
         kiln_session_close(s);
         return NULL;
     }
@@ -142,9 +159,63 @@ kiln_session *kiln_session_open(const kiln_model *m, const kiln_session_options 
     return s;
 }
 
-void kiln_session_close(kiln_session *s) {
-    if (s == NULL)
-        return;
+/* Only the host: its one queue and one memory do for any of them. */
+static int can_lend(const kiln_model *m) {
+    int can = 1;
+    for (int i = 0; i <= m->n_siblings; i++) {
+        const kiln_model *v = kiln_model_variant(m, i);
+        can = can && v->plan.header->devices.n == 1 && v->plan.header->queues.n == 1 &&
+              v->plan.header->spaces.n == 1;
+    }
+    return can;
+}
+
+static most most_of(const kiln_model *m) {
+    most all = {0, 0, 0};
+    for (int i = 0; i <= m->n_siblings; i++) {
+        const kiln_plan *p = &kiln_model_variant(m, i)->plan;
+        all.arena = larger(all.arena, p->space[0].arena_bytes);
+        all.workspace = larger(all.workspace, p->header->workspace_bytes);
+        all.scratch = larger(all.scratch, p->header->scratch_bytes);
+    }
+    return all;
+}
+
+static int open_siblings(kiln_session *s, const most *of_all,
+                         const kiln_session_options *o, char *error) {
+    const kiln_model *m = s->model;
+    s->sibling = take(s, (size_t)m->n_siblings * sizeof(kiln_session *));
+    if (s->sibling == NULL) {
+        snprintf(error, KILN_ERROR_TEXT, "no memory for a session of '%.100s'",
+                 kiln_model_name(m));
+        return -1;
+    }
+    for (int i = 0; i < m->n_siblings; i++) {
+        s->sibling[i] =
+            open_one(m->sibling[i], of_all, of_all->arena > 0 ? s : NULL, o, error);
+        if (s->sibling[i] == NULL)
+            return -1;
+        s->n_siblings++;
+    }
+    return 0;
+}
+
+kiln_session *kiln_session_open(const kiln_model *m, const kiln_session_options *o,
+                                char error[KILN_ERROR_TEXT]) {
+    most of_all = {0, 0, 0};
+    if (m->n_siblings > 0 && can_lend(m)) {
+        of_all = most_of(m);
+        of_all.arena = larger(of_all.arena, KILN_PLAN_ALIGN);
+    }
+    kiln_session *s = open_one(m, &of_all, NULL, o, error);
+    if (s == NULL || m->n_siblings == 0 || open_siblings(s, &of_all, o, error) == 0)
+        return s;
+    kiln_session_close(s);
+    return NULL;
+}
+
+/* The queue, and memory of devices. */
+static void close_own(kiln_session *s) {
     const kiln_model *m = s->model;
     for (uint32_t i = 0; s->queue != NULL && i < m->plan.header->queues.n; i++)
         if (s->queue[i] != NULL)
@@ -154,6 +225,17 @@ void kiln_session_close(kiln_session *s) {
             kiln_device *d = kiln_model_device_of(m, i);
             d->kind->release(d, m->plan.space[i].memory, s->arena[i]);
         }
+}
+
+void kiln_session_close(kiln_session *s) {
+    if (s == NULL)
+        return;
+    const kiln_model *m = s->model;
+    for (int i = 0; i < s->n_siblings; i++)
+        kiln_session_close(s->sibling[i]);
+    kiln_model_release(m, s->sibling);
+    if (s->lender == NULL)
+        close_own(s);
     const uint32_t n = m->plan.header->n_inputs + m->plan.header->n_outputs;
     for (uint32_t i = 0; s->port != NULL && i < n; i++)
         kiln_model_release(m, s->port[i].own);
@@ -166,6 +248,16 @@ void kiln_session_close(kiln_session *s) {
     kiln_model_release(m, s->queue);
     kiln_model_release(m, s);
 }
+
+int kiln_session_set_shapes(kiln_session *s, const kiln_shape *shape, int n) {
+    const int i = kiln_model_find_variant(s->model, shape, n, s->now->error);
+    if (i < 0)
+        return -1;
+    s->now = i == 0 ? s : s->sibling[i - 1];
+    return 0;
+}
+
+const kiln_model *kiln_session_model(const kiln_session *s) { return s->now->model; }
 
 kiln_device_queue *kiln_session_queue_of(const kiln_session *s, uint32_t space) {
     const kiln_plan *p = &s->model->plan;
@@ -184,6 +276,7 @@ static int failed(kiln_session *s, const char *what, int i) {
 }
 
 int kiln_session_set_input(kiln_session *s, int i, const void *data) {
+    s = s->now;
     if (i < 0 || i >= kiln_model_n_inputs(s->model) || data == NULL)
         return failed(s, "there is no such input, or no data", i);
     s->port[i].bound = NULL;
@@ -204,12 +297,14 @@ static int bind(kiln_session *s, int at, void *data, int i) {
 }
 
 int kiln_session_bind_input(kiln_session *s, int i, const void *data) {
+    s = s->now;
     if (i < 0 || i >= kiln_model_n_inputs(s->model))
         return failed(s, "there is no such input", i);
     return bind(s, i, (void *)(uintptr_t)data, i); /* never written: kiln_plan_check */
 }
 
 int kiln_session_bind_output(kiln_session *s, int i, void *data) {
+    s = s->now;
     if (i < 0 || i >= kiln_model_n_outputs(s->model))
         return failed(s, "there is no such output", i);
     return bind(s, kiln_model_n_inputs(s->model) + i, data, i);
@@ -245,27 +340,37 @@ int kiln_session_check_ports(kiln_session *s) {
 }
 
 const void *kiln_session_output(const kiln_session *s, int i) {
+    s = s->now;
     if (i < 0 || i >= kiln_model_n_outputs(s->model))
         return NULL;
     const kiln_session_port *p = &s->port[kiln_model_n_inputs(s->model) + i];
     return p->bound != NULL ? p->bound : p->own;
 }
 
-const char *kiln_session_error(const kiln_session *s) { return s->error; }
-size_t kiln_session_bytes(const kiln_session *s) { return s->bytes; }
+const char *kiln_session_error(const kiln_session *s) { return s->now->error; }
+
+size_t kiln_session_bytes(const kiln_session *s) {
+    size_t bytes = s->bytes;
+    for (int i = 0; i < s->n_siblings; i++)
+        bytes += s->sibling[i]->bytes;
+    return bytes;
+}
 
 /* ---- profile --------------------------------------------------------------------- */
 
 void kiln_session_profile(kiln_session *s, int is_on) {
+    for (int i = 0; i < s->n_siblings; i++)
+        kiln_session_profile(s->sibling[i], is_on);
     s->is_measuring = is_on;
     memset(s->measured, 0, s->model->plan.header->n_steps * sizeof *s->measured);
 }
 
 int kiln_session_n_steps(const kiln_session *s) {
-    return (int)s->model->plan.header->n_steps;
+    return (int)s->now->model->plan.header->n_steps;
 }
 
 int kiln_session_step(const kiln_session *s, int i, kiln_step_info *out) {
+    s = s->now;
     if (i < 0 || i >= kiln_session_n_steps(s))
         return -1;
     const kiln_plan *p = &s->model->plan;

@@ -17,6 +17,12 @@ typedef struct kiln_session_time {
 
 struct kiln_session {
     const kiln_model *model;
+    /* The same for the model's other variants, owned, and who of them all it is now. */
+    kiln_session **sibling;
+    int n_siblings;
+    kiln_session *now;
+    /* Whose queue and arena these are; NULL: the session's own. */
+    const kiln_session *lender;
     kiln_device_queue **queue; /* by the plan's index */
     /* What the host's queue, the first one, calls kernels with. */
     kiln_ctx *ctx;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 void kiln_session_trace(kiln_session *s, kiln_trace_fn *fn, void *user) {
+    for (int i = 0; i < s->n_siblings; i++)
+        kiln_session_trace(s->sibling[i], fn, user);
     s->trace = fn;
     s->trace_user = user;
 }

@@ -80,8 +80,8 @@ template <class T> bool holds(const std::string &dtype) {
         return dtype == "u8" || dtype == "u4" || dtype == "u2" ||
                dtype.compare(0, 2, "f8") == 0 || dtype.compare(0, 2, "f4") == 0;
     else if constexpr (std::is_integral_v<U>)
-        return dtype == (std::is_signed_v<U> ? "i" : "u") +
-                            std::to_string(8 * sizeof(U));
+        return dtype ==
+               (std::is_signed_v<U> ? "i" : "u") + std::to_string(8 * sizeof(U));
     else
         return false;
 }
@@ -137,6 +137,17 @@ class model {
         take(kiln_model_open_memory(&files, nullptr, text), text);
     }
 
+    /* A package may be for several shapes: each is a model by itself, of the same open
+     * package; 0 is this one. */
+    int variants() const { return kiln_model_n_variants(get()); }
+    model variant(int i) const {
+        const kiln_model *m = kiln_model_variant(get(), i);
+        if (m == nullptr)
+            throw error("there is no variant " + std::to_string(i) + ": there are " +
+                        std::to_string(variants()));
+        return model(m, it_);
+    }
+
     std::string name() const { return kiln_model_name(get()); }
     std::string profile() const { return kiln_model_profile(get()); }
     const std::vector<port> &inputs() const noexcept { return it_->inputs; }
@@ -150,19 +161,33 @@ class model {
         return find(outputs(), name, "output");
     }
     /* For functions of kiln.h that this header does not wrap. */
-    const kiln_model *get() const noexcept { return it_->handle.get(); }
+    const kiln_model *get() const noexcept { return it_->model; }
 
   private:
     struct opened {
         std::unique_ptr<kiln_model, decltype(&kiln_model_close)> handle{
             nullptr, kiln_model_close};
+        std::shared_ptr<const opened> whole; /* of a variant: who closes it */
+        const kiln_model *model = nullptr;
         std::vector<port> inputs, outputs;
     };
     std::shared_ptr<const opened> it_;
 
-    static std::vector<port> ports(const kiln_model *m,
-                                   int (*at)(const kiln_model *, int,
-                                             kiln_port_info *)) {
+    model(const kiln_model *m, std::shared_ptr<const opened> whole) {
+        auto o = std::make_shared<opened>();
+        o->whole = std::move(whole);
+        describe(*o, m);
+        it_ = std::move(o);
+    }
+
+    static void describe(opened &o, const kiln_model *m) {
+        o.model = m;
+        o.inputs = ports(m, kiln_model_input);
+        o.outputs = ports(m, kiln_model_output);
+    }
+
+    static std::vector<port>
+    ports(const kiln_model *m, int (*at)(const kiln_model *, int, kiln_port_info *)) {
         std::vector<port> out;
         kiln_port_info p;
         for (int i = 0; at(m, i, &p) == 0; i++)
@@ -175,8 +200,7 @@ class model {
             throw error(text);
         auto o = std::make_shared<opened>();
         o->handle.reset(m);
-        o->inputs = ports(m, kiln_model_input);
-        o->outputs = ports(m, kiln_model_output);
+        describe(*o, m);
         it_ = std::move(o);
     }
 
@@ -204,7 +228,7 @@ struct step {
 class session {
   public:
     explicit session(model m, int threads = 1)
-        : model_(std::move(m)), handle_(nullptr, kiln_session_close) {
+        : whole_(std::move(m)), model_(whole_), handle_(nullptr, kiln_session_close) {
         char text[KILN_ERROR_TEXT] = "";
         kiln_session_options o{};
         o.n_threads = threads;
@@ -213,15 +237,33 @@ class session {
             throw error(text);
     }
 
+    /* The variant that it is of now. */
     const model &of() const noexcept { return model_; }
+
+    /* From now on inputs have these shapes, in their order: one of the package's. Throws
+     * what there is where it is none, and stays as it was. */
+    void set_shapes(const std::vector<std::vector<std::int64_t>> &shapes) {
+        std::vector<kiln_shape> all(shapes.size());
+        for (std::size_t i = 0; i < shapes.size(); i++) {
+            if (shapes[i].size() > KILN_PORT_MAX_RANK)
+                throw error("a shape of " + std::to_string(shapes[i].size()) +
+                            " dimensions");
+            all[i].rank = static_cast<int>(shapes[i].size());
+            for (std::size_t k = 0; k < shapes[i].size(); k++)
+                all[i].dim[k] = shapes[i][k];
+        }
+        held(kiln_session_set_shapes(get(), all.data(), static_cast<int>(all.size())));
+        for (int i = 0; i < whole_.variants(); i++)
+            if (kiln_model_variant(whole_.get(), i) == kiln_session_model(get()))
+                model_ = whole_.variant(i);
+    }
 
     /* Copies n elements, which must be the whole input. */
     template <class T> void set(std::size_t i, const T *data, std::size_t n) {
         check<T>(at(model_.inputs(), i, "input"), n, "input");
         held(kiln_session_set_input(get(), static_cast<int>(i), data));
     }
-    template <class T>
-    void set(const std::string &name, const T *data, std::size_t n) {
+    template <class T> void set(const std::string &name, const T *data, std::size_t n) {
         set(model_.input(name), data, n);
     }
     /* Of anything contiguous: std::vector, std::array, view. */
@@ -258,8 +300,7 @@ class session {
     template <class T> view<const T> output(std::size_t i) const {
         const port &p = at(model_.outputs(), i, "output");
         check<T>(p, p.elements(), "output");
-        return {static_cast<const T *>(
-                    kiln_session_output(get(), static_cast<int>(i))),
+        return {static_cast<const T *>(kiln_session_output(get(), static_cast<int>(i))),
                 p.elements()};
     }
     template <class T> view<const T> output(const std::string &name) const {
@@ -279,7 +320,8 @@ class session {
     kiln_session *get() const noexcept { return handle_.get(); }
 
   private:
-    model model_; /* outlives the handle: members go in reverse */
+    model whole_; /* these outlive the handle: members go in reverse */
+    model model_;
     std::unique_ptr<kiln_session, decltype(&kiln_session_close)> handle_;
 
     void held(int status) const {

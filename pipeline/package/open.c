@@ -1,5 +1,5 @@
 /* An archive verified and held in memory; its inputs and outputs by name. */
-#include "pipeline/package/package.h"
+#include "pipeline/package/package_internal.h"
 
 #include <string.h>
 
@@ -34,6 +34,14 @@ kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
                                  kiln_err *err) {
     kiln_opened p = {.folder = NULL};
     KILN_TRY(unpack(a, path, keys, &p, err));
+    if (p.facts.n_variants > 0) {
+        p.root = p.folder;
+        p.variant = p.facts.variant;
+        p.n_variants = p.facts.n_variants;
+        KILN_TRY(kiln_opened_choose_first(a, &p, path, err));
+        *out = p;
+        return KILN_OK;
+    }
     KILN_TRY(kiln_device_package_read(a, p.folder, &p.package, err));
     const kiln_status st = kiln_device_find_for(a, &p.facts.profile, &p.device, err);
     if (st != KILN_OK) {

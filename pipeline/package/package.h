@@ -110,6 +110,13 @@ kiln_status kiln_package_build(kiln_arena *a, const kiln_source *s,
                                const kiln_expectation *e, const kiln_profile *p,
                                const kiln_build_options *o, kiln_build *out,
                                kiln_err *err);
+/* One archive of archives that were built of one model, profile by profile, the best
+ * first, each proved and now under the names that `part` has; they become this one's in
+ * `part`. By o->path or o->folder; its variants have passed their self-tests in it. */
+kiln_status kiln_package_join(kiln_arena *a, kiln_build *part, size_t n,
+                              const kiln_build_options *o, kiln_err *err);
+/* What needs more of a machine comes first; else as it was. */
+void kiln_profiles_best_first(kiln_profile *p, size_t n);
 void kiln_build_text(kiln_buf *out, const kiln_build *b);
 /* An object of a list; docs/build-json.md. */
 void kiln_build_put(kiln_json_writer *w, const kiln_build *b);
@@ -161,10 +168,16 @@ typedef struct kiln_opened {
     kiln_device_package package;
     const kiln_device *device; /* who runs it */
     kiln_signed is_signed;     /* where keys were required; else its key is NULL */
+    /* Of an archive with variants: the folder of all, each of them, and which one the
+     * rest is of. n_variants 0: it has none. */
+    const char *root;
+    const kiln_package_variant *variant;
+    size_t n_variants, chosen;
 } kiln_opened;
 
 /* An archive is verified and held in memory (kiln_package_hold); an unpacked one is
- * taken where it lies. */
+ * taken where it lies. Of one with variants it is the first that runs here, in no
+ * emulator if there is such a one. */
 kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
                               kiln_err *err);
 
@@ -173,6 +186,9 @@ kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
 kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
                                  const kiln_keyring *keys, kiln_opened *out,
                                  kiln_err *err);
+
+/* Makes it the package of that variant. */
+kiln_status kiln_opened_choose(kiln_arena *a, kiln_opened *p, size_t i, kiln_err *err);
 
 /* The model that it was built from, as it was imported then: the file must be that very
  * one, the dynamic dimensions are the package's, and `fixed` gives the same inputs the
@@ -205,6 +221,10 @@ typedef struct kiln_run_options {
                            NULL */
 } kiln_run_options;
 
+/* Makes it the package of the variant, of the same profile, that takes inputs of these
+ * shapes. KILN_ERR_SHAPE lists the shapes that there are. */
+kiln_status kiln_opened_choose_for(kiln_arena *a, kiln_opened *p,
+                                   const kiln_run_options *o, kiln_err *err);
 /* `out`: one tensor for each output, in their order. An input of bf16 may be given as
  * f32, which is rounded to the nearest, and any input by the name of its file
  * (kiln_port_name_of). KILN_ERR_SHAPE lists the inputs

@@ -23,6 +23,10 @@ kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
                                  const int *threads, int n_threads, kiln_checks *out,
                                  kiln_err *err);
 
+/* The first variant that runs here; messages name `path`. */
+kiln_status kiln_opened_choose_first(kiln_arena *a, kiln_opened *p, const char *path,
+                                     kiln_err *err);
+
 /* Of each kernel of a network what the manifest says of it. */
 kiln_status kiln_package_kernels_of(kiln_arena *a, const kiln_network *n,
                                     kiln_package_facts *f, kiln_err *err);

@@ -16,9 +16,13 @@ typedef struct verifier {
     int threads;                /* of the checks now */
 } verifier;
 
+/* "v1 self-test, 2 threads": of a variant. */
 static const char *with_threads(const verifier *v, const char *what) {
-    return kiln_format(v->arena, "%s, %d thread%s", what, v->threads,
-                       v->threads == 1 ? "" : "s");
+    const kiln_opened *p = v->package;
+    return kiln_format(v->arena, "%s%s%s, %d thread%s",
+                       p->n_variants > 0 ? p->variant[p->chosen].folder : "",
+                       p->n_variants > 0 && what[0] != '\0' ? " " : "", what,
+                       v->threads, v->threads == 1 ? "" : "s");
 }
 
 /* What the device said becomes the check's reason: a package that crashes is wrong. */
@@ -254,19 +258,16 @@ kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
     return KILN_OK;
 }
 
-kiln_status kiln_verify_package(kiln_arena *a, const char *path,
-                                const kiln_verify_options *o, kiln_checks *out,
-                                kiln_err *err) {
-    kiln_opened p;
-    KILN_TRY(open_checked(a, path, o->keys, &p, out, err));
-    if (out->n_failed > 0)
-        return KILN_OK;
-    KILN_TRY(kiln_device_judge_for(a, &p.facts.profile, &p.device, err));
+/* The package that is chosen. */
+static kiln_status verify_one(kiln_arena *a, kiln_opened *p,
+                              const kiln_verify_options *o, kiln_checks *out,
+                              kiln_err *err) {
+    KILN_TRY(kiln_device_judge_for(a, &p->facts.profile, &p->device, err));
     verifier v = {.arena = a,
-                  .package = &p,
+                  .package = p,
                   .o = o,
                   .out = out,
-                  .tolerance = kiln_opened_tolerance(&p.facts.tolerance)};
+                  .tolerance = kiln_opened_tolerance(&p->facts.tolerance)};
     if (o->model != NULL)
         KILN_TRY(ask_reference(&v, err));
     for (int i = 0; i < o->n_threads; i++) {
@@ -278,4 +279,60 @@ kiln_status kiln_verify_package(kiln_arena *a, const char *path,
             KILN_TRY(golden(&v, err));
     }
     return KILN_OK;
+}
+
+/* A variant that nobody here can run is not verified, and the checks say so. */
+static kiln_status verify_variant(kiln_arena *a, kiln_opened *p, size_t i,
+                                  const kiln_verify_options *o, kiln_checks *out,
+                                  kiln_err *err) {
+    const kiln_status st = kiln_opened_choose(a, p, i, err);
+    if (st != KILN_ERR_UNSUPPORTED)
+        return st == KILN_OK ? verify_one(a, p, o, out, err) : st;
+    const kiln_check c = {.name = p->variant[i].folder,
+                          .group = "",
+                          .outcome = KILN_UNSUPPORTED,
+                          .reason = kiln_str_dup(a, err->text)};
+    kiln_err_clear(err);
+    kiln_checks_add(a, out, &c);
+    return KILN_OK;
+}
+
+/* Golden cases are for some shapes: one of the variants must have some. */
+static kiln_status verify_variants(kiln_arena *a, kiln_opened *p,
+                                   const kiln_verify_options *o, kiln_checks *out,
+                                   kiln_err *err) {
+    bool has_cases = o->golden == NULL;
+    for (size_t i = 0; i < p->n_variants; i++) {
+        kiln_verify_options own = *o;
+        own.golden = NULL;
+        KILN_TRY(verify_variant(a, p, i, &own, out, err));
+    }
+    for (size_t i = 0; i < p->n_variants && o->golden != NULL; i++) {
+        const kiln_status st = kiln_opened_choose(a, p, i, err);
+        verifier v = {.arena = a,
+                      .package = p,
+                      .o = o,
+                      .out = out,
+                      .threads = o->threads[0],
+                      .tolerance = kiln_opened_tolerance(&p->facts.tolerance)};
+        const kiln_status went = st == KILN_OK ? golden(&v, err) : st;
+        if (went != KILN_OK && went != KILN_ERR_ARG && went != KILN_ERR_UNSUPPORTED)
+            return went;
+        has_cases = has_cases || went == KILN_OK;
+    }
+    if (!has_cases)
+        return err->status;
+    kiln_err_clear(err);
+    return KILN_OK;
+}
+
+kiln_status kiln_verify_package(kiln_arena *a, const char *path,
+                                const kiln_verify_options *o, kiln_checks *out,
+                                kiln_err *err) {
+    kiln_opened p;
+    KILN_TRY(open_checked(a, path, o->keys, &p, out, err));
+    if (out->n_failed > 0)
+        return KILN_OK;
+    return p.n_variants > 0 ? verify_variants(a, &p, o, out, err)
+                            : verify_one(a, &p, o, out, err);
 }

@@ -2,6 +2,11 @@
  * position-independent, freestanding code hold; any other is refused. */
 #include "runtime/arch.h"
 
+#if defined(__aarch64__)
+#include <string.h>
+#include <sys/auxv.h>
+#endif
+
 enum {
     A_ABS64 = 257,
     A_PREL64 = 260,
@@ -91,6 +96,18 @@ static kiln_load_status relocate(const kiln_elf_fixup *f) {
 
 #if defined(__aarch64__)
 static void wait_a_little(void) { __asm__ volatile("yield"); }
+
+/* The kernel's numbers of what a CPU has (Linux, arm64/elf_hwcaps). */
+static int has(const char *feature) {
+    const unsigned long base = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
+    if (strcmp(feature, "dotprod") == 0)
+        return (base >> 20 & 1) != 0;
+    if (strcmp(feature, "i8mm") == 0)
+        return (more >> 13 & 1) != 0;
+    if (strcmp(feature, "bf16") == 0)
+        return (more >> 14 & 1) != 0;
+    return 0;
+}
 #endif
 
 const kiln_runtime_arch kiln_runtime_arch_aarch64 = {
@@ -101,5 +118,6 @@ const kiln_runtime_arch kiln_runtime_arch_aarch64 = {
     .relocate = relocate,
 #if defined(__aarch64__)
     .pause = wait_a_little,
+    .has = has,
 #endif
 };

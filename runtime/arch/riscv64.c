@@ -3,6 +3,11 @@
  * shorten stays as it is. */
 #include "runtime/arch.h"
 
+#if defined(__riscv)
+#include <string.h>
+#include <sys/auxv.h>
+#endif
+
 enum {
     R_64 = 2,
     R_BRANCH = 16,
@@ -183,6 +188,17 @@ static kiln_load_status relocate(const kiln_elf_fixup *f) {
 #if defined(__riscv)
 /* "pause" of Zihintpause, which others read as a fence without effect. */
 static void wait_a_little(void) { __asm__ volatile(".4byte 0x0100000F"); }
+
+/* Vectors of at least so many bits: "zvl256b". */
+static int has(const char *feature) {
+    unsigned long bytes = 0;
+    if ((getauxval(AT_HWCAP) >> ('v' - 'a') & 1) == 0)
+        return 0;
+    __asm__ volatile("csrr %0, 0xC22" : "=r"(bytes)); /* vlenb */
+    return (strcmp(feature, "zvl128b") == 0 && bytes >= 16) ||
+           (strcmp(feature, "zvl256b") == 0 && bytes >= 32) ||
+           (strcmp(feature, "zvl512b") == 0 && bytes >= 64);
+}
 #endif
 
 const kiln_runtime_arch kiln_runtime_arch_riscv64 = {
@@ -193,5 +209,6 @@ const kiln_runtime_arch kiln_runtime_arch_riscv64 = {
     .relocate = relocate,
 #if defined(__riscv)
     .pause = wait_a_little,
+    .has = has,
 #endif
 };

@@ -235,6 +235,10 @@ static void set_manifest(craft *c, const char *text) {
 }
 static void not_json(craft *c) { set_manifest(c, "{\"format\": }"); }
 static void other_format(craft *c) { set_manifest(c, "{\"format\": \"zip\"}"); }
+static void version_3(craft *c) {
+    craft_replace(c, "\"format_version\": 1", "\"format_version\": 3", false);
+}
+/* Of several packages, and it is one. */
 static void version_2(craft *c) {
     craft_replace(c, "\"format_version\": 1", "\"format_version\": 2", false);
 }
@@ -580,12 +584,14 @@ static row rows[] = {
      .text = "manifest.json:1:12: expected a value, found '}'"},
     {"manifest_of_another_format", .edit = other_format,
      .text = "manifest.json: 'format' must be 'kiln package'"},
-    {"format_version_2", .edit = version_2, .status = KILN_ERR_UNSUPPORTED,
-     .text = "manifest.json: format version 2 is not read, only 1; use the kiln that "
-             "made it"},
+    {"format_version_2", .edit = version_2,
+     .text = "manifest.json: 'variants' must be a list of 2 to 32"},
+    {"format_version_3", .edit = version_3, .status = KILN_ERR_UNSUPPORTED,
+     .text = "manifest.json: format version 3 is not read, only 1 and 2; use the kiln "
+             "that made it"},
     {"format_version_missing", .edit = no_version, .status = KILN_ERR_UNSUPPORTED,
-     .text = "manifest.json: format version 0 is not read, only 1; use the kiln that "
-             "made it"},
+     .text = "manifest.json: format version 0 is not read, only 1 and 2; use the kiln "
+             "that made it"},
     {"model_missing", .edit = no_model,
      .text = "manifest.json: 'model.name' must be a string"},
     {"model_without_name", .edit = empty_name,

@@ -9,11 +9,11 @@
 from importlib import metadata as _metadata
 
 from ._arrays import bf16_to_f32, f32_to_bf16
-from ._session import KilnError, Model, Port, Session, Step
+from ._session import KilnError, Model, Port, Session, Step, Variant
 
 try:
     __version__ = _metadata.version("kiln-runtime")
 except _metadata.PackageNotFoundError:  # run from a source tree
     __version__ = "0+unknown"
 
-__all__ = ["KilnError", "Model", "Port", "Session", "Step", "bf16_to_f32", "f32_to_bf16"]
+__all__ = ["KilnError", "Model", "Port", "Session", "Step", "Variant", "bf16_to_f32", "f32_to_bf16"]

@@ -22,6 +22,10 @@ class PortInfo(Structure):
     ]
 
 
+class Shape(Structure):
+    _fields_ = [("rank", c_int), ("dim", c_int64 * MAX_RANK)]
+
+
 class SessionOptions(Structure):
     _fields_ = [("n_threads", c_int)]
 
@@ -49,8 +53,11 @@ _SIGNATURES = {
     "kiln_model_profile": (c_char_p, [c_void_p]),
     "kiln_model_input": (c_int, [c_void_p, c_int, POINTER(PortInfo)]),
     "kiln_model_output": (c_int, [c_void_p, c_int, POINTER(PortInfo)]),
+    "kiln_model_n_variants": (c_int, [c_void_p]),
+    "kiln_model_variant": (c_void_p, [c_void_p, c_int]),
     "kiln_session_open": (c_void_p, [c_void_p, POINTER(SessionOptions), c_char_p]),
     "kiln_session_close": (None, [c_void_p]),
+    "kiln_session_set_shapes": (c_int, [c_void_p, POINTER(Shape), c_int]),
     "kiln_session_bind_input": (c_int, [c_void_p, c_int, c_void_p]),
     "kiln_session_bind_output": (c_int, [c_void_p, c_int, c_void_p]),
     "kiln_session_run": (c_int, [c_void_p]),

@@ -54,6 +54,13 @@ def _ports(model: int, at) -> Tuple[Port, ...]:
     return tuple(ports)
 
 
+class Variant(NamedTuple):
+    """One of the shapes that a package was built for."""
+
+    inputs: Tuple[Port, ...]
+    outputs: Tuple[Port, ...]
+
+
 class Model:
     """A package, opened once: code, parameters and plan, read-only. Any number of sessions share it, in any
     threads; it is closed when nobody holds it any more."""
@@ -91,8 +98,13 @@ class Model:
         self.name: str = _text(lib.kiln_model_name(handle))
         self.profile: str = _text(lib.kiln_model_profile(handle))
         """What machine it is made for."""
-        self.inputs: Tuple[Port, ...] = _ports(handle, lib.kiln_model_input)
-        self.outputs: Tuple[Port, ...] = _ports(handle, lib.kiln_model_output)
+        each = (lib.kiln_model_variant(handle, i) for i in range(lib.kiln_model_n_variants(handle)))
+        self.variants: Tuple[Variant, ...] = tuple(
+            Variant(_ports(m, lib.kiln_model_input), _ports(m, lib.kiln_model_output)) for m in each
+        )
+        """One for each shape that it was built for; most packages have one."""
+        self.inputs: Tuple[Port, ...] = self.variants[0].inputs
+        self.outputs: Tuple[Port, ...] = self.variants[0].outputs
 
     def __repr__(self) -> str:
         return f"<kiln.Model '{self.name}' for {self.profile}>"
@@ -116,18 +128,20 @@ class Session:
         if not handle:
             raise KilnError(_text(error.value))
         self._lock = threading.Lock()
-        self._copy: Dict[int, np.ndarray] = {}
+        self._copy: Dict[Tuple[int, int], np.ndarray] = {}
+        self._now = 0
         self._handle: Optional[int] = handle
         # The model in its arguments: it is closed after its sessions.
         self._close = weakref.finalize(self, lambda h, _: lib.kiln_session_close(h), handle, self.model)
 
     @property
     def inputs(self) -> Tuple[Port, ...]:
-        return self.model.inputs
+        """Of a package for several shapes: as the last run had them, or the first ones."""
+        return self.model.variants[self._now].inputs
 
     @property
     def outputs(self) -> Tuple[Port, ...]:
-        return self.model.outputs
+        return self.model.variants[self._now].outputs
 
     def close(self) -> None:
         """Gives back memory and threads; the end of a `with` block and of the object do the same."""
@@ -159,14 +173,15 @@ class Session:
         self, inputs: Mapping[str, np.ndarray], out: Optional[Mapping[str, np.ndarray]] = None
     ) -> Dict[str, np.ndarray]:
         """Runs once, on an array for each input, of its dtype and shape: nothing is converted (TypeError,
-        ValueError say what is wrong). Arrays that are contiguous and begin at a multiple of 64 bytes
+        ValueError say what is wrong). Of a package for several shapes, the arrays' shapes say which. Arrays that are contiguous and begin at a multiple of 64 bytes
         (`empty` makes such) are used where they are, others are copied once.
 
         Gives a new array for each output, or those of `out`, which must be as `empty` makes them. Of an output
         whose length depends on data, `outputs[name + ".count"]` says how many elements count."""
-        given = _by_port(inputs, self.inputs, "input", self.model.name)
         with self._lock:
             handle = self._open()
+            self._choose(inputs)
+            given = _by_port(inputs, self.inputs, "input", self.model.name)
             results = self._results(out or {})
             held = [self._bindable(i, a) for i, a in enumerate(given)]
             try:
@@ -183,6 +198,24 @@ class Session:
                     lib.kiln_session_bind_output(handle, i, None)
         return {port.name: array for port, array in zip(self.outputs, results)}
 
+    def _choose(self, given: Mapping[str, np.ndarray]) -> None:
+        """The variant for these arrays; as it was where their names are not the inputs'."""
+        if len(self.model.variants) == 1:
+            return
+        found = [i for i, v in enumerate(self.model.variants) if _takes(given, v.inputs)]
+        if not found:
+            shapes = "; ".join(_names(v.inputs) for v in self.model.variants)
+            raise ValueError(f"'{self.model.name}' was not built for arrays of these shapes; it was for: {shapes}")
+        if self._now in found:
+            return
+        inputs = self.model.variants[found[0]].inputs
+        shape = (_runtime.Shape * len(inputs))()
+        for i, port in enumerate(inputs):
+            shape[i].rank = len(port.shape)
+            shape[i].dim[: len(port.shape)] = port.shape
+        self._check(lib.kiln_session_set_shapes(self._handle, shape, len(inputs)))
+        self._now = found[0]
+
     def _check(self, status: int) -> None:
         if status != 0:
             raise KilnError(_text(lib.kiln_session_error(self._handle)))
@@ -190,10 +223,11 @@ class Session:
     def _bindable(self, i: int, array: np.ndarray) -> np.ndarray:
         if _arrays.is_bindable(array):
             return array
-        if i not in self._copy:
-            self._copy[i] = _arrays.aligned_empty(array.shape, array.dtype)
-        np.copyto(self._copy[i], array)
-        return self._copy[i]
+        key = self._now, i
+        if key not in self._copy:
+            self._copy[key] = _arrays.aligned_empty(array.shape, array.dtype)
+        np.copyto(self._copy[key], array)
+        return self._copy[key]
 
     def _results(self, out: Mapping[str, np.ndarray]) -> List[np.ndarray]:
         for name in out:
@@ -232,6 +266,10 @@ class Session:
         """Bytes that the session allocated; parameters are the model's."""
         with self._lock:
             return lib.kiln_session_bytes(self._open())
+
+
+def _takes(given: Mapping[str, np.ndarray], ports: Tuple[Port, ...]) -> bool:
+    return all(p.name not in given or np.shape(given[p.name]) == p.shape for p in ports)
 
 
 def _names(ports: Tuple[Port, ...]) -> str:

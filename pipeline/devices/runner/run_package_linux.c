@@ -393,10 +393,14 @@ static run_exit open_and_run(const run_options *o) {
         return run_fail(RUN_INPUT, "%s", error);
     }
     const kiln_session_options options = {.n_threads = o->n_threads};
-    kiln_session *s = kiln_session_open(m, &options, error);
-    t.open_ns = run_now_ns() - begin;
-    const run_exit code =
-        s != NULL ? run_session(o, m, s, &t) : run_fail(RUN_DEVICE, "%s", error);
+    const kiln_model *v = m;
+    kiln_session *s = NULL;
+    run_exit code = run_choose(o, m, &v);
+    if (code == RUN_OK) {
+        s = kiln_session_open(v, &options, error);
+        t.open_ns = run_now_ns() - begin;
+        code = s != NULL ? run_session(o, v, s, &t) : run_fail(RUN_DEVICE, "%s", error);
+    }
     kiln_session_close(s);
     kiln_model_close(m);
     munmap(times, time_bytes);

@@ -62,6 +62,11 @@ extern char run_line[RUN_LINE]; /* of the program's one thread that speaks */
 /* Gives the session the bytes of the file: .npy by its name, else raw. */
 run_exit run_read_input(kiln_session *s, int i, const kiln_port_info *port,
                         const char *path);
+/* Is the file, by its header or its size, one for the port? So is one that cannot be
+ * read: who reads it says why. */
+int run_input_fits(const kiln_port_info *port, const char *path);
+/* The first variant that the inputs' files are for; a model of one shape is itself. */
+run_exit run_choose(const run_options *o, const kiln_model *m, const kiln_model **out);
 /* Opens DIR/output_<i>.npy or .bin, and writes it. */
 run_exit run_open_output(const char *dir, int i, const kiln_port_info *port, int is_raw,
                          FILE **out);

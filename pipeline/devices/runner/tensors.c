@@ -89,6 +89,37 @@ run_exit run_read_input(kiln_session *s, int i, const kiln_port_info *port,
     return code;
 }
 
+/* As much of a file as a header takes; its size, or -1: it cannot be read. */
+static int64_t read_start(const char *path, unsigned char *start, size_t room,
+                          size_t *got) {
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const ssize_t n = read(fd, start, room);
+    const int is_known = n >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    close(fd);
+    *got = n > 0 ? (size_t)n : 0;
+    return is_known ? (int64_t)st.st_size : -1;
+}
+
+int run_input_fits(const kiln_port_info *port, const char *path) {
+    enum { HEADER_BYTES = 4096 };
+    unsigned char start[HEADER_BYTES];
+    npy_header h;
+    const char *why = "";
+    size_t got = 0;
+    const size_t n = strlen(path);
+    const int64_t bytes = read_start(path, start, sizeof start, &got);
+    if (bytes < 0)
+        return 1;
+    if (n < 4 || strcmp(path + n - 4, ".npy") != 0)
+        return (uint64_t)bytes == port->bytes;
+    return npy_parse(start, got, &h, &why) != 0 ||
+           (h.rank == port->rank &&
+            memcmp(h.dim, port->dim, (size_t)h.rank * sizeof h.dim[0]) == 0);
+}
+
 /* stdio would ask for memory, and what kind of file it is, at the first byte. */
 FILE *run_open(const char *path) {
     FILE *f = fopen(path, "wb");

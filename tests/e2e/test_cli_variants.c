@@ -1,0 +1,144 @@
+/* One archive for several shapes and profiles, from outside. KILN names the program;
+ * "@x" in an argument is a file in the test's folder. */
+#include "tests/support/cli_run.h"
+#include "tests/support/residual_model.h"
+
+#include "compiler/frontend/frontend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *folder(void) {
+    static const char *dir;
+    if (dir == NULL)
+        dir = kiln_test_dir();
+    return dir;
+}
+
+static const char *file(const char *name) {
+    return kiln_path_join(kiln_test_arena(), folder(), name);
+}
+
+/* Images of a batch: each the same one, so that all of a batch's scores are. */
+static void write_images(const char *name, int64_t n) {
+    enum { PIXELS = 3 * 8 * 8, MOST = 9 };
+    static float v[MOST * PIXELS];
+    kiln_err err = {0};
+    const kiln_type type = kiln_type_make(KILN_F32, 4, (const int64_t[]){n, 3, 8, 8});
+    for (int64_t i = 0; i < n * PIXELS; i++)
+        v[i] = (float)(i % PIXELS) / PIXELS;
+    const kiln_tensor t = {type, v};
+    kiln_assert_status_ok(kiln_tensor_write_npy(file(name), &t, &err), &err);
+}
+
+static void make_files(void **state) {
+    (void)state;
+    kiln_test_write_residual(file("m.onnx"));
+    write_images("1.npy", 1);
+    write_images("4.npy", 4);
+    write_images("9.npy", 9);
+}
+
+/* In this order: some read what earlier ones wrote. */
+static kiln_test_cli_row rows[] = {
+    {"builds_for_two_shapes",
+     {"build", "@m.onnx", "--shape", "data:1x3x8x8", "--shape", "data:4x3x8x8",
+      "--profile", "native", "-o", "@both.kiln.tar.zst"},
+     0,
+     "both.kiln.tar.zst, ",
+     NULL},
+    {"names_the_archive_by_itself",
+     {"build", "@m.onnx", "--shape", "data:1x3x8x8", "--shape", "data:4x3x8x8",
+      "--profile", "x86-baseline", "-o", "@folder/", "--json", "-"},
+     0,
+     "folder/m-1-x86-baseline.kiln.tar.zst\"",
+     NULL},
+    {"inspects_all",
+     {"inspect", "@both.kiln.tar.zst"},
+     0,
+     "\nvariant          v1\nmodel            m, version 1\n",
+     NULL},
+    {"inspects_as_json",
+     {"inspect", "@both.kiln.tar.zst", "--json", "-"},
+     0,
+     "\"format_version\": 2,",
+     NULL},
+    {"verifies_all",
+     {"verify", "@both.kiln.tar.zst", "--threads", "1"},
+     0,
+     "v1 self-test, 1 thread",
+     NULL},
+    {"unpacks", {"unpack", "@both.kiln.tar.zst", "-o", "@unpacked"}, 0, NULL, NULL},
+    {"inspects_the_folder", {"inspect", "@unpacked"}, 0, "data: f32[4,3,8,8]", NULL},
+    {"inspects_one_folder", {"inspect", "@unpacked/v1"}, 0, "data: f32[4,3,8,8]", NULL},
+    {"runs_one",
+     {"run", "@both.kiln.tar.zst", "--input", "data=@1.npy", "--output-dir", "@out1"},
+     0,
+     "scores f32[1,10]",
+     NULL},
+    {"runs_four",
+     {"run", "@both.kiln.tar.zst", "--input", "data=@4.npy", "--output-dir", "@out4"},
+     0,
+     "scores f32[4,10]",
+     NULL},
+    {"runs_four_of_the_folder",
+     {"run", "@unpacked", "--input", "data=@4.npy", "--output-dir", "@out4"},
+     0,
+     "scores f32[4,10]",
+     NULL},
+    {"runs_no_nine",
+     {"run", "@both.kiln.tar.zst", "--input", "data=@9.npy", "--output-dir", "@out9"},
+     3,
+     NULL,
+     "'m' was not built for data [9,3,8,8]; it was for: data [1,3,8,8]; data "
+     "[4,3,8,8]"},
+    {"refuses_shapes_that_do_not_go_together",
+     {"build", "@m.onnx", "--shape", "data:1x3x8x8", "--shape", "data:4x3x8x8",
+      "--shape", "x:1", "--shape", "x:2", "--shape", "x:3", "--profile", "native"},
+     2,
+     NULL,
+     "this input has 3 shapes, that of --shape data:1x3x8x8 has 2"},
+    {"refuses_a_profile_twice",
+     {"build", "@m.onnx", "--shape", "data:1x3x8x8", "--profile", "native", "--profile",
+      "native", "-o", "@twice.kiln.tar.zst"},
+     2,
+     NULL,
+     "profile 'native' is given twice for one archive"},
+};
+
+static void check(void **state) {
+    kiln_test_cli_row row = *(kiln_test_cli_row *)*state;
+    /* Of inputs the file lies there too. */
+    for (int i = 0; i < KILN_TEST_CLI_ARGS && row.arg[i] != NULL; i++)
+        if (strncmp(row.arg[i], "data=@", 6) == 0)
+            row.arg[i] =
+                kiln_format(kiln_test_arena(), "data=%s", file(row.arg[i] + 6));
+    kiln_test_cli_check(kiln_test_arena(), folder(), &row);
+}
+
+/* Each image of the four has the scores of the one. */
+static void computes_the_same(void **state) {
+    enum { SCORES = 10 };
+    kiln_err err = {0};
+    kiln_tensor one, four;
+    (void)state;
+    if (getenv("KILN") == NULL)
+        kiln_test_skip("KILN does not name the program");
+    kiln_assert_status_ok(
+        kiln_tensor_read_npy(kiln_test_arena(), file("out1/scores.npy"), &one, &err),
+        &err);
+    kiln_assert_status_ok(
+        kiln_tensor_read_npy(kiln_test_arena(), file("out4/scores.npy"), &four, &err),
+        &err);
+    const float *x = one.data, *y = four.data;
+    for (int i = 0; i < 4 * SCORES; i++)
+        assert_float_equal(y[i], x[i % SCORES], 1e-4F);
+}
+
+int main(void) {
+    kiln_test_own_home();
+    kiln_test_add("make_files", make_files, NULL);
+    kiln_test_add_rows(check, rows);
+    kiln_test_add("computes_the_same", computes_the_same, NULL);
+    return kiln_test_run("variants from outside");
+}
