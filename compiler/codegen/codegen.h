@@ -29,9 +29,9 @@ typedef struct kiln_codegen_options {
 /* Where an operand of a step lies: byte `at` of a port of the function, of the parameters
  * or of the workspace. */
 typedef enum kiln_entry_base {
-    KILN_ENTRY_PORT,
-    KILN_ENTRY_PARAMS,
-    KILN_ENTRY_WORK
+    KILN_ENTRY_AT_PORT,
+    KILN_ENTRY_AT_PARAMS,
+    KILN_ENTRY_AT_WORK
 } kiln_entry_base;
 
 typedef struct kiln_entry_place {

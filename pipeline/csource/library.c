@@ -10,20 +10,21 @@ static kiln_entry_place place_of(const kiln_csource_writer *w, int slot) {
     const kiln_net_slot *s = &n->slot.v[slot];
     switch (s->place) {
     case KILN_NET_INPUT:
-        return (kiln_entry_place){KILN_ENTRY_PORT, s->index, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_AT_PORT, s->index, s->offset};
     case KILN_NET_OUTPUT:
-        return (kiln_entry_place){KILN_ENTRY_PORT, n->n_inputs + s->index, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_AT_PORT, n->n_inputs + s->index,
+                                  s->offset};
     case KILN_NET_PARAM:
-        return (kiln_entry_place){KILN_ENTRY_PARAMS, 0, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_AT_PARAMS, 0, s->offset};
     case KILN_NET_ARENA:
-        return (kiln_entry_place){KILN_ENTRY_WORK, 0, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_AT_WORK, 0, s->offset};
     case KILN_NET_PACKED:
     case KILN_NET_N_PLACES:
         break;
     }
     KILN_ASSERT(false, "slot %d of '%s' is packed when a model is opened", slot,
                 w->n->name);
-    return (kiln_entry_place){KILN_ENTRY_WORK, 0, 0};
+    return (kiln_entry_place){KILN_ENTRY_AT_WORK, 0, 0};
 }
 
 static kiln_entry_kind kind_of(const kiln_csource_writer *w, const kiln_net_step *s) {

@@ -114,11 +114,11 @@ static LLVMValueRef emit_params(const entry *x) {
 static LLVMValueRef place_of(const entry *x, const kiln_entry_place *p) {
     kiln_cg *g = x->g;
     switch (p->base) {
-    case KILN_ENTRY_PORT:
+    case KILN_ENTRY_AT_PORT:
         return kiln_cg_field(g, LLVMGetParam(g->now.fn, p->port), (int64_t)p->at);
-    case KILN_ENTRY_PARAMS:
+    case KILN_ENTRY_AT_PARAMS:
         return kiln_cg_field(g, x->params, (int64_t)p->at);
-    case KILN_ENTRY_WORK:
+    case KILN_ENTRY_AT_WORK:
         break;
     }
     return kiln_cg_field(g, x->work, (int64_t)p->at);
