@@ -31,7 +31,7 @@ KILN_RECORD(kiln_results_level_table, level_rows, "A level of the memory")
 
 #define T kiln_results_machine
 static const kiln_record_field machine_rows[] = {
-    KILN_MEMBER(cpu, "name of the processor"),
+    KILN_MEMBER(cpu, "name of the processor; of a network on a GPU, with that"),
     KILN_MEMBER(os, "operating system"),
     KILN_MEMBER(cores, "that the process may use"),
     KILN_MEMBER(memory_bytes, "main memory"),

@@ -185,8 +185,39 @@ static int64_t extent_of(walk *w, const kiln_expr *e) {
     return kiln_form_range(&f, &lo, &hi) && hi > 1 ? hi : 1;
 }
 
+static int axis_of(const kiln_stmt *s) {
+    return s->u.loop.kind == KILN_LOOP_THREAD ? kiln_launch_axis_of(s->u.loop.tag) : -1;
+}
+
+/* The loop around that is bound to the same axis; -1: there is none. */
+static int same_axis(const kiln_nest *k, int loop, int axis) {
+    while (axis >= 0 && loop >= 0 && k->loops.v[loop].axis != axis)
+        loop = k->loops.v[loop].parent;
+    return axis >= 0 ? loop : -1;
+}
+
+/* Its variable is that of the loop around; so many of its iterations run. */
+static void walk_again(walk *w, const kiln_stmt *s, int loop, int64_t extent,
+                       place at) {
+    const kiln_nest_loop *around = &w->k->loops.v[loop];
+    const kiln_expr var = {
+        .kind = KILN_EXPR_VAR, .dtype = KILN_I64, .lanes = 1, .u.var = around->var};
+    kiln_form *f = kiln_new(w->k->arena, kiln_form);
+    kiln_form_of(&w->vars, &var, f);
+    const kiln_touch_var v = {.var = s->u.loop.var, .form = f};
+    at.runs *= (double)extent / (double)around->extent;
+    kiln_vec_push(w->k->arena, &w->vars.stack, v);
+    walk_stmt(w, s->u.loop.body, at);
+    w->vars.stack.n--;
+}
+
 static void walk_loop(walk *w, const kiln_stmt *s, place at) {
     const int64_t extent = extent_of(w, s->u.loop.extent);
+    const int axis = axis_of(s), again = same_axis(w->k, at.loop, axis);
+    if (again >= 0) {
+        walk_again(w, s, again, extent, at);
+        return;
+    }
     if (at.depth == KILN_MAX_DEPTH) {
         at.runs *= (double)extent;
         walk_stmt(w, s->u.loop.body, at);
@@ -196,6 +227,8 @@ static void walk_loop(walk *w, const kiln_stmt *s, place at) {
                                  .kind = s->u.loop.kind,
                                  .parent = at.loop,
                                  .depth = at.depth,
+                                 .axis = axis,
+                                 .var = s->u.loop.var,
                                  .topdown = at.runs};
     kiln_vec_push(w->k->arena, &w->k->loops, loop);
     push_loop(w, s, at.depth, extent);

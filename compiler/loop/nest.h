@@ -9,8 +9,11 @@
 typedef struct kiln_nest_loop {
     int64_t extent;
     kiln_loop_kind kind;
-    int parent;     /* index; -1: none */
-    int depth;      /* 0: outermost */
+    int parent; /* index; -1: none */
+    int depth;  /* 0: outermost */
+    int axis;   /* of a launch (kiln_launch_axis); -1: none. Thread loops of an axis
+                       inside of another one of it are that one again, and not listed */
+    const kiln_var *var;
     double topdown; /* iterations of the loops around it, of all together */
     double work;    /* operations of one run of the loop, with all below it */
 } kiln_nest_loop;
@@ -66,6 +69,16 @@ typedef struct kiln_nest {
 /* In scratch. Loops deeper than KILN_MAX_DEPTH multiply runs and are constants to
  * indexes. */
 void kiln_nest_of(kiln_arena *scratch, const kiln_program *p, kiln_nest *out);
+/* What the program's launches move, threads of a warp together: as the interpreter
+ * counts it (kiln_traffic), but told from the indexes, for the first warp of a block at
+ * the begin of all other loops. What an index does not say lies far apart. */
+typedef struct kiln_nest_warps {
+    double threads, blocks;        /* of the largest launch; 0: there is none */
+    double sectors, least_sectors; /* of global memory, 32 bytes each; that would do */
+    double turns, least_turns;     /* of shared memory's banks; without conflicts */
+    double shared_bytes;           /* that a launch allocates, all together */
+} kiln_nest_warps;
+void kiln_nest_warps_of(const kiln_nest *k, int warp, kiln_nest_warps *out);
 /* Elements by which one step of the loop moves the access. */
 int64_t kiln_nest_step(const kiln_nest_access *x, int depth);
 

@@ -252,6 +252,30 @@ static void scalars(const kiln_nest *k, float *out) {
     }
 }
 
+/* ---- launches -------------------------------------------------------------------- */
+
+static float fraction(double of, double all) {
+    return all > 0 ? (float)(of / all) : -1;
+}
+
+/* Where threads are a grid, what says how a CPU's are used and how its vectors move says
+ * so of the grid: no program has both. */
+static void launch_scalars(const kiln_nest *k, int warp, float *out) {
+    kiln_nest_warps w;
+    kiln_nest_warps_of(k, warp, &w);
+    if (w.threads <= 0)
+        return;
+    out[SCALAR_parallel] = kiln_magnitude(w.blocks);
+    out[SCALAR_parallel_work] =
+        k->hot < 0 ? -1 : kiln_magnitude(hot_of(k)->runs * hot_of(k)->ops / w.blocks);
+    out[SCALAR_n_parallel] = kiln_magnitude(w.threads);
+    out[SCALAR_copied] = kiln_magnitude(w.shared_bytes);
+    out[SCALAR_written_step] = kiln_magnitude(w.sectors);
+    out[SCALAR_vector_step] = fraction(w.least_sectors, w.sectors);
+    out[SCALAR_copied_step] = kiln_magnitude(w.turns);
+    out[SCALAR_broadcast_step] = fraction(w.least_turns, w.turns);
+}
+
 /* ---- context --------------------------------------------------------------------- */
 
 static void context_row(const kiln_nest *k, int l, float *row) {
@@ -290,12 +314,14 @@ static void context(const kiln_nest *k, float *out) {
         context_row(k, l, out + (size_t)i * CONTEXT_ROW);
 }
 
-void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *out) {
+void kiln_program_features(kiln_arena *scratch, const kiln_program *p, int warp,
+                           float *out) {
     kiln_nest k;
     kiln_nest_of(scratch, p, &k);
     for (int i = 0; i < N_SCALARS; i++)
         out[i] = -1;
     scalars(&k, out);
+    launch_scalars(&k, warp, out);
     kiln_role_use *uses = kiln_array(scratch, kiln_role_use, k.loops.n);
     for (int role = 0; role < KILN_N_ROLES; role++) {
         kiln_role_uses(scratch, &k, role, uses);
@@ -306,6 +332,6 @@ void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *ou
 
 void kiln_features_encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out) {
     float row[N_ALL];
-    kiln_program_features(scratch, c->program, row);
+    kiln_program_features(scratch, c->program, c->task->profile->gpu.warp, row);
     kiln_buf_add(out, row, sizeof row);
 }

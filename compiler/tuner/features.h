@@ -17,8 +17,10 @@ size_t kiln_n_features(void); /* both */
 /* "all.work_in_touched[12]": for people and tests. */
 void kiln_feature_name(kiln_buf *out, size_t i);
 /* Features of a program as kiln_lower makes it, before any pass: kiln_n_features()
- * floats. Deterministic: names, addresses and order of arguments do not matter. */
-void kiln_program_features(kiln_arena *scratch, const kiln_program *p, float *out);
+ * floats. Deterministic: names, addresses and order of arguments do not matter. warp: of
+ * the threads that it launches; 0: they go alone. */
+void kiln_program_features(kiln_arena *scratch, const kiln_program *p, int warp,
+                           float *out);
 
 /* For kiln_cost_model_kind.encode: the whole vector, as this machine has floats. */
 void kiln_features_encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out);

@@ -9,6 +9,9 @@
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
                                   const kiln_net_bench_options *o, kiln_net_side *side);
 
+/* This machine, with the GPU that the network runs on, if it does, beside its processor.
+ */
+void kiln_bench_machine(kiln_arena *a, const kiln_subject *s, kiln_machine *out);
 /* GB/s of copying, by all cores that this process may use (machine.c); 0: there are no
  * threads for it. A few hundred milliseconds. */
 double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m);

@@ -1,5 +1,6 @@
 /* `kiln explain`: what became of one operator, at each step of the way, and how far it
  * is from what the machine allows. */
+#include "compiler/loop/nest.h"
 #include "pipeline/kernels/kernels_internal.h"
 
 #include <inttypes.h>
@@ -187,11 +188,16 @@ static void put_time(const explain *e, kiln_buf *out) {
                     "time: median %.4f ms (quartiles %.4f and %.4f, least %.4f), %.1f "
                     "GFLOP/s, %.1f GB/s\n",
                     t->median_ms, t->q1_ms, t->q3_ms, t->min_ms, t->gflops, t->gbs);
-    kiln_buf_printf(out,
-                    "peak: %.1f GFLOP/s (measured %.1f; %g vector multiply-adds x %.3f "
-                    "GHz); %.1f%% of it\n",
-                    t->peak.gflops, t->peak.measured_gflops, t->peak.fma_per_cycle,
-                    t->peak.clock_ghz, 100 * t->peak_share);
+    if (kiln_profile_is_gpu(e->profile))
+        kiln_buf_printf(out, "peak: %.1f GFLOP/s by the profile; %.1f%% of it\n",
+                        t->peak.gflops, 100 * t->peak_share);
+    else
+        kiln_buf_printf(
+            out,
+            "peak: %.1f GFLOP/s (measured %.1f; %g vector multiply-adds x %.3f "
+            "GHz); %.1f%% of it\n",
+            t->peak.gflops, t->peak.measured_gflops, t->peak.fma_per_cycle,
+            t->peak.clock_ghz, 100 * t->peak_share);
     kiln_buf_printf(out, "roofline: bound by %s, %.4f ms at best; %.1f%% of it\n",
                     t->bound, t->roofline_ms, 100 * t->roofline_ms / t->median_ms);
 }
@@ -215,6 +221,31 @@ static void put_spread(const explain *e, kiln_buf *out) {
                     four.work / four.longest);
 }
 
+/* What a GPU's launches are and move, told from the program before the loop passes. */
+static kiln_status put_launches(const explain *e, kiln_buf *out, kiln_err *err) {
+    const kiln_scheduled *s = &e->kernel.scheduled;
+    const kiln_te_graph *te = &s->te;
+    kiln_program *lowered;
+    kiln_nest nest;
+    kiln_nest_warps w;
+    KILN_TRY(kiln_lower(e->arena, s->schedule, te->arg, te->n_args, te->n_inputs,
+                        "launches", &lowered, err));
+    kiln_nest_of(e->arena, lowered, &nest);
+    kiln_nest_warps_of(&nest, e->profile->gpu.warp, &w);
+    kiln_buf_printf(
+        out, "launch: %.0f block%s of %.0f threads, %.0f bytes of shared memory\n",
+        w.blocks, kiln_plural((int64_t)w.blocks), w.threads, w.shared_bytes);
+    kiln_buf_printf(out, "warps of %d: %.0f sectors of global memory",
+                    e->profile->gpu.warp, w.sectors);
+    if (w.sectors > 0)
+        kiln_buf_printf(out, " (%.0f%% needed)", 100 * w.least_sectors / w.sectors);
+    kiln_buf_printf(out, ", %.0f turns of shared memory's banks", w.turns);
+    if (w.turns > 0)
+        kiln_buf_printf(out, " (%.0f%% needed)", 100 * w.least_turns / w.turns);
+    kiln_buf_puts(out, "\n");
+    return KILN_OK;
+}
+
 static void put_choice(const kiln_kernel *k, kiln_buf *out) {
     kiln_buf_printf(out, "configuration (%s): ", kiln_origin_name(k->choice.origin));
     kiln_config_json(out, k->choice.tmpl, &k->choice.space, &k->choice.config);
@@ -226,7 +257,7 @@ static void put_choice(const kiln_kernel *k, kiln_buf *out) {
                     (double)k->codegen_ns * 1e-6);
 }
 
-static void put_summary(const explain *e, kiln_buf *out) {
+static kiln_status put_summary(const explain *e, kiln_buf *out, kiln_err *err) {
     const kiln_kernel *k = &e->kernel;
     const kiln_cost *c = &e->work.cost;
     kiln_buf_printf(out, "%s\nworkload: %.*s\nanchor:   %.*s\n", e->work.name,
@@ -242,7 +273,10 @@ static void put_summary(const explain *e, kiln_buf *out) {
         kiln_own_summary_put(e->own, k, e->profile, out);
     else
         put_choice(k, out);
-    put_spread(e, out);
+    if (kiln_profile_is_gpu(e->profile))
+        KILN_TRY(put_launches(e, out, err));
+    else
+        put_spread(e, out);
     if (e->loops.hot != NULL) {
         kiln_buf_puts(out, "hottest loop: ");
         put_loop(e->loops.hot, out);
@@ -254,6 +288,7 @@ static void put_summary(const explain *e, kiln_buf *out) {
     }
     if (e->own == NULL)
         put_time(e, out);
+    return KILN_OK;
 }
 
 /* ---- JSON of what programs read -------------------------------------------------- */
@@ -294,8 +329,7 @@ static kiln_status put_stage(const explain *e, kiln_explain_stage s, kiln_buf *o
                              kiln_err *err) {
     switch (s) {
     case KILN_EXPLAIN_SUMMARY:
-        put_summary(e, out);
-        return KILN_OK;
+        return put_summary(e, out, err);
     case KILN_EXPLAIN_KNOBS:
         put_knobs(e, out);
         return KILN_OK;

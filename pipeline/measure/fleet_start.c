@@ -215,6 +215,11 @@ static kiln_status take_answer(kiln_measure *m, kiln_worker *w, kiln_arena *a,
     kiln_wire_ready ready;
     if (w->is_runner) {
         KILN_TRY(kiln_wire_expect(a, f, KILN_WIRE_READY, &ready, err));
+        if (kiln_profile_is_gpu(m->o.profile) && ready.device.n == 0) {
+            w->is_hopeless = w->is_unfit = true;
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED, "profile '%s': %.*s",
+                             m->o.profile->name, KILN_STR_ARG(ready.not_confined));
+        }
         if (!kiln_worker_is_plausible(m, w, ready.peak_gflops, err))
             return err->status;
         take_ready(m, w, &ready);

@@ -2,7 +2,6 @@
 #include "pipeline/package/shipped.h"
 
 #include "pipeline/package/package_internal.h"
-#include "runtime/elf.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -257,10 +256,10 @@ kiln_status kiln_shipped_add_model(kiln_arena *a, kiln_shipped *s, const char *m
 /* ---- records --------------------------------------------------------------------- */
 
 static bool is_task_of(const kiln_db_task *t, const kiln_shipped *s,
-                       const kiln_shipped_kernel *k) {
+                       const kiln_shipped_kernel *k, bool is_gpus) {
     const bool is_strict = s->facts.profile.numerics == KILN_NUMERICS_STRICT;
-    return strcmp(t->workload, k->is.workload) == 0 &&
-           t->threads == (s->facts.threads > 0 ? s->facts.threads : 1) &&
+    const int threads = s->facts.threads > 0 && !is_gpus ? s->facts.threads : 1;
+    return strcmp(t->workload, k->is.workload) == 0 && t->threads == threads &&
            strcmp(t->numerics, is_strict ? "strict" : "fast") == 0;
 }
 
@@ -299,21 +298,32 @@ static kiln_status ask(kiln_arena *a, kiln_db *db, const kiln_db_task *t,
     return KILN_OK;
 }
 
+/* By whom its template is for. */
+static bool is_of_device(const kiln_profile *p, const kiln_shipped_kernel *k) {
+    const kiln_template *t = kiln_template_find(kiln_str_from(k->is.tmpl));
+    return p->device != NULL && t != NULL &&
+           kiln_arch_of(p->device->arch)->kind == t->target;
+}
+
 kiln_status kiln_shipped_ask_db(kiln_arena *a, kiln_shipped *s, kiln_db *db,
                                 const char *whose, kiln_err *err) {
-    kiln_db_tasks tasks;
-    KILN_TRY(tasks_on(a, db, &s->facts.profile, &tasks, err));
+    const kiln_profile *p = &s->facts.profile;
+    kiln_db_tasks hosts, devices = {.list = {.n = 0}};
+    KILN_TRY(tasks_on(a, db, p, &hosts, err));
+    if (p->device != NULL)
+        KILN_TRY(tasks_on(a, db, p->device, &devices, err));
     for (size_t i = 0; i < s->kernel.n; i++) {
         kiln_shipped_kernel *k = &s->kernel.v[i];
-        const bool is_known = k->record != NULL;
-        for (size_t t = 0; t < tasks.list.n && !is_known; t++)
-            if (is_task_of(&tasks.list.v[t], s, k))
-                KILN_TRY(ask(a, db, &tasks.list.v[t], whose, k, err));
+        const bool is_known = k->record != NULL, is_gpus = is_of_device(p, k);
+        const kiln_db_tasks *of = is_gpus ? &devices : &hosts;
+        for (size_t t = 0; t < of->list.n && !is_known; t++)
+            if (is_task_of(&of->list.v[t], s, k, is_gpus))
+                KILN_TRY(ask(a, db, &of->list.v[t], whose, k, err));
     }
     return KILN_OK;
 }
 
-/* ---- code ------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------- */
 
 kiln_status kiln_shipped_find(const kiln_shipped *s, const char *word, size_t *out,
                               kiln_err *err) {
@@ -331,70 +341,4 @@ kiln_status kiln_shipped_find(const kiln_shipped *s, const char *word, size_t *o
                      "--step must be 1 to %zu or a step's name, is '%.64s'; without it "
                      "all are listed",
                      s->step.n, word);
-}
-
-/* The function's bytes: up to the next one, or the end of what is executable. */
-static kiln_status code_of(const kiln_shipped *s, const kiln_elf *e, kiln_str lib,
-                           const char *symbol, kiln_str *out, kiln_err *err) {
-    const int64_t at = kiln_elf_find(e, symbol);
-    for (int i = 0; at >= 0 && i < e->n_loads; i++) {
-        const kiln_elf_load *l = &e->load[i];
-        uint64_t end = l->at + l->file_bytes;
-        if (!l->is_executable || (uint64_t)at < l->at || (uint64_t)at >= end ||
-            l->offset > lib.n || l->file_bytes > lib.n - l->offset)
-            continue;
-        for (size_t k = 0; k < s->kernel.n; k++) {
-            const int64_t next = kiln_elf_find(e, s->kernel.v[k].is.symbol);
-            if (next > at && (uint64_t)next < end)
-                end = (uint64_t)next;
-        }
-        *out = (kiln_str){lib.p + l->offset + ((uint64_t)at - l->at),
-                          (size_t)(end - (uint64_t)at)};
-        return KILN_OK;
-    }
-    return kiln_fail(err, KILN_ERR_PARSE, "the library has no code of kernel '%s'",
-                     symbol);
-}
-
-/* *has: is it in the library of that device? */
-static kiln_status list_module(kiln_arena *a, const kiln_shipped *s, size_t device,
-                               const char *symbol, bool *has, kiln_str *out,
-                               kiln_err *err) {
-    char text[KILN_LOAD_TEXT] = "";
-    const char *path =
-        kiln_path_join(a, s->package.folder, kiln_package_module_of(&s->facts, device));
-    kiln_str lib, code;
-    kiln_elf e;
-    KILN_TRY(kiln_file_map(a, path, 0, &lib, err));
-    const int machine = kiln_arch_of(s->package.package.arch)->elf_machine;
-    if (kiln_elf_open(&e, lib.p, lib.n, machine, text) != KILN_LOAD_OK)
-        return kiln_fail(err, KILN_ERR_PARSE, "'%s': %s", path, text);
-    kiln_status st = KILN_OK;
-    *has = kiln_elf_find(&e, symbol) >= 0 || device + 1 >= s->facts.n_devices;
-    if (*has)
-        st = code_of(s, &e, lib, symbol, &code, err);
-    kiln_elf_fini(&e);
-    return *has && st == KILN_OK
-               ? kiln_code_listing(a, code, &s->facts.profile, out, err)
-               : st;
-}
-
-static kiln_status list_package(kiln_arena *a, const kiln_shipped *s,
-                                const char *symbol, kiln_str *out, kiln_err *err) {
-    bool has = false;
-    for (size_t i = 0; !has; i++)
-        KILN_TRY(list_module(a, s, i, symbol, &has, out, err));
-    return KILN_OK;
-}
-
-kiln_status kiln_shipped_assembly(kiln_arena *a, const kiln_shipped *s, size_t step,
-                                  kiln_str *out, kiln_err *err) {
-    const int k = s->step.v[step].kernel;
-    if (k < 0)
-        return kiln_fail(err, KILN_ERR_ARG, "step '%s' is a copy: it has no kernel",
-                         s->step.v[step].name);
-    if (s->package.folder != NULL)
-        return list_package(a, s, s->kernel.v[k].is.symbol, out, err);
-    return kiln_object_listing(a, s->network->kernel.v[k].object.bytes,
-                               &s->facts.profile, out, err);
 }

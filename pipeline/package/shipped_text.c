@@ -273,7 +273,6 @@ static kiln_status put_step_json(kiln_json_writer *w, kiln_arena *a,
 kiln_status kiln_shipped_json(kiln_json_writer *w, const kiln_shipped *s, size_t step,
                               kiln_err *err) {
     kiln_arena scratch = {0};
-    kiln_status st = KILN_OK;
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "format", "kiln-explain-1");
     kiln_json_member_str(w, "model", s->facts.model);
@@ -288,12 +287,19 @@ kiln_status kiln_shipped_json(kiln_json_writer *w, const kiln_shipped *s, size_t
         kiln_json_name(w, open ? "open_steps" : "steps");
         kiln_json_begin_array(w);
         const size_t end = open ? s->step.n : n_steps;
-        for (size_t i = open ? n_steps : 0; i < end && st == KILN_OK; i++)
-            if (step == SIZE_MAX || step == i)
-                st = put_step_json(w, &scratch, s, i, step == i, err);
+        for (size_t i = open ? n_steps : 0; i < end; i++) {
+            const kiln_status st =
+                step == SIZE_MAX || step == i
+                    ? put_step_json(w, &scratch, s, i, step == i, err)
+                    : KILN_OK;
+            if (st != KILN_OK) { /* half a document is nobody's */
+                kiln_arena_fini(&scratch);
+                return st;
+            }
+        }
         kiln_json_end_array(w);
     }
     kiln_json_end_object(w);
     kiln_arena_fini(&scratch);
-    return st;
+    return KILN_OK;
 }

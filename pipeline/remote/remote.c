@@ -8,7 +8,7 @@
 #include "pipeline/baselines/rivals.h"
 #include "runtime/device.h"
 
-enum { FIRST_PEAKS = 20 };
+enum { FIRST_PEAKS = 20, MOST_TITLE = 256 };
 static const int64_t default_limit_ms = 600000, grace_ms = 10000;
 static const uint64_t piece_bytes = UINT64_C(16) << 20; /* of an answer */
 
@@ -23,6 +23,7 @@ struct kiln_remote {
     uint32_t n_steps;
     const kiln_step_least *least; /* by step; NULL: it is not asked */
     double open_ms;
+    const char *device;    /* "": none has a driver */
     int *threads;          /* by session */
     double *fma_per_cycle; /* by session; 0: not known yet */
     int n_sessions, room;
@@ -81,14 +82,15 @@ static kiln_remote_port *ports_of(kiln_arena *a, const kiln_plan *plan, uint32_t
     return port;
 }
 
-static bool has_driver(const kiln_plan *plan) {
+/* The kind of device that has a driver; "": there is none. */
+static const char *driver_of(kiln_arena *a, const kiln_plan *plan) {
     for (uint32_t i = 0; i < plan->header->devices.n; i++) {
         const char *kind = kiln_plan_string(plan, plan->device[i].kind);
         const kiln_device_kind *k = kiln_device_kind_named(kind, NULL, 0);
         if (k != NULL && k->has_driver)
-            return true;
+            return kiln_str_dup(a, kind);
     }
-    return false;
+    return "";
 }
 
 static kiln_status read_plan(kiln_remote *r, kiln_str bytes, kiln_wire_network *n,
@@ -100,7 +102,7 @@ static kiln_status read_plan(kiln_remote *r, kiln_str bytes, kiln_wire_network *
     r->n_inputs = (int)plan.header->n_inputs;
     r->n_outputs = (int)plan.header->n_outputs;
     r->n_steps = plan.header->n_steps;
-    n->has_driver = has_driver(&plan);
+    n->driver = kiln_str_from(driver_of(r->arena, &plan));
     r->input = ports_of(r->arena, &plan, 0, plan.header->n_inputs);
     r->output =
         ports_of(r->arena, &plan, plan.header->n_inputs, plan.header->n_outputs);
@@ -133,6 +135,11 @@ static kiln_status make_meter(kiln_remote *r, kiln_wire_meter *out, kiln_err *er
     return KILN_OK;
 }
 
+static void take_opened(kiln_remote *r, const kiln_wire_told *told) {
+    r->open_ms = told->open_ms;
+    r->device = kiln_str_printable(r->arena, told->data, MOST_TITLE);
+}
+
 /* What both have: inputs, the meter; then the network, in its process. */
 static kiln_status open_there(kiln_remote *r, kiln_wire_network *n,
                               const kiln_tensor *in, size_t n_in, kiln_err *err) {
@@ -150,7 +157,7 @@ static kiln_status open_there(kiln_remote *r, kiln_wire_network *n,
     if (st != KILN_OK)
         kiln_apart_ended(r->apart);
     else
-        r->open_ms = told.open_ms;
+        take_opened(r, &told);
     return st;
 }
 
@@ -187,7 +194,7 @@ static kiln_status put_modules(kiln_remote *r, const kiln_network *network,
                              m->device);
         kiln_wire_function *f = &n->module[n->n_modules++];
         f->symbol = kiln_str_from(m->file);
-        n->has_driver = 1;
+        n->driver = kiln_str_from(m->device);
         KILN_TRY(kiln_apart_put(r->apart, m->code.p, m->code.n, &f->object, err));
     }
     return KILN_OK;
@@ -237,6 +244,10 @@ kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *network,
 }
 
 double kiln_remote_open_ms(const kiln_remote *r) { return r->open_ms; }
+
+const char *kiln_remote_device(const kiln_remote *r) {
+    return r->device != NULL ? r->device : "";
+}
 
 void kiln_remote_on_tick(kiln_remote *r, void (*tick)(void *user), void *user) {
     r->tick = tick;

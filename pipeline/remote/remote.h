@@ -41,6 +41,8 @@ kiln_status kiln_remote_of_network(kiln_arena *a, const kiln_network *n,
                                    const kiln_remote_options *o, kiln_remote **out,
                                    kiln_err *err);
 double kiln_remote_open_ms(const kiln_remote *r); /* that opening it took */
+/* The GPU that it runs on, as its driver names it; "": on none. Lives as long as r. */
+const char *kiln_remote_device(const kiln_remote *r);
 /* From now on called several times a second while an answer is awaited; NULL: no more.
  */
 void kiln_remote_on_tick(kiln_remote *r, void (*tick)(void *user), void *user);

@@ -367,6 +367,12 @@ static kiln_test_cli_row rows[] = {
      0,
      "parallel i0.outer in 0 .. +2",
      NULL},
+    /* With a time where there is such a GPU, else without. */
+    {"explain_counts_what_warps_move",
+     {"explain", "--op", SMALL, "--profile", "cuda-sm80"},
+     0,
+     "warps of 32: ",
+     NULL},
     {"explain_launches_what_is_for_a_gpu",
      {"explain", "--op", SMALL, "--schedule", "@gpu.txt", "--stage", "program"},
      0,

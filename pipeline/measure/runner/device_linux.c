@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TAIL = 256, CANARY = 0xC3, SPOILT = 0xFF, MOST_POKE = 16 };
+enum { TAIL = 256, CANARY = 0xC3, SPOILT = 0xFF, MOST_POKE = 16, MOST_NAME = 32 };
 
 /* A block of the device's memory, with canaries behind its bytes. */
 typedef struct block {
@@ -279,6 +279,7 @@ static _Noreturn void probe(kiln_runner *r, pid_t parent) {
         d.kind->title != NULL ? d.kind->title(d.device) : d.kind->name);
 }
 
+/* What is wrong is no failure of the runner's: it says so, and has no device. */
 kiln_status kiln_device_set_up(kiln_runner *r, kiln_arena *a, kiln_wire_ready *out,
                                kiln_err *err) {
     const char *name = kiln_str_dupv(a, r->options.device);
@@ -286,27 +287,28 @@ kiln_status kiln_device_set_up(kiln_runner *r, kiln_arena *a, kiln_wire_ready *o
     int status = 0;
     r->device = kiln_device_kind_named(name, NULL, 0);
     if (r->device == NULL || r->options.driver_limit_ms < 0)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED, "this runner knows no device '%s'",
-                         kiln_str_printable(a, r->options.device, 32));
+        return kiln_fail(err, KILN_ERR_ARG, "this runner knows no device '%s'",
+                         kiln_str_printable(a, r->options.device, MOST_NAME));
     memset(r->page, 0, sizeof *r->page);
     const pid_t pid = fork();
     if (pid == 0)
         probe(r, self);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    r->page->text[sizeof r->page->text - 1] = '\0';
-    if (pid < 0 || r->page->stage != KILN_STAGE_DONE)
-        return kiln_fail(
-            err, KILN_ERR_UNSUPPORTED, "device '%s' cannot be used: %s", name,
-            r->page->text[0] != '\0' ? r->page->text : "its driver ended the process");
+    char *text = r->page->text;
+    text[sizeof r->page->text - 1] = '\0';
+    const bool is_there = pid > 0 && r->page->stage == KILN_STAGE_DONE;
+    const char *why = text[0] != '\0' ? text : "its driver ended the process";
     r->meter.best_gflops = r->options.device_gflops;
-    *out = (kiln_wire_ready){.peak_gflops = r->options.device_gflops,
-                             .clock_ghz = 1,
-                             .fma_per_cycle = 1,
-                             .memory_gbs = r->options.device_gbs,
-                             .not_confined =
-                                 KILN_STR_LIT("a GPU's driver does more than compute"),
-                             .device = kiln_str_from(kiln_str_dup(a, r->page->text))};
+    *out = (kiln_wire_ready){
+        .peak_gflops = r->options.device_gflops,
+        .clock_ghz = 1,
+        .fma_per_cycle = 1,
+        .memory_gbs = r->options.device_gbs,
+        .not_confined = kiln_str_from(
+            is_there ? "a GPU's driver does more than compute"
+                     : kiln_format(a, "device '%s' cannot be used: %s", name, why)),
+        .device = kiln_str_from(is_there ? kiln_str_dup(a, text) : "")};
     return KILN_OK;
 }
 

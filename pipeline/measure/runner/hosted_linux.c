@@ -87,7 +87,7 @@ static kiln_status check(const kiln_wire_network *n, kiln_err *err) {
     if (n->folder.n > 0)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "a network from elsewhere is in no folder here");
-    if (n->has_driver != 0)
+    if (n->driver.n > 0)
         return kiln_fail(
             err, KILN_ERR_UNSUPPORTED,
             "a network from elsewhere gets no device with a driver: nothing "

@@ -79,7 +79,7 @@ static kiln_status open_folder(server *s, kiln_err *err) {
  * files and makes code: who has one is not confined. */
 static kiln_status open_network(server *s, kiln_err *err) {
     const kiln_wire_network *n = &s->network;
-    if (n->has_driver == 0)
+    if (n->driver.n == 0)
         KILN_TRY(kiln_guest_limit(s->g, n->data_limit_bytes, n->folder.n > 0, err));
     s->r->meter.of = n->meter;
     const int64_t begin = kiln_now_ns();
@@ -90,7 +90,7 @@ static kiln_status open_network(server *s, kiln_err *err) {
     if ((uint32_t)kiln_model_n_inputs(s->model) != n->n_inputs)
         return kiln_fail(err, KILN_ERR_ARG, "it has %d inputs, %" PRIu32 " are given",
                          kiln_model_n_inputs(s->model), n->n_inputs);
-    return n->has_driver == 0 ? kiln_guest_close_in(s->g, err) : KILN_OK;
+    return n->driver.n == 0 ? kiln_guest_close_in(s->g, err) : KILN_OK;
 }
 
 /* ---- sessions -------------------------------------------------------------------- */
@@ -196,8 +196,7 @@ static kiln_status turn(server *s, kiln_arena *a, const kiln_wire_ask *q,
     const kiln_slice_clocks end = kiln_slice_now();
     told->wall_ns = end.wall_ns - begin.wall_ns;
     /* A driver's threads, or its device, compute while this one waits. */
-    told->cpu_ns =
-        s->network.has_driver != 0 ? told->wall_ns : end.cpu_ns - begin.cpu_ns;
+    told->cpu_ns = s->network.driver.n > 0 ? told->wall_ns : end.cpu_ns - begin.cpu_ns;
     told->preempted = end.preempted - begin.preempted;
     if (q->has_steps != 0)
         tell_steps(a, x->session, told);
@@ -296,6 +295,21 @@ static kiln_status answer_one(server *s, kiln_arena *a, bool *goes_on, kiln_err 
     return kiln_guest_answer(s->g, a, st, &why, &told, err);
 }
 
+/* A second look at the device that the model has open. "": it has none with a driver. */
+static const char *title_of(server *s) {
+    const char *name = kiln_str_dupv(&s->arena, s->network.driver);
+    const kiln_device_kind *kind = kiln_device_kind_named(name, NULL, 0);
+    char error[KILN_ERROR_TEXT];
+    kiln_allocator allocator;
+    kiln_device *d = NULL;
+    kiln_allocator_default(&allocator);
+    if (kind == NULL || kind->title == NULL || kind->open(&allocator, &d, error) != 0)
+        return name;
+    const char *title = kiln_str_dup(&s->arena, kind->title(d));
+    kind->close(d);
+    return title;
+}
+
 static kiln_status serve(server *s, kiln_arena *request, kiln_err *err) {
     const kiln_wire_frame *f = s->g->request;
     kiln_err why = {.len = 0};
@@ -306,7 +320,9 @@ static kiln_status serve(server *s, kiln_arena *request, kiln_err *err) {
     KILN_TRY(kiln_wire_get(&s->arena, &own, &s->network, err));
     s->g->number = s->network.guest;
     const kiln_status st = open_network(s, &why);
-    const kiln_wire_told opened = {.problem = KILN_STR_LIT(""), .open_ms = s->open_ms};
+    const kiln_wire_told opened = {.problem = KILN_STR_LIT(""),
+                                   .open_ms = s->open_ms,
+                                   .data = kiln_str_from(title_of(s))};
     KILN_TRY(kiln_guest_answer(s->g, request, st, &why, &opened, err));
     while (goes_on && st == KILN_OK) {
         KILN_TRY(answer_one(s, request, &goes_on, err));

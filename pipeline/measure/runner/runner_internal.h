@@ -284,8 +284,8 @@ int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool
 /* On a device: the same, proofs too, and returns once the channel is closed; what fails
  * ends the process, with the reason on its page. */
 void kiln_device_rounds(const kiln_trial_run *t, kiln_page *page, int channel);
-/* Opens the runner's device, in a process that ends with it, and says what it is.
- * KILN_ERR_UNSUPPORTED: it cannot be used. */
+/* Opens the runner's device, in a process that ends with it, and says what it is, or, in
+ * not_confined, why it cannot be used. KILN_ERR_ARG: there is no such kind. */
 kiln_status kiln_device_set_up(kiln_runner *r, kiln_arena *a, kiln_wire_ready *out,
                                kiln_err *err);
 /* In a process that opens a driver: nothing comes in, what it prints goes to standard

@@ -424,7 +424,7 @@ static void network(codec *c, void *p) {
     list(c, &m->module, &m->n_modules, KILN_WIRE_MAX_MODULES);
     for (uint32_t i = 0; i < m->n_modules && !c->is_bad; i++)
         function(c, &m->module[i]);
-    below(c, &m->has_driver, 2);
+    text(c, &m->driver);
     list(c, &m->input, &m->n_inputs, KILN_WIRE_MAX_INPUTS);
     for (uint32_t i = 0; i < m->n_inputs && !c->is_bad; i++)
         place(c, &m->input[i]);

@@ -251,7 +251,8 @@ typedef struct kiln_wire_ready {
     double memory_gbs;     /* that all threads may read at most; 0: not known */
     uint32_t is_confined;  /* candidates are, by an allow-list of system calls; else: */
     kiln_str not_confined; /* why not */
-    kiln_str device;       /* as its driver names it; "": the host */
+    kiln_str device; /* as its driver names it; "": the host, or, where one was asked
+                        for, that it cannot be used: not_confined says why */
 } kiln_wire_ready;
 
 typedef struct kiln_wire_work {
@@ -432,10 +433,11 @@ typedef struct kiln_wire_network {
     kiln_wire_function *kernel; /* the host's */
     uint32_t n_modules;
     kiln_wire_function *module; /* other devices' code: by the plan's file */
-    uint32_t has_driver;        /* one of them has (runtime/device.h): not confined */
-    kiln_wire_place *input;     /* row-major, of every session */
-    kiln_wire_meter meter;      /* no objects: no slice of the peak will be asked for */
-    uint64_t data_limit_bytes;  /* that its process may take; 0: all the machine's */
+    kiln_str driver; /* the kind of device that has one (runtime/device.h), which is not
+                        confined; "": none has */
+    kiln_wire_place *input;    /* row-major, of every session */
+    kiln_wire_meter meter;     /* no objects: no slice of the peak will be asked for */
+    uint64_t data_limit_bytes; /* that its process may take; 0: all the machine's */
 } kiln_wire_network;
 
 typedef enum kiln_wire_question {
@@ -472,7 +474,8 @@ typedef struct kiln_wire_told {
     kiln_peak_slice peak;
     uint32_t n_steps;
     uint64_t *step_ns;
-    kiln_str data;
+    kiln_str
+        data; /* of a network that was opened: its device, as the driver names it */
 } kiln_wire_told;
 
 /* Code that packs: a function of an object. */

@@ -1,6 +1,6 @@
 /* What a launch moves, counted for programs of which it is known: sectors of 32 bytes of
  * global memory, turns of the 32 banks of shared memory, by warps of 32 threads. */
-#include "compiler/loop/loop.h"
+#include "compiler/loop/nest.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>
@@ -30,6 +30,27 @@ static const kiln_buffer_traffic *find(const kiln_traffic *t, const char *name) 
             return &t->of.v[i];
     fail_msg("nobody touched '%s'", name);
     return NULL;
+}
+
+/* What the indexes tell is what a run counts. */
+static void check_told(kiln_arena *a, const kiln_program *p, const kiln_traffic *t) {
+    kiln_nest nest;
+    kiln_nest_warps told;
+    int64_t sectors = 0, least_sectors = 0, turns = 0, least_turns = 0;
+    kiln_nest_of(a, p, &nest);
+    kiln_nest_warps_of(&nest, t->warp, &told);
+    for (size_t i = 0; i < t->of.n; i++) {
+        const kiln_buffer_traffic *of = &t->of.v[i];
+        const bool is_shared = of->buffer->scope == KILN_SCOPE_SHARED;
+        *(is_shared ? &turns : &sectors) += of->transactions;
+        *(is_shared ? &least_turns : &least_sectors) += of->least;
+    }
+    assert_int_equal((int64_t)told.threads, 64);
+    assert_int_equal((int64_t)told.blocks, 1);
+    assert_int_equal((int64_t)told.sectors, sectors);
+    assert_int_equal((int64_t)told.least_sectors, least_sectors);
+    assert_int_equal((int64_t)told.turns, turns);
+    assert_int_equal((int64_t)told.least_turns, least_turns);
 }
 
 /* Two warps of one block: each reads x and, between barriers, s as the row says. */
@@ -81,6 +102,8 @@ static void counts(void **state) {
     assert_int_equal(of->least - (int64_t)WARPS * FILLS, WARPS * r->least_turns);
     of = find(&t, "y");
     assert_int_equal(of->transactions, of->least);
+    if (r->global != NULL) /* indexes of vectors come after lowering */
+        check_told(a, p, &t);
     kiln_arena_fini(&run);
 }
 

@@ -182,6 +182,20 @@ static row rows[] = {
      {{"loop[0].broadcast.touched", 6}, {"loop[0].broadcast.step", 0}}},
 };
 
+/* Two warps in each of two blocks: y is written by neighbours, x is read in columns,
+ * s without conflicts and with two turns. */
+static const char launched[] = "program p(x: f32[64, 64], out y: f32[2, 64]) {\n"
+                               "  thread \"blockIdx.x\" b in 0 .. +2 {\n"
+                               "    thread \"threadIdx.x\" t in 0 .. +64 {\n"
+                               "      alloc s: f32[128] shared {\n"
+                               "        s[t] = x[t, b]\n"
+                               "        barrier shared\n"
+                               "        y[b, t] = s[t*2]\n"
+                               "      }\n"
+                               "    }\n"
+                               "  }\n"
+                               "}\n";
+
 static float *features_of(const char *text) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
@@ -189,7 +203,7 @@ static float *features_of(const char *text) {
     kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), NULL, &p, &err),
                           &err);
     float *out = kiln_array(a, float, kiln_n_features());
-    kiln_program_features(a, p, out);
+    kiln_program_features(a, p, 32, out);
     return out;
 }
 
@@ -215,6 +229,23 @@ static void check_values(void **state) {
         const double is = (double)got[place_of(v->feature)];
         if (fabs(is - v->want) > 1e-5)
             fail_msg("%s is %g, not %g", v->feature, is, v->want);
+    }
+}
+
+static void launches_move_sectors(void **state) {
+    (void)state;
+    static const value want[] = {{"parallel", 1},
+                                 {"n_parallel", 6},
+                                 {"copied", 9},
+                                 {"written_step", 7.1699250}, /* 4 warps: 32 + 4 each */
+                                 {"vector_step", 0.2222222},
+                                 {"copied_step", 3.5849625}, /* 4 warps: 1 + 2 */
+                                 {"broadcast_step", 0.6666667}};
+    const float *got = features_of(launched);
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        const double is = (double)got[place_of(want[i].feature)];
+        if (fabs(is - want[i].want) > 1e-5)
+            fail_msg("%s is %g, not %g", want[i].feature, is, want[i].want);
     }
 }
 
@@ -308,6 +339,7 @@ static void real_programs_have_features(void **state) {
 
 int main(void) {
     kiln_test_add_rows(check_values, rows);
+    kiln_test_add("launches_move_sectors", launches_move_sectors, NULL);
     kiln_test_add("names_are_unique", names_are_unique, NULL);
     kiln_test_add("names_and_arguments_do_not_matter",
                   names_and_arguments_do_not_matter, NULL);

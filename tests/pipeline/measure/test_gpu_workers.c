@@ -3,9 +3,13 @@
  * device. This program is also the builder that spoils kernels:
  *
  *     test_gpu_workers --builder
- */
+ *     test_gpu_workers --cuda-builder
+ *
+ * The last one makes a kernel that the made-up driver of CUDA knows
+ * (tests/tools/fake_cuda.c). */
 #include "compiler/codegen/gpu_module.h"
 #include "pipeline/measure/builder/builder.h"
+#include "tests/support/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
@@ -55,6 +59,19 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
     guess.config = choice->tmpl->guess(&w->workload, p, &choice->space);
     KILN_TRY(kiln_kernel_make_listed(a, w, &guess, p, out, err));
     put_first(a, &out->object, f->first);
+    return KILN_OK;
+}
+
+static kiln_status make_times5(kiln_arena *a, const kiln_op_work *w,
+                               const kiln_choice *choice, const kiln_profile *p,
+                               kiln_kernel *out, kiln_err *err) {
+    static const char code[] = ".version 7.0\n.target sm_70\n.entry times5\n";
+    size_t n = 0;
+    KILN_TRY(kiln_kernel_make_listed(a, w, choice, p, out, err));
+    const void *module = kiln_gpu_module_text(
+        a, KILN_GPU_PTX,
+        "kernel kiln_kernel 2 0\nlaunch times5 1 1 1 192 1 1 o0 o1 i0\n", code, &n);
+    out->object.bytes = (kiln_str){module, n};
     return KILN_OK;
 }
 
@@ -184,6 +201,55 @@ static void refuses_more_than_there_is(void **state) {
     kiln_arena_fini(&a);
 }
 
+static const char five_times[] = "graph \"five\" {\n"
+                                 "  input %x : i32[192]\n"
+                                 "  %a = add(%x, %x)\n"
+                                 "  %b = add(%a, %x)\n"
+                                 "  %c = add(%b, %x)\n"
+                                 "  %d = add(%c, %x)\n"
+                                 "  output %d \"y\"\n"
+                                 "}\n";
+
+/* CUDA's protocol, by a driver that does everything as late as it may. */
+static void measures_by_cuda(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_graph *g = NULL;
+    kiln_measure *m = NULL;
+    kiln_workload w;
+    int work = -1;
+    const char *folder = getenv("KILN_LIBEXEC");
+    const char *driver =
+        kiln_path_join(&a, folder != NULL ? folder : ".", "tests/tools/fake_cuda.so");
+    const char *argv[] = {self, "--cuda-builder", NULL};
+    if (!kiln_file_exists(driver))
+        kiln_test_skip("there is no %s: make quick builds it", driver);
+    kiln_test_as_worker_environment();
+    (void)setenv("KILN_CUDA_LIBRARY", driver, 1);
+    (void)setenv("FAKE_CUDA_TAKES_TIME", "1", 1);
+    kiln_assert_status_ok(kiln_profile_find(&a, "cuda-sm80", &p, &err), &err);
+    const kiln_measure_options o = {.profile = &p,
+                                    .builder_argv = argv,
+                                    .runner_argv = kiln_test_worker(&a, "kiln-runner"),
+                                    .build_limit_ms = KILN_TEST_PATIENCE_MS,
+                                    .run_limit_ms = KILN_TEST_PATIENCE_MS,
+                                    .budget_ms = 5};
+    kiln_assert_status_ok(kiln_measure_open(&a, &o, &m, &err), &err);
+    assert_string_equal(kiln_measure_count(m).device, "made up 40");
+    kiln_assert_status_ok(
+        kiln_graph_parse(&a, kiln_str_from(five_times), "text", &g, &err), &err);
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    kiln_assert_status_ok(kiln_measure_add_work(m, g, true, &work, &err), &err);
+    const kiln_test_work one = {.id = work, .tmpl = kiln_template_for(&w, &p)};
+    assert_non_null(one.tmpl);
+    submit(m, &one, 0);
+    check(m, KILN_TRIAL_GOOD, "");
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
 /* Runners elsewhere do not open drivers for others. */
 static void refuses_runners_elsewhere(void **state) {
     (void)state;
@@ -206,10 +272,13 @@ static void refuses_runners_elsewhere(void **state) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--builder") == 0)
         return kiln_builder_main(make_fault);
+    if (argc > 1 && strcmp(argv[1], "--cuda-builder") == 0)
+        return kiln_builder_main(make_times5);
     self = argv[0];
     kiln_test_add("times_a_convolution", times_a_convolution, NULL);
     kiln_test_add("ends_what_fails", ends_what_fails, NULL);
     kiln_test_add("refuses_more_than_there_is", refuses_more_than_there_is, NULL);
+    kiln_test_add("measures_by_cuda", measures_by_cuda, NULL);
     kiln_test_add("refuses_runners_elsewhere", refuses_runners_elsewhere, NULL);
     return kiln_test_run("gpu_workers");
 }

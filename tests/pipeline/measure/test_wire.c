@@ -63,7 +63,7 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
                                        .kernel = kernel,
                                        .n_modules = 1,
                                        .module = module,
-                                       .has_driver = 1,
+                                       .driver = s("opencl"),
                                        .n_inputs = 2,
                                        .input = input,
                                        .meter = *meter,
