@@ -52,7 +52,8 @@ CROSS_SO_$(1) := build/$(1)/$$(notdir $$(RUNTIME_SO))
 CROSS_OBJ_$(1) := $$(RUNTIME_SRC:%.c=build/$(1)/%.o)
 CROSS_PIC_$(1) := $$(RUNTIME_SRC:%.c=build/$(1)/pic/%.o)
 CROSS_RUNNER_$(1) := $$(RUNNER_SRC:%.c=build/$(1)/%.o)
-CROSS_COMPILE_$(1) = $$(CROSS_CC_$(1)) $$(CROSS_CFLAGS) $$(if $$(filter %_linux.c,$$<),-D_GNU_SOURCE) -MMD -MP -c $$< -o $$@
+CROSS_COMPILE_$(1) = $$(CROSS_CC_$(1)) $$(CROSS_CFLAGS) $$(if $$(filter %_linux.c,$$<),-D_GNU_SOURCE) \
+	$$(if $$(filter %_sodium.c,$$<),-isystem build/$(1)/include) -MMD -MP -c $$< -o $$@
 
 build/$(1)/flags.txt: FORCE
 	$$(call keep_text,$$(CROSS_CC_$(1)) $$(CROSS_CFLAGS))
@@ -93,6 +94,39 @@ CROSS_LIBS := $(foreach a,$(CROSS),build/$(a)/libkiln-runtime.a $(CROSS_SO_$(a))
 
 -include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d)
 
+# --- kiln-device for other machines, where libsodium is here for them ---------------------------
+# Debian has it for arm64 (dpkg --add-architecture arm64; apt-get install libsodium-dev:arm64), not yet for
+# riscv64; another file is named by CROSS_SODIUM_riscv64=FILE. Its headers are the same everywhere.
+BOARD_SRC := $(filter-out base/json.c base/json_copy.c base/hash.c,$(call find_src,base compiler/target runtime \
+	pipeline/curve pipeline/measure/wire pipeline/measure/runner pipeline/measure/board,*.c)) programs/kiln-device.c
+define board_rules
+CROSS_SODIUM_$(1) ?= $$(wildcard /usr/$$(CROSS_LIB_$(1))/libsodium.a)
+BOARD_OBJ_$(1) := $$(BOARD_SRC:%.c=build/$(1)/%.o)
+
+build/$(1)/include/sodium.h: $(wildcard /usr/include/sodium.h)
+	@mkdir -p $$(@D)
+	@ln -sfn /usr/include/sodium $$(@D)/sodium
+	@ln -sf $$< $$@
+
+build/$(1)/pipeline/curve/box_sodium.o: build/$(1)/include/sodium.h
+
+build/$(1)/libkiln-board.a: $$(BOARD_OBJ_$(1))
+	@echo "  AR   $$@"
+	@rm -f $$@
+	@$$(AR) rcs $$@ $$^
+
+build/$(1)/kiln-device: build/$(1)/libkiln-board.a $$(CROSS_SODIUM_$(1))
+	@echo "  LINK $$@"
+	@$$(CROSS_CC_$(1)) -static -s $$(filter %/kiln-device.o,$$(BOARD_OBJ_$(1))) $$^ -lm -lpthread -o $$@
+
+$(B)/kiln-device-$(1): build/$(1)/kiln-device
+	@cp $$< $$@
+
+-include $$(BOARD_OBJ_$(1):.o=.d)
+endef
+$(foreach a,$(CROSS),$(eval $(call board_rules,$(a))))
+CROSS_DEVICES := $(foreach a,$(CROSS),$(if $(CROSS_SODIUM_$(a)),$(B)/kiln-device-$(a)))
+
 # What comes with kiln as files: beside the program, where it looks.
 DATA := $(B)/ready.jsonl $(B)/autotvm.jsonl
 $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
@@ -103,7 +137,7 @@ $(B)/autotvm.jsonl: tuning_db/corpus/autotvm.jsonl
 	@cp $< $@
 
 CROSS_RUNNERS := $(CROSS:%=$(B)/kiln-run-%)
-RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS))
+RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES)
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(CROSS_LIBS)
 
 # --- Python ------------------------------------------------------------------------------------------
@@ -144,13 +178,14 @@ define install_library
 endef
 # Made by the program itself, from the tables of its verbs.
 VERBS := $(shell sed -n 's/^KILN_VERB(\(.*\))$$/\1/p' $(wildcard cli/verbs.def) </dev/null)
-MAN := $(addprefix share/man/man1/,kiln.1 $(VERBS:%=kiln-%.1))
+DEVICE_VERBS := $(shell sed -n 's/^KILN_DEVICE(\(.*\))$$/\1/p' $(wildcard cli/device.def) </dev/null)
+MAN := $(addprefix share/man/man1/,kiln.1 $(VERBS:%=kiln-%.1) $(DEVICE_VERBS:%=kiln-device-%.1))
 COMPLETION_bash := share/bash-completion/completions/kiln
 COMPLETION_zsh := share/zsh/site-functions/_kiln
 COMPLETION_fish := share/fish/vendor_completions.d/kiln.fish
 SHELLS := bash zsh fish
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(MAN) $(foreach s,$(SHELLS),$(COMPLETION_$(s))) $(addprefix share/kiln/,$(notdir $(DATA))) \
-	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(notdir $(PROGRAMS))) \
+	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
 	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
 
@@ -159,7 +194,7 @@ ifeq ($(V),release)
 install-runtime: $(RUNTIME)
 	$(INSTALL) -d $(TO)/bin $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
 	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
-	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(TO)/libexec/kiln/)
+	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(TO)/libexec/kiln/)
 	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
 	$(foreach a,$(CROSS),$(call install_library,$(CROSS_LIB_$(a)),build/$(a)/libkiln-runtime.a,$(CROSS_SO_$(a))))
 	for h in $(RUNTIME_HEADERS); do \

@@ -351,7 +351,7 @@ static kiln_status on_greeting(kiln_curve_session *s, bool *wants, kiln_err *err
     if (*wants)
         return KILN_OK;
     if (p[10] < 3 || memcmp(p + 12, "CURVE\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20) != 0 ||
-        p[32] != (s->is_server ? 0 : 1))
+        (s->is_server && p[32] != 0)) /* of a server the library says nothing there */
         return refuse(err, "it does not speak ZMTP 3 with CURVE, as the other end");
     s->at += GREETING;
     s->step = s->is_server ? KILN_CURVE_HELLO : KILN_CURVE_WELCOME;

@@ -1,0 +1,143 @@
+/* Devices from outside: keys made, a device named, served and measured on, and what is
+ * wrong said. KILN names the program; "@x" in an argument is a file in the test's folder.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/cli_run.h"
+
+static kiln_arena arena;
+static const char *dir;
+static kiln_child board;
+
+#define DIGITS "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+/* In this order: some read what earlier ones wrote. */
+static kiln_test_cli_row rows[] = {
+    {"tells_its_verbs", {"device", "--help"}, 0, "keygen", NULL},
+    {"helps_with_one", {"help", "device", "serve"}, 0, "--allow FILE", NULL},
+    {"knows_no_other", {"device", "fly"}, 2, NULL, "kiln device does keygen"},
+    {"helps_with_no_other", {"help", "device", "fly"}, 2, NULL, "no verb 'fly'"},
+    {"completes_them", {"completion", "bash"}, 0, "words='keygen", NULL},
+    {"asks_for_a_name", {"device", "keygen"}, 2, NULL, "by -o NAME"},
+    {"makes_keys",
+     {"device", "keygen", "-o", "@board", "--json", "-"},
+     0,
+     "\"secret\": ",
+     NULL},
+    {"writes_over_no_key",
+     {"device", "keygen", "-o", "@board"},
+     2,
+     NULL,
+     "never written over"},
+    {"serves_nobody_unknown",
+     {"device", "serve", "--key", "@board.key"},
+     2,
+     NULL,
+     "--allow KEY is needed"},
+    {"serves_by_its_own_key_alone",
+     {"device", "serve", "--key", "@board.pub", "--allow", DIGITS},
+     4,
+     NULL,
+     "make it yours alone"},
+    {"refuses_bad_names",
+     {"device", "add", "a:b", "127.0.0.1:7300", "@board.pub"},
+     2,
+     NULL,
+     "a device's name has letters"},
+    {"refuses_bad_places",
+     {"device", "add", "board", "127.0.0.1", "@board.pub"},
+     2,
+     NULL,
+     "no address of a device"},
+    {"refuses_secrets",
+     {"device", "add", "board", "127.0.0.1:7300", "@board.key"},
+     3,
+     NULL,
+     "is a secret key"},
+    {"knows_no_such_device",
+     {"tune", "--op", "conv S 8 16 16 3 1", "--runner", "board", "--db", "@t.db"},
+     2,
+     NULL,
+     "there is no device 'board'"},
+    {"gives_a_name",
+     {"device", "add", "board", "127.0.0.1:7300", "@board.pub"},
+     0,
+     "curve-public ",
+     NULL},
+    {"forgets_a_name", {"device", "remove", "board"}, 0, NULL, NULL},
+    {"forgets_it_once", {"device", "remove", "board"}, 2, NULL, "no device 'board'"},
+};
+
+static void check(void **state) { (void)kiln_test_cli_check(&arena, dir, *state); }
+
+/* "... listens on tcp:127.0.0.1:PORT, ..." of what it says first. */
+static const char *first_port(void) {
+    char text[256] = "";
+    size_t n = 0;
+    for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && strchr(text, '\n') == NULL; ms++) {
+        const struct timespec pause = {.tv_nsec = 1000000};
+        const ssize_t got = read(board.out, text + n, sizeof text - 1 - n);
+        assert_true(got != 0);
+        n += got > 0 ? (size_t)got : 0;
+        (void)nanosleep(&pause, NULL);
+    }
+    const char *at = strstr(text, "127.0.0.1:");
+    assert_non_null(at);
+    kiln_str rest = kiln_str_from(at), place;
+    assert_true(kiln_str_cut(&rest, ',', &place));
+    return kiln_str_dupv(&arena, place);
+}
+
+static void measures_by_name(void **state) {
+    const char *program = getenv("KILN");
+    const kiln_cpus any = {.n = 0};
+    kiln_err err = {.len = 0};
+    (void)state;
+    if (program == NULL)
+        kiln_test_skip("KILN is not set");
+    /* "gives_a_name" made this user's own keys. */
+    const char *own = kiln_path_join(&arena, getenv("XDG_CONFIG_HOME"), "kiln");
+    const char *const argv[] = {program,
+                                "device",
+                                "serve",
+                                "--key",
+                                kiln_path_join(&arena, dir, "board.key"),
+                                "--allow",
+                                kiln_path_join(&arena, own, "device.pub"),
+                                "--listen",
+                                "tcp:127.0.0.1:0",
+                                NULL};
+    kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &board, &err), &err);
+    const kiln_test_cli_row steps[] = {
+        {"add",
+         {"device", "add", "board", first_port(), "@board.pub"},
+         0,
+         "--runner board",
+         NULL},
+        {"tune",
+         {"tune", "--op", "conv S 8 16 16 3 1", "--trials", "1", "--no-ready",
+          "--runner", "board", "--db", "@t.db"},
+         0,
+         "good",
+         NULL},
+        {"stats", {"db", "stats", "--db", "@t.db"}, 0, "curve://127.0.0.1:", NULL},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        (void)kiln_test_cli_check(&arena, dir, &steps[i]);
+    bool by_itself;
+    int status;
+    kiln_child_end(&board, &by_itself, &status);
+}
+
+int main(void) {
+    kiln_test_own_home();
+    dir = kiln_test_dir();
+    (void)setenv("XDG_CONFIG_HOME", kiln_test_dir(), 1);
+    kiln_test_add_rows(check, rows);
+    kiln_test_add("measures_by_name", measures_by_name, NULL);
+    const int code = kiln_test_run("cli_device");
+    kiln_arena_fini(&arena);
+    return code;
+}
