@@ -37,7 +37,7 @@ typedef struct kiln_variants {
 } kiln_variants;
 
 /* 0, or -1 with the reason. */
-int kiln_variants_parse(const char *text, size_t n, kiln_variants *out,
+int kiln_variants_parse(const char *bytes, size_t n, kiln_variants *out,
                         char error[KILN_ERROR_TEXT]);
 
 /* A machine, as far as variants ask: has it the feature of that name? */

@@ -81,7 +81,29 @@ static bool open_control(const acceptance *c, kiln_arena *scratch,
            kiln_gate_hash(scratch, path, &sha256, &bytes, NULL) == KILN_OK &&
            strcmp(sha256, now->sha256) == 0 &&
            kiln_package_open_by(scratch, path, c->o->keys, out, NULL) == KILN_OK &&
-           kiln_opened_is_comparable(candidate, out);
+           (candidate->n_variants > 0 || out->n_variants > 0 ||
+            kiln_opened_is_comparable(candidate, out));
+}
+
+/* Each variant beside the one for the same: it is judged if all of them are. */
+static kiln_status ask_variants(kiln_arena *scratch, kiln_opened *candidate,
+                                kiln_opened *control, kiln_accept_row *row,
+                                bool *is_judged, kiln_err *err) {
+    const size_t n = candidate->n_variants > 0 ? candidate->n_variants : 1;
+    for (size_t i = 0; i < n; i++) {
+        bool found = false, is_wrong = false;
+        if (candidate->n_variants > 0)
+            KILN_TRY(kiln_opened_choose(scratch, candidate, i, err));
+        KILN_TRY(
+            kiln_opened_choose_like(scratch, control, &candidate->facts, &found, err));
+        if (!found || !kiln_opened_is_comparable(candidate, control))
+            return KILN_OK;
+        KILN_TRY(kiln_gate_ask_accepted(candidate, control, row->entry.threads, 0,
+                                        &is_wrong, err));
+    }
+    row->judge = KILN_JUDGED_ACCEPTED;
+    *is_judged = true;
+    return KILN_OK;
 }
 
 /* Compares with what it would replace, where that can be. */
@@ -94,6 +116,8 @@ static kiln_status ask_accepted(const acceptance *c, kiln_arena *scratch,
     KILN_TRY(kiln_package_open_by(scratch, row->path, c->o->keys, &candidate, err));
     if (!open_control(c, scratch, &candidate, now, &control))
         return KILN_OK;
+    if (candidate.n_variants > 0 || control.n_variants > 0)
+        return ask_variants(scratch, &candidate, &control, row, is_judged, err);
     bool is_wrong = false;
     KILN_TRY(kiln_gate_ask_accepted(&candidate, &control, row->entry.threads, 0,
                                     &is_wrong, err));
@@ -150,6 +174,14 @@ static kiln_status judge(const acceptance *c, kiln_arena *scratch,
     return st;
 }
 
+/* Any of its variants. */
+static bool is_unproved(const kiln_package_facts *f) {
+    bool any = f->is_unproved;
+    for (size_t i = 0; i < f->n_variants; i++)
+        any = any || f->variant[i].facts->is_unproved;
+    return any;
+}
+
 static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *row,
                             kiln_err *err) {
     kiln_arena *a = c->arena;
@@ -165,7 +197,7 @@ static kiln_status read_row(acceptance *c, const char *path, kiln_accept_row *ro
                          "the alarm: accept one of an ordinary run",
                          path);
     KILN_TRY(kiln_package_inspect_by(a, path, c->o->keys, &f, sha256, err));
-    if (f.is_unproved)
+    if (is_unproved(&f))
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is not accepted: it was packed by --no-verify; build it "
                          "without, where it can run",

@@ -38,15 +38,32 @@ typedef struct candidate {
     kiln_arena *own;   /* of what is opened for it */
     const kiln_gate_options *o;
     kiln_gate_result *out;
+    size_t variant; /* of the archive, where it has several */
     kiln_opened candidate, control;
     bool is_wrong; /* the candidate's outputs */
 } candidate;
+
+/* What an archive is accepted as: of several packages, as its first. */
+static const kiln_package_facts *known_as(const kiln_opened *p) {
+    return p->n_variants > 0 ? p->variant[0].facts : &p->facts;
+}
 
 static kiln_status decide(kiln_gate_result *out, kiln_gate_outcome outcome,
                           const char *reason) {
     out->outcome = outcome;
     out->reason = reason;
     return KILN_OK;
+}
+
+/* The control as what it is compared with: of several packages, the one for the same.
+ * Packages by themselves are compared whatever they are for, which says how they
+ * differ. */
+static kiln_status find_control(candidate *c, bool *found, kiln_err *err) {
+    *found = true;
+    return c->candidate.n_variants > 0 || c->control.n_variants > 0
+               ? kiln_opened_choose_like(c->own, &c->control, &c->candidate.facts,
+                                         found, err)
+               : KILN_OK;
 }
 
 /* ---- validity -------------------------------------------------------------------- */
@@ -311,6 +328,7 @@ static kiln_status compare_frozen(candidate *c, kiln_err *err) {
     kiln_gate_structure structure = {.is_equal = false};
     const char *sha256 = NULL;
     int64_t bytes = 0;
+    bool found = false;
     if (!kiln_file_exists(f->archive.file))
         return no_ratio(c, kiln_format(c->arena,
                                        "the frozen archive '%s' is gone: 'kiln history "
@@ -324,6 +342,11 @@ static kiln_status compare_frozen(candidate *c, kiln_err *err) {
                                        f->archive.file, sha256));
     KILN_TRY(
         kiln_package_open_by(c->own, f->archive.file, c->o->keys, &c->control, err));
+    KILN_TRY(find_control(c, &found, err));
+    if (!found)
+        return no_ratio(c,
+                        "the frozen archive has no variant for these shapes and this "
+                        "profile");
     KILN_TRY(check_same_work(c, err));
     kiln_gate_compare(c->own, &c->candidate.facts, &c->control.facts, &structure);
     if (structure.is_equal && !c->o->times_equal) {
@@ -341,7 +364,7 @@ static kiln_status hold_frozen(candidate *c, kiln_err *err) {
         kiln_package_is_folder(c->o->against))
         return KILN_OK;
     KILN_TRY(kiln_accepted_read(c->arena, c->o->against, &list, err));
-    const kiln_accepted *e = kiln_frozen_find(&list, &c->candidate.facts);
+    const kiln_accepted *e = kiln_frozen_find(&list, known_as(&c->candidate));
     if (e == NULL)
         return KILN_OK;
     f->is_there = true;
@@ -373,7 +396,7 @@ static kiln_status find_accepted(candidate *c, const char **path, kiln_err *err)
                                     &out->accepted.bytes, err);
     }
     KILN_TRY(kiln_accepted_read(c->arena, against, &list, err));
-    const kiln_accepted *e = kiln_accepted_find(&list, &c->candidate.facts);
+    const kiln_accepted *e = kiln_accepted_find(&list, known_as(&c->candidate));
     if (e == NULL)
         return KILN_OK;
     const char *sha256 = NULL;
@@ -392,7 +415,15 @@ static kiln_status find_accepted(candidate *c, const char **path, kiln_err *err)
 
 static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
     kiln_gate_result *out = c->out;
+    bool found = false;
     KILN_TRY(kiln_package_open_by(c->own, control, c->o->keys, &c->control, err));
+    KILN_TRY(find_control(c, &found, err));
+    if (!found) {
+        KILN_TRY(check_new(c, err));
+        return decide(out, KILN_GATED_NEW,
+                      "the accepted archive has no variant for these shapes and this "
+                      "profile");
+    }
     KILN_TRY(check_same_work(c, err));
     kiln_gate_compare(c->arena, &c->candidate.facts, &c->control.facts,
                       &out->structure);
@@ -419,6 +450,8 @@ static kiln_status gate(candidate *c, kiln_err *err) {
     kiln_gate_result *out = c->out;
     const char *control = NULL;
     KILN_TRY(kiln_package_open_by(c->own, out->path, c->o->keys, &c->candidate, err));
+    if (c->candidate.n_variants > 0)
+        KILN_TRY(kiln_opened_choose(c->own, &c->candidate, c->variant, err));
     const kiln_package_facts *f = &c->candidate.facts;
     if (f->is_unproved)
         return kiln_fail(err, KILN_ERR_PARSE,
@@ -456,13 +489,14 @@ static kiln_status gate_frozen(candidate *c, kiln_err *err) {
     return no_ratio(c, why);
 }
 
-static kiln_status gate_one(kiln_arena *a, const char *path, const kiln_gate_options *o,
-                            kiln_gate_result *out, kiln_err *err) {
+static kiln_status gate_one(kiln_arena *a, const char *path, size_t variant,
+                            const kiln_gate_options *o, kiln_gate_result *out,
+                            kiln_err *err) {
     kiln_arena own = {0};
     *out = (kiln_gate_result){.path = path,
                               .limits = kiln_gate_limits_of(o->limits),
                               .injected = o->injected};
-    candidate c = {.arena = a, .own = &own, .o = o, .out = out};
+    candidate c = {.arena = a, .own = &own, .o = o, .out = out, .variant = variant};
     kiln_status st = KILN_OK;
     if (!kiln_package_is_folder(path))
         st = kiln_gate_hash(a, path, &out->sha256, &out->bytes, err);
@@ -571,6 +605,36 @@ static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
     return out.p;
 }
 
+/* Variants of the archive; 0: it is one package, or cannot be read, which whoever gates
+ * it says. */
+static size_t count_variants(const char *path) {
+    kiln_arena scratch = {0};
+    kiln_package_facts f = {.n_variants = 0};
+    kiln_err err = {.status = KILN_OK};
+    const kiln_status st = kiln_package_is_folder(path)
+                               ? kiln_package_inspect_folder(&scratch, path, &f, &err)
+                               : kiln_package_inspect(&scratch, path, &f, &err);
+    const size_t n = st == KILN_OK ? f.n_variants : 0;
+    kiln_arena_fini(&scratch);
+    return n;
+}
+
+/* Each variant is a candidate by itself. */
+static kiln_status gate_all(kiln_arena *a, const char *path, const kiln_gate_options *o,
+                            kiln_gate_report *r, kiln_err *err) {
+    const size_t n = count_variants(path);
+    for (size_t i = 0; i < (n > 0 ? n : 1); i++) {
+        kiln_gate_result x;
+        KILN_TRY(kiln_interrupt_check(err));
+        KILN_TRY(gate_one(a, path, i, o, &x, err));
+        x.command = command_of(a, &x, o);
+        if (n > 0)
+            x.path = kiln_format(a, "%s, variant v%zu", path, i);
+        kiln_vec_push(a, &r->result, x);
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_gate_run(kiln_arena *a, const char *const *path, size_t n,
                           const kiln_gate_options *o, kiln_gate_report *out,
                           kiln_err *err) {
@@ -582,13 +646,8 @@ kiln_status kiln_gate_run(kiln_arena *a, const char *const *path, size_t n,
                          "an injected slowdown must be at most %d%%, is %g%%",
                          100 * KILN_GATE_MAX_INJECTED, 100 * o->injected);
     KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
-    for (size_t i = 0; i < paths.n; i++) {
-        kiln_gate_result x;
-        KILN_TRY(kiln_interrupt_check(err));
-        KILN_TRY(gate_one(a, paths.v[i], o, &x, err));
-        x.command = command_of(a, &x, o);
-        kiln_vec_push(a, &r.result, x);
-    }
+    for (size_t i = 0; i < paths.n; i++)
+        KILN_TRY(gate_all(a, paths.v[i], o, &r, err));
     kiln_gate_add_up(a, &r);
     *out = r;
     return KILN_OK;

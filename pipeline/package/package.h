@@ -187,6 +187,11 @@ kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
                                  const kiln_keyring *keys, kiln_opened *out,
                                  kiln_err *err);
 
+/* Makes it the package of the variant for the same profile and shapes of inputs as that
+ * package; *found: there is one. Of a package by itself: is it one for these? */
+kiln_status kiln_opened_choose_like(kiln_arena *a, kiln_opened *p,
+                                    const kiln_package_facts *like, bool *found,
+                                    kiln_err *err);
 /* Makes it the package of that variant. */
 kiln_status kiln_opened_choose(kiln_arena *a, kiln_opened *p, size_t i, kiln_err *err);
 

@@ -23,11 +23,18 @@ static kiln_status unpack(kiln_arena *a, const char *path, kiln_opened *p,
     const kiln_unpack_options o = {.is_held = true};
     const char *dir = NULL;
     p->folder = path;
-    if (kiln_package_is_folder(path))
-        return kiln_package_inspect_folder(a, path, &p->facts, err);
-    KILN_TRY(kiln_dir_temp(a, &dir, err));
-    p->folder = kiln_path_join(a, dir, "package");
-    return kiln_package_unpack_by(a, path, p->folder, &o, &p->facts, err);
+    if (kiln_package_is_folder(path)) {
+        KILN_TRY(kiln_package_inspect_folder(a, path, &p->facts, err));
+    } else {
+        KILN_TRY(kiln_dir_temp(a, &dir, err));
+        p->folder = kiln_path_join(a, dir, "package");
+        KILN_TRY(kiln_package_unpack_by(a, path, p->folder, &o, &p->facts, err));
+    }
+    if (p->facts.n_variants > 0) { /* the first; others by their folders */
+        p->folder = kiln_path_join(a, p->folder, p->facts.variant[0].folder);
+        p->facts = *p->facts.variant[0].facts;
+    }
+    return KILN_OK;
 }
 
 /* By name, as the manifest has them: a name that comes again takes the next kernel that

@@ -112,6 +112,27 @@ kiln_status kiln_opened_choose_for(kiln_arena *a, kiln_opened *p,
                      p->facts.model, given, all);
 }
 
+static bool is_like(const kiln_package_facts *x, const kiln_package_facts *y) {
+    bool same =
+        strcmp(x->profile.name, y->profile.name) == 0 && x->n_inputs == y->n_inputs;
+    for (size_t i = 0; i < x->n_inputs && same; i++)
+        same = x->input[i].rank == y->input[i].rank &&
+               memcmp(x->input[i].dim, y->input[i].dim, sizeof x->input[i].dim) == 0;
+    return same;
+}
+
+kiln_status kiln_opened_choose_like(kiln_arena *a, kiln_opened *p,
+                                    const kiln_package_facts *like, bool *found,
+                                    kiln_err *err) {
+    *found = p->n_variants == 0 && is_like(&p->facts, like);
+    for (size_t i = 0; i < p->n_variants; i++)
+        if (is_like(p->variant[i].facts, like)) {
+            *found = true;
+            return kiln_opened_choose(a, p, i, err);
+        }
+    return KILN_OK;
+}
+
 /* ---- putting together ------------------------------------------------------------- */
 
 /* Does code of `x` need less than that of `y`? */

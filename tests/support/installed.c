@@ -3,6 +3,7 @@
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/package_folder.h"
+#include "tests/support/residual_model.h"
 #include "compiler/reference/reference.h"
 
 #include <unistd.h>
@@ -31,6 +32,7 @@ kiln_process_result installed_run(const installed *i, const char *script) {
         kiln_format(a, "PACKAGE=%s", i->package),
         kiln_format(a, "BOARD=%s", i->board),
         kiln_format(a, "TYPES=%s", i->types),
+        kiln_format(a, "SHAPES=%s", i->shapes),
         kiln_format(a, "PKG_CONFIG_SYSROOT_DIR=%s", i->dest),
         kiln_format(a, "PKG_CONFIG_PATH=%s/opt/kiln/lib/pkgconfig", i->dest),
         NULL};
@@ -54,6 +56,20 @@ static void make_types(const char *folder, const kiln_profile *p) {
     package_folder_write(folder, &n);
 }
 
+static const char *make_shapes(void) {
+    kiln_arena *a = kiln_test_arena();
+    const char *dir = kiln_test_dir(), *folder = kiln_path_join(a, dir, "shapes");
+    const char *model = kiln_path_join(a, dir, "m.onnx");
+    kiln_err err = {.status = KILN_OK};
+    kiln_test_write_residual(model);
+    kiln_build part[] = {
+        kiln_test_build_residual(model, "native", 1, kiln_path_join(a, dir, "1")),
+        kiln_test_build_residual(model, "native", 4, kiln_path_join(a, dir, "4"))};
+    const char *both = kiln_test_join(part, 2, kiln_path_join(a, dir, "both"));
+    kiln_assert_status_ok(kiln_package_unpack(a, both, folder, NULL, &err), &err);
+    return folder;
+}
+
 static void make_packages(installed *i) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
@@ -72,6 +88,7 @@ static void make_packages(installed *i) {
     kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
     package_folder_write(i->package, &n);
     make_types(i->types, &profile);
+    i->shapes = make_shapes();
     kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &profile, &err), &err);
     kiln_assert_status_ok(kiln_network_compile(a, g, &profile, NULL, &n, &err), &err);
     package_folder_write(i->board, &n);
@@ -86,7 +103,8 @@ installed installed_make(void) {
     installed i = {.dest = kiln_test_dir(),
                    .package = kiln_test_dir(),
                    .board = kiln_test_dir(),
-                   .types = kiln_test_dir()};
+                   .types = kiln_test_dir(),
+                   .shapes = ""};
     const kiln_process_result got =
         installed_run(&i, "unset MAKEFLAGS MFLAGS MAKELEVEL V CC TEST; set -e;"
                           "put() { flock \"$0\"/build make -C \"$0\" CC=gcc "

@@ -15,6 +15,7 @@ typedef struct installed {
     const char *package; /* unpacked, with input.bin beside it */
     const char *board;   /* the same for AArch64 */
     const char *types;   /* another network: many types of elements */
+    const char *shapes;  /* residual_model.h's, for batches of 1 and 4 */
     kiln_tensor want;    /* what b must be, by the reference */
 } installed;
 
@@ -23,7 +24,7 @@ typedef struct installed {
 installed installed_make(void);
 
 /* Runs a shell script in the package's folder: $0 is the project's root; $DEST,
- * $PACKAGE, $BOARD, $TYPES; pkg-config finds what was installed. */
+ * $PACKAGE, $BOARD, $TYPES, $SHAPES; pkg-config finds what was installed. */
 kiln_process_result installed_run(const installed *i, const char *script);
 
 #endif

@@ -68,9 +68,13 @@ void craft_open(craft *c, kiln_arena *a, const char *path) {
         at += KILN_TAR_BLOCK + e->data.n + kiln_tar_padding(e->data.n);
     }
     size_t n_modules = 0;
-    for (size_t i = 0; i < c->n; i++)
+    bool is_one = true; /* of several each has as many */
+    for (size_t i = 0; i < c->n; i++) {
         n_modules += kiln_package_module_number(c->entry[i].header.name) > 0;
-    assert_int_equal(c->n, 8 + n_modules);
+        is_one = is_one && strcmp(c->entry[i].header.name, KILN_ENTRY_VARIANTS) != 0;
+    }
+    if (is_one)
+        assert_int_equal(c->n, 8 + n_modules);
 }
 
 size_t craft_find(const craft *c, const char *name) {

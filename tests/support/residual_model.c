@@ -39,3 +39,30 @@ void kiln_test_write_residual(const char *path) {
     kiln_onnx_put_output(&w, "scores", KILN_ONNX_FLOAT, "batch,10");
     kiln_assert_status_ok(kiln_onnx_write_model(&w, 8, 17, path, &err), &err);
 }
+
+kiln_build kiln_test_build_residual(const char *model, const char *profile,
+                                    int64_t batch, const char *path) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p;
+    kiln_source s;
+    kiln_expectation e;
+    kiln_build b;
+    kiln_shape_binding shape = {.name = "data", .rank = 4, .dim = {batch, 3, 8, 8}};
+    const kiln_import_options import = {.shapes = &shape, .n_shapes = 1};
+    const kiln_build_options o = {.path = path, .import = &import, .seed = 1};
+    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, model, &import, &s, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_package_build(a, &s, &e, &p, &o, &b, &err), &err);
+    return b;
+}
+
+const char *kiln_test_join(kiln_build *part, size_t n, const char *path) {
+    kiln_err err = {0};
+    const kiln_build_options o = {.path = path, .seed = 1};
+    kiln_assert_status_ok(kiln_package_join(kiln_test_arena(), part, n, &o, &err),
+                          &err);
+    assert_string_equal(part[0].path, path);
+    return path;
+}

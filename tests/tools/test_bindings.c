@@ -125,7 +125,7 @@ static row python_rows[] = {
      "grep -q 'is no ELF64' && test ! -e none"},
     {"python_keeps_its_promises",
      FRESH "venv/bin/python -B \"$0\"/tests/tools/bindings/check_python.py "
-           "\"$PACKAGE\" \"$TYPES\""},
+           "\"$PACKAGE\" \"$TYPES\" \"$SHAPES\""},
     {"python_says_what_is_missing", FRESH
      "mkdir -p bare; cp -r \"$0\"/bindings/python/kiln bare/;"
      "PYTHONPATH=bare venv/bin/python -B -c 'import kiln' 2>&1 | grep -q \"kiln's "
@@ -173,7 +173,7 @@ static row rows[] = {
     {"cpp_wrapper_keeps_its_promises",
      CPP "-g -fsanitize=address,undefined "
          "\"$0\"/tests/tools/bindings/wrapper.cpp" LIBRARY
-         " -o wrapper -lpthread && ./wrapper . input.bin"},
+         " -o wrapper -lpthread && ./wrapper . input.bin \"$SHAPES\""},
     {"cpp_wrapper_is_clean_with_clang",
      "command -v clang++ >/dev/null || { echo there is no clang++; exit 77; };"
      "clang++ -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow "

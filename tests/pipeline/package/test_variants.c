@@ -1,9 +1,11 @@
 /* One archive for several shapes and profiles: what each computes, what is shared, what
  * is refused. */
+#include "pipeline/devices/devices_internal.h"
 #include "pipeline/package/package.h"
 #include "runtime/kiln.h"
 #include "runtime/variants.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/package_craft.h"
 #include "tests/support/residual_model.h"
 
 #include <string.h>
@@ -22,29 +24,7 @@ static const char *file(const char *name) {
 }
 
 static kiln_build build(const char *profile, int64_t n, const char *path) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p;
-    kiln_source s;
-    kiln_expectation e;
-    kiln_build b;
-    kiln_shape_binding shape = {.name = "data", .rank = 4, .dim = {n, 3, 8, 8}};
-    const kiln_import_options import = {.shapes = &shape, .n_shapes = 1};
-    const kiln_build_options o = {.path = path, .import = &import, .seed = 1};
-    kiln_assert_status_ok(kiln_profile_find(a, profile, &p, &err), &err);
-    kiln_assert_status_ok(kiln_source_read(a, file("m.onnx"), &import, &s, &err), &err);
-    kiln_assert_status_ok(kiln_expectation_of(a, &s, 1, &e, &err), &err);
-    kiln_assert_status_ok(kiln_package_build(a, &s, &e, &p, &o, &b, &err), &err);
-    return b;
-}
-
-static const char *join(kiln_build *part, size_t n, const char *path) {
-    kiln_err err = {0};
-    const kiln_build_options o = {.path = path, .seed = 1};
-    kiln_assert_status_ok(kiln_package_join(kiln_test_arena(), part, n, &o, &err),
-                          &err);
-    assert_string_equal(part[0].path, path);
-    return path;
+    return kiln_test_build_residual(file("m.onnx"), profile, n, path);
 }
 
 static int prepare(void **state) {
@@ -57,7 +37,7 @@ static int prepare(void **state) {
         alone_path[i] = file(kiln_format(a, "%d.kiln.tar.zst", i));
         part[i] = alone[i] = build("native", batch[i], alone_path[i]);
     }
-    joined = join(part, N_BATCHES, file("joined.kiln.tar.zst"));
+    joined = kiln_test_join(part, N_BATCHES, file("joined.kiln.tar.zst"));
     unpacked = file("unpacked");
     kiln_assert_status_ok(kiln_package_unpack(a, joined, unpacked, NULL, &err), &err);
     return 0;
@@ -220,7 +200,7 @@ static void is_reproducible(void **state) {
     kiln_err err = {0};
     (void)state;
     memcpy(part, alone, sizeof part);
-    const char *again = join(part, N_BATCHES, file("again.kiln.tar.zst"));
+    const char *again = kiln_test_join(part, N_BATCHES, file("again.kiln.tar.zst"));
     kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), joined, 0, &x, &err), &err);
     kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), again, 0, &y, &err), &err);
     assert_true(kiln_str_eq(x, y));
@@ -321,7 +301,7 @@ static void takes_what_the_machine_has(void **state) {
         kiln_test_skip("this machine has no AVX2");
     part[0] = build("x86-avx2", 1, file("avx2.kiln.tar.zst"));
     part[1] = build("x86-baseline", 1, file("baseline.kiln.tar.zst"));
-    const char *both = join(part, 2, file("both.kiln.tar.zst"));
+    const char *both = kiln_test_join(part, 2, file("both.kiln.tar.zst"));
     const char *folder = file("both");
     kiln_assert_status_ok(kiln_package_unpack(a, both, folder, NULL, &err), &err);
     kiln_model *m = kiln_model_open(folder, NULL, error);
@@ -335,6 +315,110 @@ static void takes_what_the_machine_has(void **state) {
     const kiln_variants_machine old = {62, has_no_avx2};
     assert_int_equal(kiln_variants_choose(&v, &old, error), 1);
     assert_string_equal(v.row[1].profile, "x86-baseline");
+}
+
+/* The program for boards takes the best that the machine has: here AVX-512, in emulators
+ * of lesser machines AVX2 and the base. */
+static void runs_on_lesser_machines(void **state) {
+    static const char *const cpu[] = {NULL, "max", "Nehalem"};
+    static const char *const profile[] = {"x86-avx512", "x86-avx2", "x86-baseline"};
+    enum { N = 3, MOST_ARGS = 12 };
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_build part[N];
+    kiln_profile native;
+    char *runner = NULL;
+    (void)state;
+    kiln_assert_status_ok(kiln_profile_find(a, "native", &native, &err), &err);
+    if (native.arch != KILN_ARCH_X86_64 || native.vector_bytes < 64)
+        kiln_test_skip("this machine has no AVX-512");
+    if (kiln_test_is_sanitized() || !kiln_device_in_path(a, "qemu-x86_64"))
+        kiln_test_skip("qemu-user runs no program of this build, or is not here");
+    for (int i = 0; i < N; i++)
+        part[i] = build(profile[i], 1, file(kiln_format(a, "p%d.kiln.tar.zst", i)));
+    const char *folder = file("three");
+    kiln_assert_status_ok(
+        kiln_package_unpack(a, kiln_test_join(part, N, file("three.kiln.tar.zst")),
+                            folder, NULL, &err),
+        &err);
+    kiln_assert_status_ok(kiln_program_find(a, "kiln-run", &runner, &err), &err);
+    for (int i = 0; i < N; i++) {
+        const char *argv[MOST_ARGS] = {"qemu-x86_64", "-cpu", cpu[i]};
+        int n = cpu[i] != NULL ? 3 : 0;
+        kiln_process_result r;
+        argv[n++] = runner; /* the first word where no processor is emulated */
+        argv[n++] = folder;
+        argv[n++] = "--zeros";
+        argv[n++] = "--json";
+        argv[n++] = "-";
+        const kiln_process_options o = {.argv = argv,
+                                        .time_limit_ms = KILN_TEST_PATIENCE_MS};
+        kiln_assert_status_ok(kiln_process_run(a, &o, &r, &err), &err);
+        assert_int_equal(r.code, 0);
+        assert_non_null(strstr(r.out.p, kiln_format(a, "\"%s\"", profile[i])));
+    }
+}
+
+/* ---- hostile archives ------------------------------------------------------------- */
+
+static void other_list(craft *c) {
+    static const char text[] = "kiln variants 1\nv0 0 62 - native\n";
+    craft_set_data(c, craft_find(c, "variants"), text, sizeof text - 1);
+}
+static void other_plan(craft *c) {
+    const craft_entry *e = &c->entry[craft_find(c, "v0/plan.bin")];
+    craft_set_data(c, craft_find(c, "v1/plan.bin"), e->data.p, e->data.n);
+}
+static void other_params(craft *c) {
+    const craft_entry *e = &c->entry[craft_find(c, "params.safetensors")];
+    char *copy = kiln_arena_dup(c->arena, e->data.p, e->data.n);
+    copy[e->data.n - 1] ^= 1;
+    craft_set_data(c, craft_find(c, "params.safetensors"), copy, e->data.n);
+}
+static void no_variant(craft *c) { craft_replace(c, "\"v2\"", "\"v7\"", true); }
+static void leads_out(craft *c) {
+    craft_replace(c, "\"v1/lib.so\"", "\"../lib.so\"", true);
+}
+static void missing(craft *c) { craft_remove(c, craft_find(c, "v2/graph.json")); }
+static void twice(craft *c) {
+    craft_replace(c, "\"v1/lib.so\"", "\"v0/lib.so\"", true);
+}
+
+typedef struct hostile {
+    const char *name;
+    void (*edit)(craft *c);
+    const char *text; /* a part of the reason */
+} hostile;
+static hostile hostiles[] = {
+    {"another_list", other_list,
+     "entry 'variants' is not what the variants' manifests"},
+    {"another_plan", other_plan,
+     "entry 'v1/plan.bin' is not what the manifest of variant 1 says"},
+    {"other_parameters", other_params,
+     "entry 'params.safetensors' is not what the manifest of variant 0 says"},
+    {"another_folder", no_variant, "'variants' must be 'v0', 'v1' and so on"},
+    {"a_path_that_leads_out", leads_out, "entry '../lib.so' needs 'name'"},
+    {"a_missing_entry", missing, "entry 'v2/graph.json' is missing"},
+    {"an_entry_twice", twice, "an entry comes twice"},
+};
+
+static void refuses_hostile_archives(void **state) {
+    kiln_arena *a = kiln_test_arena();
+    (void)state;
+    for (size_t i = 0; i < sizeof hostiles / sizeof hostiles[0]; i++) {
+        const hostile *h = &hostiles[i];
+        kiln_err err = {0};
+        craft *c = kiln_new(a, craft);
+        craft_open(c, a, joined);
+        h->edit(c);
+        craft_write(file("hostile"), craft_compress(a, craft_tar(c)));
+        assert_int_equal(
+            kiln_package_unpack_for_now(a, file("hostile"), file("none"), NULL, &err),
+            KILN_ERR_PARSE);
+        if (strstr(err.text, h->text) == NULL)
+            fail_msg("%s: %s", h->name, err.text);
+        assert_false(kiln_dir_exists(file("none")));
+    }
 }
 
 /* Of another model, or as many as nobody wants. */
@@ -364,6 +448,8 @@ int main(void) {
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(puts_the_best_first),
         cmocka_unit_test(takes_what_the_machine_has),
+        cmocka_unit_test(runs_on_lesser_machines),
+        cmocka_unit_test(refuses_hostile_archives),
         cmocka_unit_test(refuses_to_join),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);

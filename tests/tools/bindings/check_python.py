@@ -1,4 +1,4 @@
-"""What the Python package promises: check_python.py SMALL TYPES, folders of tests/support/installed.c.
+"""What the Python package promises: check_python.py SMALL TYPES SHAPES, folders of tests/support/installed.c.
 
 Prints nothing where all of it holds."""
 
@@ -10,7 +10,7 @@ import threading
 import kiln
 import numpy as np
 
-SMALL, TYPES = (pathlib.Path(p) for p in sys.argv[1:])
+SMALL, TYPES, SHAPES = (pathlib.Path(p) for p in sys.argv[1:])
 X = np.fromfile(SMALL / "input.bin", dtype=np.float32).reshape(1, 12)
 
 
@@ -117,6 +117,20 @@ def check_bf16():
     refuses(TypeError, "must be float32", lambda: kiln.f32_to_bf16(codes))
 
 
+def check_shapes():
+    with kiln.Session(SHAPES, threads=2) as s:
+        assert [v.inputs[0].shape[0] for v in s.model.variants] == [1, 4], s.model.variants
+        four = np.linspace(-1, 1, 4 * 3 * 8 * 8, dtype=np.float32).reshape(4, 3, 8, 8)
+        scores = s.run({"data": four})["scores"]
+        assert scores.shape == (4, 10) and s.inputs[0].shape == (4, 3, 8, 8)
+        for i in range(4):
+            assert np.allclose(s.run({"data": four[i : i + 1]})["scores"], scores[i : i + 1], atol=1e-4)
+        assert s.outputs[0].shape == (1, 10) and s.empty("data").shape == (1, 3, 8, 8)
+        refuses(ValueError, "it was for: data f32[1, 3, 8, 8]; data f32[4, 3, 8, 8]", lambda: s.run({"data": four[:2]}))
+        refuses(KeyError, "'m' has no input 'x'", lambda: s.run({"x": four, "data": four}))
+        assert np.allclose(s.run({"data": four})["scores"], scores)
+
+
 def check_lifetimes():
     model = kiln.Model(SMALL)
     s = kiln.Session(model)
@@ -160,6 +174,7 @@ check_refusals()
 check_copies()
 check_types()
 check_bf16()
+check_shapes()
 left = check_lifetimes()
 check_threads()
 assert kiln.__version__ != "0+unknown"

@@ -1,8 +1,9 @@
 // What kiln.hpp promises, held by a package of one input x, f32[1,12], and one output b, f32[1,20]:
-// wrapper FOLDER INPUT.f32. Prints what does not hold; exits with 1 where anything did not.
+// wrapper FOLDER INPUT.f32 SHAPES; SHAPES is a package for data f32[1,3,8,8] and f32[4,3,8,8]. Prints what does not hold; exits with 1 where anything did not.
 #include <kiln/kiln.hpp>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -123,9 +124,36 @@ static void check_threads(const kiln::model &m, const std::vector<float> &x, con
         hold(g, "sessions of one model in several threads");
 }
 
+static void check_shapes(const std::string &folder) {
+    std::vector<float> four(4 * 192);
+    for (std::size_t i = 0; i < four.size(); i++)
+        four[i] = static_cast<float>(i % 192) / 192;
+    const std::vector<float> one(four.begin(), four.begin() + 192);
+    kiln::session s = [&] { return kiln::session(kiln::model(folder), 2); }();
+    hold(s.of().variants() == 2 && s.of().inputs()[0].shape[0] == 1, "the first shape");
+    s.set("data", one);
+    s.run();
+    const auto scores = s.output<float>("scores");
+    const std::vector<float> want(scores.begin(), scores.end());
+    s.set_shapes({{4, 3, 8, 8}});
+    hold(s.of().inputs()[0].shape[0] == 4, "the second shape");
+    s.set("data", four);
+    s.run();
+    const auto all = s.output<float>("scores");
+    hold(all.size() == 40, "outputs of the second shape");
+    for (std::size_t i = 0; i < all.size(); i++)
+        hold(std::abs(all[i] - want[i % 10]) < 1e-4f, "the same of each of four");
+    refuse([&] { s.set_shapes({{2, 3, 8, 8}}); }, "there are: data 1x3x8x8; data 4x3x8x8");
+    refuse([&] { s.set("data", one); }, "has 768 elements, 192 are given");
+    kiln::session alone = [&] { return kiln::session(kiln::model(folder).variant(1)); }();
+    alone.set("data", four);
+    alone.run();
+    refuse([&] { (void)kiln::model(folder).variant(2); }, "there is no variant 2: there are 2");
+}
+
 int main(int argc, char **argv) try {
-    if (argc != 3)
-        throw kiln::error("usage: wrapper FOLDER INPUT.f32");
+    if (argc != 4)
+        throw kiln::error("usage: wrapper FOLDER INPUT.f32 SHAPES");
     std::vector<float> x(12);
     std::ifstream(argv[2], std::ios::binary).read(reinterpret_cast<char *>(x.data()), 48);
     const kiln::model m(argv[1]);
@@ -137,6 +165,7 @@ int main(int argc, char **argv) try {
     check_lifetimes(argv[1], x, want);
     check_binding(m, x, want);
     check_threads(m, x, want);
+    check_shapes(argv[3]);
     return failures > 0;
 } catch (const std::exception &e) {
     std::printf("%s\n", e.what());
