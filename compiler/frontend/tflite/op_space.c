@@ -61,7 +61,8 @@ kiln_status kiln_tflite_import_resize(kiln_tflite_cx *cx) {
 
 /* Of one scale the integers themselves are interpolated, in floats, and half rounded away
  * from zero, as the reference kernel does; the one for int8 also holds positions in
- * integers of 10 bits. Other scales go through real numbers. */
+ * integers of 10 bits. What has the size already stays as it is. Other scales go through
+ * real numbers. */
 kiln_status kiln_tflite_quant_resize_bilinear(kiln_tflite_cx *cx, bool *done) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_value *x;
@@ -74,6 +75,9 @@ kiln_status kiln_tflite_quant_resize_bilinear(kiln_tflite_cx *cx, bool *done) {
     if (from.scale != to.scale || from.zero != to.zero)
         return KILN_OK;
     KILN_TRY(read_images(cx, &x, &size));
+    *done = true;
+    if (size[0] == x->type.dim[1] && size[1] == x->type.dim[2])
+        return kiln_tflite_end(cx, &c, x);
     const kiln_dtype dtype = x->type.dtype;
     x = kiln_compose_cast(&c, x, KILN_F32);
     x = kiln_channels_last_resize(&c, x, size, false, cx->opt.align_corners != 0,
@@ -83,7 +87,6 @@ kiln_status kiln_tflite_quant_resize_bilinear(kiln_tflite_cx *cx, bool *done) {
         half = kiln_compose_2(&c, &kiln_op_mul, kiln_compose_1(&c, &kiln_op_sign, x),
                               half);
     x = kiln_compose_cast(&c, kiln_compose_2(&c, &kiln_op_add, x, half), dtype);
-    *done = true;
     return kiln_tflite_end(cx, &c, x);
 }
 
