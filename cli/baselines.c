@@ -61,10 +61,12 @@ static kiln_status list(const kiln_cli_args *args, const kiln_baseline *const *w
     return kiln_cli_answer_give(&answer, args, OPT_JSON, err);
 }
 
-static const kiln_baseline *const *all(kiln_arena *a) {
+/* Nobody gets gigabytes without having named them. */
+static const kiln_baseline *const *all(kiln_arena *a, bool installs) {
     KILN_VEC(const kiln_baseline *) v = {.n = 0};
     for (int i = 0; kiln_baseline_at(i) != NULL; i++)
-        kiln_vec_push(a, &v, kiln_baseline_at(i));
+        if (!installs || !kiln_baseline_at(i)->is_by_name)
+            kiln_vec_push(a, &v, kiln_baseline_at(i));
     kiln_vec_push(a, &v, NULL);
     return v.v;
 }
@@ -73,8 +75,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *dir = kiln_args_get(args, OPT_DIR, NULL);
     const char *only = kiln_args_get(args, OPT_ONLY, NULL);
     const char *what = args->pos[0];
-    const kiln_baseline *const *which = all(args->arena);
     const bool installs = strcmp(what, "install") == 0;
+    const kiln_baseline *const *which = all(args->arena, installs);
     bool has_all;
     if (!installs && strcmp(what, "list") != 0)
         return kiln_fail(err, KILN_ERR_ARG,

@@ -3,6 +3,7 @@
  *   kiln study autotvm     searches and cost models, on what was measured once
  *   kiln study neocpu      steps of layouts, libraries, threads, on whole networks
  *   kiln study fusion      operators fused and not
+ *   kiln study rivals      models of any format beside libraries
  */
 #include "cli/study.h"
 
@@ -28,24 +29,27 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
     [KILN_STUDY_SEEDS] = {"--seeds", "N", "autotvm: replays of each search (5)", false},
     [KILN_STUDY_MODELS] = {"--models", "LIST",
                            "networks of the zoo and files (neocpu: those of the paper; "
-                           "fusion: pieces alone, with it these too)",
+                           "fusion: pieces alone, with it these too; rivals: these)",
                            false},
     [KILN_STUDY_PARTS] = {"--parts", "LIST",
                           "neocpu: steps (Table 3), beside (Table 2), threads (Figure "
                           "4) (all)",
                           false},
     [KILN_STUDY_BASELINES] = {"--baselines", "LIST",
-                              "neocpu: libraries (all that read ONNX), or none", false},
+                              "neocpu, rivals: libraries (all but torch and tvm), or "
+                              "none",
+                              false},
     [KILN_STUDY_THREAD_COUNT] = {"--threads", "N",
-                                 "neocpu, fusion: threads; threads goes up to so many "
-                                 "(all cores)",
+                                 "neocpu, fusion: threads; threads goes up to so many; "
+                                 "rivals: 1 and so many (all cores)",
                                  false},
-    [KILN_STUDY_ROUNDS] = {"--rounds", "R", "neocpu, fusion: samples of each row (30)",
+    [KILN_STUDY_ROUNDS] = {"--rounds", "R", "all but autotvm: samples of each row (30)",
                            false},
-    [KILN_STUDY_PROFILE] = {"--profile", "NAME",
-                            "neocpu, fusion: make code for this profile (default: this "
-                            "machine's)",
-                            false},
+    [KILN_STUDY_PROFILE] =
+        {"--profile", "NAME",
+         "all but autotvm: make code for this profile (default: this "
+         "machine's)",
+         false},
     [KILN_STUDY_DB] = {"--db", "FILE",
                        "records (autotvm --collect: kiln/autotvm.db in the user's data "
                        "folder; else $KILN_DB, or the user's own)",
@@ -53,11 +57,11 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
     [KILN_STUDY_NO_READY] = KILN_NO_READY_OPTION,
     [KILN_STUDY_NO_PREDICT] = KILN_NO_PREDICT_OPTION,
     [KILN_STUDY_JSON] = {"--json", "FILE",
-                         "neocpu, fusion: write the results as JSON ('-': standard "
+                         "all but autotvm: write the results as JSON ('-': standard "
                          "output)",
                          false},
-    [KILN_STUDY_CSV] = {"--csv", "FILE", "neocpu, fusion: and as CSV", false},
-    [KILN_STUDY_HTML] = {"--html", "FILE", "neocpu, fusion: and as a page with plots",
+    [KILN_STUDY_CSV] = {"--csv", "FILE", "all but autotvm: and as CSV", false},
+    [KILN_STUDY_HTML] = {"--html", "FILE", "all but autotvm: and as a page with plots",
                          false},
 };
 
@@ -74,6 +78,8 @@ static const experiment experiments[] = {
     {"neocpu", kiln_cli_study_neocpu, KILN_STUDY_MODELS, KILN_STUDY_HTML,
      KILN_STUDY_DB},
     {"fusion", kiln_cli_study_fusion, KILN_STUDY_THREAD_COUNT, KILN_STUDY_HTML,
+     KILN_STUDY_MODELS},
+    {"rivals", kiln_cli_study_rivals, KILN_STUDY_BASELINES, KILN_STUDY_HTML,
      KILN_STUDY_MODELS},
 };
 enum { N_EXPERIMENTS = sizeof experiments / sizeof experiments[0] };
@@ -96,20 +102,22 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         return x->run(args, exit_code, err);
     }
     return kiln_fail(err, KILN_ERR_ARG,
-                     "kiln study does autotvm, neocpu or fusion, not '%s'",
+                     "kiln study does autotvm, neocpu, fusion or rivals, not '%s'",
                      kiln_str_printable(args->arena, kiln_str_from(args->pos[0]), 64));
 }
 
 const kiln_verb kiln_verb_study = {
     .name = "study",
     .summary = "repeat experiments of the papers on what is measured here",
-    .usage = "autotvm|neocpu|fusion [options]",
+    .usage = "autotvm|neocpu|fusion|rivals [options]",
     .example = "  kiln study autotvm\n"
                "  kiln study autotvm --collect --time-limit 15m\n"
                "  kiln study neocpu --models resnet18,vgg11 --html neocpu.html\n"
                "  kiln study neocpu --parts beside --baselines onnxruntime,openvino "
                "--csv beside.csv\n"
-               "  kiln study fusion --threads 1 --html fusion.html\n",
+               "  kiln study fusion --threads 1 --html fusion.html\n"
+               "  kiln study rivals --models a.tflite,b.onnx --baselines "
+               "litert,openvino --csv rivals.csv\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .option = options,

@@ -31,6 +31,8 @@ kiln_status kiln_cli_study_autotvm(const kiln_cli_args *args, int *exit_code,
 /* Whole networks (study_networks.c). */
 kiln_status kiln_cli_study_neocpu(const kiln_cli_args *args, int *exit_code,
                                   kiln_err *err);
+kiln_status kiln_cli_study_rivals(const kiln_cli_args *args, int *exit_code,
+                                  kiln_err *err);
 kiln_status kiln_cli_study_fusion(const kiln_cli_args *args, int *exit_code,
                                   kiln_err *err);
 

@@ -1,4 +1,4 @@
-/* kiln study neocpu and fusion: experiments on whole networks and pieces of them. */
+/* kiln study neocpu, rivals and fusion: experiments on whole networks and pieces of them. */
 #include "cli/study.h"
 
 #include <string.h>
@@ -24,26 +24,29 @@ static kiln_status read_numbers(const kiln_cli_args *args, kiln_study_options *o
                            100000, &o->rounds, err);
 }
 
-/* All that read ONNX, as the zoo writes it, unless it says otherwise: what is absent is a row that says how to
- * get it. */
+/* All that read the format, unless it says otherwise: what is absent is a row that says
+ * how to get it. NULL: all that run models. */
 static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile *p,
-                                  kiln_study_options *o, kiln_err *err) {
+                                  const char *format, kiln_study_options *o,
+                                  kiln_err *err) {
     const char *list = kiln_args_get(args, KILN_STUDY_BASELINES, NULL);
     kiln_buf names;
     if (list != NULL && strcmp(list, "none") == 0)
         return KILN_OK;
     kiln_buf_init(&names, args->arena);
-    for (int i = 0; list == NULL && kiln_baseline_at(i) != NULL; i++)
-        if (kiln_baseline_reads(kiln_baseline_at(i), "onnx"))
-            kiln_buf_printf(&names, "%s%s", names.n > 0 ? "," : "",
-                            kiln_baseline_at(i)->name);
+    for (int i = 0; list == NULL && kiln_baseline_at(i) != NULL; i++) {
+        const kiln_baseline *b = kiln_baseline_at(i);
+        if (!b->is_by_name &&
+            (format != NULL ? kiln_baseline_reads(b, format) : b->open != NULL))
+            kiln_buf_printf(&names, "%s%s", names.n > 0 ? "," : "", b->name);
+    }
     KILN_TRY(kiln_baselines_choose(args->arena, list != NULL ? list : names.p, p,
                                    KILN_BASELINE_MODELS, &o->baseline, err));
     return kiln_baselines_dir(args->arena, &o->baselines_dir, err);
 }
 
-static kiln_status read_options(const kiln_cli_args *args, kiln_study_options *o,
-                                kiln_err *err) {
+static kiln_status read_options(const kiln_cli_args *args, const char *format,
+                                kiln_study_options *o, kiln_err *err) {
     kiln_arena *a = args->arena;
     const char *models = kiln_args_get(args, KILN_STUDY_MODELS, NULL);
     const char *parts = kiln_args_get(args, KILN_STUDY_PARTS, NULL);
@@ -57,7 +60,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_study_options *o
     KILN_TRY(kiln_cli_cpu_profile(a, kiln_args_get(args, KILN_STUDY_PROFILE, NULL),
                                   profile, err));
     KILN_TRY(kiln_device_measures_here(profile, err));
-    KILN_TRY(read_baselines(args, profile, o, err));
+    KILN_TRY(read_baselines(args, profile, format, o, err));
     KILN_TRY(kiln_cli_advice(args, KILN_STUDY_DB, KILN_STUDY_NO_READY,
                              KILN_STUDY_NO_PREDICT, o->threads, choose, NULL, err));
     o->profile = profile;
@@ -103,11 +106,11 @@ static kiln_status give(const kiln_cli_args *args, const kiln_doc_study *s,
 typedef kiln_status experiment(kiln_arena *a, const kiln_study_options *o,
                                kiln_doc_study *out, kiln_err *err);
 
-static kiln_status study(const kiln_cli_args *args, experiment *of, int *exit_code,
-                         kiln_err *err) {
+static kiln_status study(const kiln_cli_args *args, experiment *of, const char *format,
+                         int *exit_code, kiln_err *err) {
     kiln_study_options o = {.parts = 0};
     kiln_doc_study s;
-    KILN_TRY(read_options(args, &o, err));
+    KILN_TRY(read_options(args, format, &o, err));
     kiln_interrupt_catch();
     KILN_TRY(of(args->arena, &o, &s, err));
     return give(args, &s, exit_code, err);
@@ -115,10 +118,15 @@ static kiln_status study(const kiln_cli_args *args, experiment *of, int *exit_co
 
 kiln_status kiln_cli_study_neocpu(const kiln_cli_args *args, int *exit_code,
                                   kiln_err *err) {
-    return study(args, kiln_study_neocpu, exit_code, err);
+    return study(args, kiln_study_neocpu, "onnx", exit_code, err);
+}
+
+kiln_status kiln_cli_study_rivals(const kiln_cli_args *args, int *exit_code,
+                                  kiln_err *err) {
+    return study(args, kiln_study_rivals, NULL, exit_code, err);
 }
 
 kiln_status kiln_cli_study_fusion(const kiln_cli_args *args, int *exit_code,
                                   kiln_err *err) {
-    return study(args, kiln_study_fusion, exit_code, err);
+    return study(args, kiln_study_fusion, "onnx", exit_code, err);
 }

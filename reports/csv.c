@@ -27,7 +27,7 @@ static void put_i64(kiln_buf *out, int64_t v) {
 typedef struct line {
     const kiln_results *r;
     const char *kind, *set, *name, *profile, *status, *library, *version,
-        *implementation, *state, *problem, *verdict, *origin, *sha256;
+        *implementation, *state, *problem, *verdict, *origin, *sha256, *file;
     int threads;
     int64_t samples, disturbed, multiply_adds, archive_bytes, packed_bytes;
     double median_ms, q1_ms, q3_ms, min_ms, gflops, peak_share, open_ms;
@@ -88,6 +88,7 @@ static int64_t failed_trials(const line *l) {
     TEXT(version, l->version)                                                          \
     TEXT(implementation, l->implementation)                                            \
     TEXT(state, l->state)                                                              \
+    TEXT(file, l->file)                                                                \
     POSITIVE(median_ms, l->median_ms)                                                  \
     POSITIVE(q1_ms, l->q1_ms)                                                          \
     POSITIVE(q3_ms, l->q3_ms)                                                          \
@@ -191,6 +192,7 @@ static void put_baselines(kiln_buf *out, const line *from,
         l.version = v->version;
         l.implementation = v->implementation;
         l.state = v->state;
+        l.file = v->file;
         l.problem = v->problem;
         l.max_abs_error = has_run ? v->max_abs_error : nan_;
         if (v->state != NULL && strcmp(v->state, "measured") == 0) {

@@ -89,14 +89,16 @@ static const kiln_record_field baseline_rows[] = {
     KILN_MEMBER(version, "null: absent, or nobody could tell"),
     KILN_MEMBER_WORD(
         state, kiln_results_states,
-        "`absent`: not installed, or it reads no files of the model's format; "
+        "`absent`: not installed, or it reads neither the model's file nor an "
+        "exported one; "
         "`failed`: here, and it refused, crashed or did not end; `wrong`: its outputs "
         "are not the reference's; `measured`"),
     KILN_MEMBER(problem, "why it was not measured"),
     KILN_MEMBER(implementation, "what the library chose for the operator, in its words "
                                 "(`brgconv:avx512_core`); null: it does not say"),
-    KILN_MEMBER(file, "name of the model's file that it was given, the very one that "
-                      "kiln was given; null: it was given none, or of an operator"),
+    KILN_MEMBER(file, "name of the model's file that it was given: the very one that "
+                      "kiln was given, or `NAME.onnx, exported`; null: it was given "
+                      "none, or of an operator"),
     KILN_MEMBER_POSITIVE(median_ms, "as kiln's own, from the same rounds"),
     KILN_MEMBER_POSITIVE(q1_ms, "first quartile"),
     KILN_MEMBER_POSITIVE(q3_ms, "third quartile"),

@@ -62,6 +62,8 @@ static void put_way(kiln_page *p, const char *at, const kiln_doc_study_row *r) {
     kiln_page_put(p, "</span>");
     if (r->version != NULL)
         kiln_page_text(p, "small", NULL, at, "version", r->version);
+    if (r->file != NULL)
+        kiln_page_text(p, "small", NULL, at, "file", r->file);
     kiln_page_put(p, "</th>");
 }
 
@@ -235,7 +237,7 @@ static void put_part(study_page *x, size_t i) {
     kiln_page_text(p, "span", NULL, at, "shape", part->shape);
     kiln_page_put(p, "</p>\n");
     if (part->note.n > 0)
-        kiln_page_put(p, "<details><summary>The paper's numbers</summary><ul>\n");
+        kiln_page_put(p, "<details><summary>Numbers</summary><ul>\n");
     for (size_t k = 0; k < part->note.n; k++)
         kiln_page_text(p, "li", NULL, at, kiln_format(p->arena, "notes[%zu]", k),
                        part->note.v[k]);

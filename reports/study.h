@@ -1,4 +1,4 @@
-/* What `kiln study neocpu` and `kiln study fusion` found (docs/study-json.md): experiments
+/* What `kiln study neocpu`, `fusion` and `rivals` found (docs/study-json.md): experiments
  * of papers, repeated, each beside what its paper says. Text, CSV and page are made of
  * this struct alone, so equal data gives equal bytes. */
 #ifndef KILN_REPORTS_STUDY_H
@@ -14,6 +14,7 @@ typedef struct kiln_doc_study_row {
     int threads;
     const char *state;   /* kiln_rival_state's word; only "measured" has numbers */
     const char *version; /* of a library; NULL: kiln's own, or absent */
+    const char *file;    /* that a library was given; NULL: none, or kiln's own row */
     const char *problem; /* why it was not measured; NULL: it was */
     size_t n_samples, n_disturbed;
     kiln_stats_interval ms; /* median of one run, with its 95% interval */
@@ -28,13 +29,15 @@ typedef struct kiln_doc_study_part { /* a table or figure of the paper */
     const char *title, *source;      /* what is compared; which table of which paper */
     const char *shape;               /* what the paper found, in words */
     bool has_curve;                  /* of gains over threads */
-    KILN_VEC(const char *) note;     /* the paper's numbers, one line a network */
+    KILN_VEC(const char *)
+    note; /* the paper's numbers, one line a network; of
+                                        rivals: quotients, and their means */
     KILN_VEC(kiln_doc_study_row) row;
 } kiln_doc_study_part;
 
 typedef struct kiln_doc_study {
     kiln_doc_own own;
-    const char *study; /* "neocpu", "fusion" */
+    const char *study; /* "neocpu", "fusion", "rivals" */
     kiln_results_machine machine;
     const char *profile;
     int rounds; /* samples of each row that were asked for */

@@ -40,6 +40,8 @@ static void put_row(kiln_buf *out, const kiln_doc_study_row *r) {
     }
     if (r->version != NULL)
         kiln_buf_printf(out, "  [%s]", r->version);
+    if (r->file != NULL)
+        kiln_buf_printf(out, "  %s", r->file);
     if (r->steps > 0)
         kiln_buf_printf(out, "  [%lld step%s, %lld conversion%s]", (long long)r->steps,
                         kiln_plural(r->steps), (long long)r->conversions,

@@ -91,6 +91,11 @@ kiln_status kiln_asked_outputs(const kiln_asked *b, kiln_arena *a, size_t n,
     return KILN_OK;
 }
 
+const char *kiln_asked_implementation(kiln_arena *a, const kiln_json *reply) {
+    const char *said = kiln_json_string(kiln_json_get(reply, "implementation"), NULL);
+    return said != NULL ? kiln_str_printable(a, kiln_str_from(said), 100) : NULL;
+}
+
 /* ---- samples --------------------------------------------------------------------- */
 
 static kiln_status read_sample(const kiln_json *reply, kiln_baseline_sample *out,

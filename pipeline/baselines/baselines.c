@@ -83,6 +83,18 @@ bool kiln_baseline_reads(const kiln_baseline *b, const char *format) {
     return false;
 }
 
+bool kiln_baseline_reads_here(const kiln_baseline *b, kiln_arena *a, const char *dir,
+                              const char *format) {
+    kiln_baseline_here here = {.is_here = false};
+    if (!kiln_baseline_reads(b, format))
+        return false;
+    if (b->borrowed_format == NULL || strcmp(format, b->borrowed_format) != 0)
+        return true;
+    const kiln_baseline *from = find(kiln_str_from(b->borrowed_from));
+    KILN_ASSERT(from != NULL, "%s borrows from '%s'", b->name, b->borrowed_from);
+    return from->find(from, a, dir, &here, NULL) == KILN_OK && here.is_here;
+}
+
 const char *kiln_baseline_formats(kiln_arena *a, const kiln_baseline *b) {
     kiln_buf names;
     kiln_buf_init(&names, a);

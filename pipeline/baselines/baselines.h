@@ -4,7 +4,8 @@
  * are its samples. A comparison ends in one of four words, which are never mixed up:
  * absent (not installed, or it reads no files of this format: nothing is known), failed
  * (it is here and refused, crashed or did not end), wrong (it answered, but not what the
- * reference says), measured. It is given the very file that kiln is given.
+ * reference says), measured. It is given the very file that kiln is given; where it
+ * does not read that, what kiln exports of it.
  *
  * Some run models (Python wheels), some single operators (programs of kiln's own, built
  * where the library's development package is).
@@ -34,7 +35,7 @@ typedef struct kiln_baseline_here {
 
 typedef struct kiln_baseline_job {
     const char *dir;   /* where wheels are installed */
-    const char *model; /* the file */
+    const char *model; /* the file, or what was exported of it */
     int threads;
     const kiln_value_binding *in; /* every input that the model's file asks for */
     size_t n_in;
@@ -95,9 +96,14 @@ typedef struct kiln_baseline {
     const char *const *wheel;
     const char *packages;
     const char *program; /* of a C interface; NULL: kiln-<name> */
+    /* Gigabytes of wheels, or seconds a run: it is not meant where nobody names it. */
+    bool is_by_name;
     /* Formats of model files, as frontends.def calls them; ends in NULL. Of one that
      * runs operators: NULL. */
     const char *const *reads;
+    /* One of these it reads by what another baseline brings, which must be here too;
+     * NULL: all by itself. */
+    const char *borrowed_format, *borrowed_from;
     /* Fails where the place is there and broken. */
     kiln_status (*find)(const struct kiln_baseline *b, kiln_arena *a, const char *dir,
                         kiln_baseline_here *out, kiln_err *err);
@@ -122,6 +128,9 @@ typedef enum kiln_baseline_subject {
 } kiln_baseline_subject;
 const char *kiln_baseline_runs(const kiln_baseline *b); /* "models" or "operators" */
 bool kiln_baseline_reads(const kiln_baseline *b, const char *format);
+/* With what is installed in `dir`: what it borrows, too. */
+bool kiln_baseline_reads_here(const kiln_baseline *b, kiln_arena *a, const char *dir,
+                              const char *format);
 /* "onnx, tflite"; "" for one that runs operators. */
 const char *kiln_baseline_formats(kiln_arena *a, const kiln_baseline *b);
 /* "onnxruntime,openvino": a list that ends in NULL. KILN_ERR_ARG names those there are

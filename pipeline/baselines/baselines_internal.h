@@ -72,6 +72,8 @@ kiln_status kiln_asked_open(kiln_arena *a, const char *const *argv, const char *
 /* Sends an object; KILN_ERR_LIB with the text of a refusal. */
 kiln_status kiln_asked_ask(const kiln_asked *b, kiln_arena *a, kiln_buf *request,
                            const kiln_json **reply, kiln_err *err);
+/* What it chose, in its words; NULL: the reply does not say. */
+const char *kiln_asked_implementation(kiln_arena *a, const kiln_json *reply);
 /* "in0.npy" in the folder; and as an object of a request. */
 const char *kiln_asked_file(kiln_arena *a, const char *folder, const char *what,
                             size_t i);

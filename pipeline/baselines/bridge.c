@@ -40,7 +40,8 @@ static kiln_status put_inputs(kiln_json_writer *w, kiln_arena *a, const char *fo
 }
 
 static kiln_status load(const kiln_asked *b, kiln_arena *a,
-                        const kiln_baseline_job *job, kiln_err *err) {
+                        const kiln_baseline_job *job, const char **implementation,
+                        kiln_err *err) {
     kiln_buf request;
     kiln_json_writer w;
     const kiln_json *reply;
@@ -57,7 +58,9 @@ static kiln_status load(const kiln_asked *b, kiln_arena *a,
         kiln_asked_put_file(&w, job->out[i], kiln_asked_file(a, b->folder, "out", i));
     kiln_json_end_array(&w);
     kiln_json_end_object(&w);
-    return kiln_asked_ask(b, a, &request, &reply, err);
+    KILN_TRY(kiln_asked_ask(b, a, &request, &reply, err));
+    *implementation = kiln_asked_implementation(a, reply);
+    return KILN_OK;
 }
 
 kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
@@ -69,9 +72,9 @@ kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
     const char *const argv[] = {kiln_baselines_python(a, job->dir), "-I", program,
                                 b->name, NULL};
     kiln_status st = kiln_asked_open(a, argv, b->name, job->limit_ms, own, err);
-    if (st == KILN_OK)
-        st = load(own, a, job, err);
     *out = (kiln_baseline_session){.own = own};
+    if (st == KILN_OK)
+        st = load(own, a, job, &out->implementation, err);
     if (st == KILN_OK)
         st = kiln_asked_outputs(own, a, job->n_out, out, err);
     if (st != KILN_OK)

@@ -7,7 +7,9 @@
 Requests and answers are JSON, one line each; an answer with "problem" is a refusal.
 
     {"do": "load", "model": FILE, "threads": N, "inputs": [{"name": TEXT, "file": NPY}...],
-     "outputs": [{"name": TEXT, "file": NPY}...]}         runs once, writes the outputs
+     "outputs": [{"name": TEXT, "file": NPY}...]}         runs once, writes the outputs; the answer may have
+                                     "implementation", as the library calls what it chose. What it writes besides goes
+                                     into the folder of the outputs, which is gone after the session
     {"do": "run", "runs": R}         one run that is not timed, then R that are:
                                      {"wall_ns": all of them, "cpu_ns": of all threads, "preempted": times}
 
@@ -25,6 +27,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
+import zipfile
 from importlib import metadata
 from importlib.util import find_spec
 
@@ -85,9 +89,16 @@ class OpenVino:
         if os.path.basename(model) == "saved_model.pb":
             model = os.path.dirname(model) or "."
         core = ov.Core()
-        read = core.read_model(model)
-        own = [port.get_names() for port in read.inputs]
-        ports = [read.inputs[i] for i in places("input", list(inputs), own)]
+        kind = kind_of_pytorch(model)
+        if kind is None:
+            read = core.read_model(model)
+            own = [port.get_names() for port in read.inputs]
+            ports = [read.inputs[i] for i in places("input", list(inputs), own)]
+        else:
+            # Its converter takes what torch loads, and gives the inputs in torch's order.
+            program = PyTorchProgram(model, kind, inputs)
+            read = ov.convert_model(program.loaded, example_input=program.given)
+            ports = [read.inputs[i] for i in program.order]
         shapes = {port: list(v.shape) for port, v in zip(ports, inputs.values())}
         read.reshape(shapes)
         compiled = core.compile_model(
@@ -105,7 +116,7 @@ class OpenVino:
             self.request.set_tensor(port, ov.Tensor(value))
         self.run()
         own = [port.get_names() for port in compiled.outputs]
-        at = places("output", outputs, own)
+        at = places("output", outputs, own) if kind is None else range(len(outputs))
         self.values = [self.request.get_output_tensor(i).data.copy() for i in at]
 
     def run(self):
@@ -289,6 +300,171 @@ class Iree:
         return given
 
 
+def kind_of_pytorch(model):
+    """"script" for what torch.jit.save wrote, "program" for torch.export.save, else None."""
+    if not zipfile.is_zipfile(model):
+        return None
+    with zipfile.ZipFile(model) as archive:
+        last = {name.rpartition("/")[2] for name in archive.namelist()}
+    if last & {"model.json", "serialized_exported_program.json", "archive_format"}:
+        return "program"
+    return "script" if "constants.pkl" in last else None
+
+
+def leaves(value):
+    """Tensors of nested lists, tuples and dictionaries, in order."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for part in value for leaf in leaves(part)]
+    if isinstance(value, dict):
+        return leaves(list(value.values()))
+    return [value]
+
+
+class PyTorchProgram:
+    """A file as torch loads it, with inputs in its own nesting: x.0 and x.1 are parts of x."""
+
+    def __init__(self, model, kind, inputs):
+        import torch
+
+        self.torch, self.kind = torch, kind
+        tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
+        if kind == "script":
+            self.loaded = torch.jit.load(model, map_location="cpu").eval()
+            self.call = self.loaded
+            arguments = self.loaded.forward.schema.arguments[1:]
+            given = [self.argument(a, tensors) for a in arguments]
+            while given and given[-1] is None:  # those that have a default
+                given.pop()
+            self.given, self.named = tuple(given), {}
+            flat = leaves(given)
+        else:
+            from torch.utils import _pytree
+
+            self.loaded = torch.export.load(model)
+            self.call = self.loaded.module()
+            own = list(self.loaded.graph_signature.user_inputs)
+            at = places("input", list(tensors), [{name} for name in own])
+            flat = [list(tensors.values())[at.index(i)] for i in range(len(own))]
+            # The shape of the nest is known to the program's caller, not to its graph.
+            nest = self.loaded.call_spec.in_spec
+            self.given, self.named = _pytree.tree_unflatten(flat, nest)
+        values = list(tensors.values())
+        self.order = [next(i for i, leaf in enumerate(flat) if leaf is v) for v in values]
+
+    @staticmethod
+    def argument(argument, tensors):
+        if argument.name in tensors:
+            return tensors[argument.name]
+        parts = [v for n, v in tensors.items() if n.rpartition(".")[0] == argument.name]
+        if not parts:
+            return None
+        return parts if argument.type.kind() == "ListType" else tuple(parts)
+
+
+class PyTorch:
+    wheel = "torch"
+
+    def __init__(self, model, threads, inputs, outputs):
+        import torch
+
+        warnings.simplefilter("ignore")  # that TorchScript is deprecated
+        torch.set_num_threads(threads)
+        torch.set_num_interop_threads(1)
+        torch.set_float32_matmul_precision("highest")  # float32, no bfloat16 in its place
+        torch.set_grad_enabled(False)
+        program = PyTorchProgram(model, kind_of_pytorch(model), inputs)
+        self.given, self.named = program.given, program.named
+        ways = {"TorchScript, frozen": self.frozen, "inductor": self.inductor}
+        tried, said = {}, []
+        for name, way in ways.items():
+            try:
+                call = way(torch, program)
+                tried[name] = (self.trial(call), call)
+            except Exception as e:  # the other one may do it
+                said.append(f"{name}: {type(e).__name__}: {str(e).strip()[:200]}")
+        if not tried:
+            raise RuntimeError("; ".join(said))
+        self.implementation = min(tried, key=lambda name: tried[name][0])
+        self.call = tried[self.implementation][1]
+        values = leaves(self.call(*self.given, **self.named))
+        if len(values) != len(outputs):
+            raise RuntimeError(f"it gives {len(values)} outputs; asked for: {len(outputs)}")
+        self.values = [v.detach().numpy().copy() for v in values]
+
+    def trial(self, call):
+        """Milliseconds of its best run, after those in which it specialises."""
+        best = float("inf")
+        for i in range(8):
+            before = time.monotonic()
+            call(*self.given, **self.named)
+            if i > 2:
+                best = min(best, 1e3 * (time.monotonic() - before))
+        return best
+
+    def frozen(self, torch, program):
+        script = program.loaded
+        if program.kind == "program":
+            script = torch.jit.trace(program.call, self.given, check_trace=False, strict=False)
+        frozen = torch.jit.freeze(script.eval())
+        return torch.jit.optimize_for_inference(frozen)
+
+    @staticmethod
+    def inductor(torch, program):
+        if program.kind == "script":
+            raise RuntimeError("torch.compile takes no TorchScript")
+        import torch._inductor.config as config
+
+        config.freezing = True  # parameters are constants, folded and packed
+        config.cpp_wrapper = True  # kernels are called from C++
+        config.compile_threads = 1  # in this process
+        return torch.compile(program.call)
+
+    def run(self):
+        self.call(*self.given, **self.named)
+
+
+class Tvm:
+    wheel = "apache-tvm"
+
+    def __init__(self, model, threads, inputs, outputs):
+        os.environ["TVM_NUM_THREADS"] = str(threads)
+        import onnx
+        import tvm
+        from tvm import relax
+        from tvm.relax.frontend.onnx import from_onnx
+        from tvm.s_tir import dlight
+
+        read = onnx.load(model)
+        held = {tensor.name for tensor in read.graph.initializer}
+        own = [value.name for value in read.graph.input if value.name not in held]
+        at = places("input", list(inputs), [{name} for name in own])
+        ordered = [list(inputs.values())[at.index(i)] for i in range(len(own))]
+        shapes = {name: list(value.shape) for name, value in zip(own, ordered)}
+        module = from_onnx(read, shape_dict=shapes)
+        cpu = tvm.target.codegen.llvm_get_system_cpu()
+        target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": threads})
+        # What its tuning pipeline does, without trials.
+        passes = [
+            relax.transform.DecomposeOpsForInference(),
+            relax.transform.CanonicalizeBindings(),
+            relax.get_pipeline("zero"),
+            dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction()),
+        ]
+        with target:
+            module = tvm.transform.Sequential(passes)(module)
+        self.implementation = "untuned"
+        self.machine = relax.VirtualMachine(tvm.compile(module, target=target), tvm.cpu())
+        self.machine.set_input("main", *[tvm.runtime.tensor(value) for value in ordered])
+        self.run()
+        given = self.machine.get_outputs("main")
+        given = list(given) if not hasattr(given, "numpy") else [given]
+        names = [{value.name} for value in read.graph.output]
+        self.values = [given[i].numpy() for i in places("output", outputs, names)]
+
+    def run(self):
+        self.machine.invoke_stateful("main")
+
+
 LIBRARIES = {
     "onnxruntime": OnnxRuntime,
     "openvino": OpenVino,
@@ -296,6 +472,8 @@ LIBRARIES = {
     "mnn": Mnn,
     "ncnn": Ncnn,
     "iree": Iree,
+    "torch": PyTorch,
+    "tvm": Tvm,
 }
 
 
@@ -304,7 +482,13 @@ def load(request, library):
 
     inputs = {i["name"]: np.ascontiguousarray(np.load(i["file"])) for i in request["inputs"]}
     outputs = [o["name"] for o in request["outputs"]]
-    subject = library(request["model"], request["threads"], inputs, outputs)
+    # What libraries write is gone with the session, however it ends.
+    own = os.path.dirname(request["outputs"][0]["file"]) if outputs else ""
+    if os.path.isdir(own):
+        os.environ["TMPDIR"] = tempfile.tempdir = own
+    # Converters run in folders of their own.
+    model = os.path.abspath(request["model"])
+    subject = library(model, request["threads"], inputs, outputs)
     for output, value in zip(request["outputs"], subject.values):
         np.save(output["file"], np.ascontiguousarray(value))
     gc.collect()
@@ -365,7 +549,7 @@ def answer_all(library, requests, answers):
         try:
             if request["do"] == "load":
                 subject = load(request, library)
-                answer = {}
+                answer = {"implementation": getattr(subject, "implementation", None)}
             else:
                 answer = sample(subject, request["runs"])
         except Exception as e:  # whatever the library throws is its answer

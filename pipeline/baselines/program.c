@@ -84,9 +84,7 @@ static kiln_status load(const kiln_asked *b, kiln_arena *a, const kiln_library_o
     kiln_json_end_array(&w);
     kiln_json_end_object(&w);
     KILN_TRY(kiln_asked_ask(b, a, &request, &reply, err));
-    const char *said = kiln_json_string(kiln_json_get(reply, "implementation"), NULL);
-    *implementation =
-        said != NULL ? kiln_str_printable(a, kiln_str_from(said), 100) : NULL;
+    *implementation = kiln_asked_implementation(a, reply);
     return KILN_OK;
 }
 

@@ -61,17 +61,40 @@ static kiln_status take_sample(const kiln_rivals *r, const kiln_rival *v,
     return KILN_OK;
 }
 
-/* One that reads other formats is left out, whether it is here or not. */
-static bool leaves_out(const kiln_rivals *r, const kiln_rivals_subject *s,
-                       kiln_rival *v) {
-    if (s->format == NULL || kiln_baseline_reads(v->baseline, s->format))
-        return false;
+/* Of those that read neither the file nor what may be exported of it. */
+static kiln_status leave_out(const kiln_rivals *r, const kiln_rivals_subject *s,
+                             kiln_rival *v, const kiln_err *why) {
     v->state = KILN_RIVAL_ABSENT;
     v->is_left_out = true;
-    v->reason =
-        kiln_format(r->arena, "it reads files of %s, and '%s' is of %s",
-                    kiln_baseline_formats(r->arena, v->baseline), s->file, s->format);
-    return true;
+    v->reason = kiln_format(r->arena, "it reads files of %s, and '%s' is of %s%s%s",
+                            kiln_baseline_formats(r->arena, v->baseline), s->file,
+                            s->format, why != NULL ? "; not exported: " : "",
+                            why != NULL ? why->text : "");
+    return KILN_OK;
+}
+
+static const char exported_format[] = "onnx";
+
+/* Which file is for it: the very one that kiln is given, else an exported one. */
+static kiln_status give_file(const kiln_rivals *r, const kiln_rivals_subject *s,
+                             kiln_rival *v) {
+    kiln_err why = {.status = KILN_OK};
+    if (s->format == NULL ||
+        kiln_baseline_reads_here(v->baseline, r->arena, s->dir, s->format)) {
+        v->file = s->file;
+        return KILN_OK;
+    }
+    if (s->export == NULL)
+        return leave_out(r, s, v, NULL);
+    if (s->export(s->user, &v->file, &why) != KILN_OK)
+        return leave_out(r, s, v, &why);
+    v->is_exported = true;
+    return KILN_OK;
+}
+
+static bool may_read(const kiln_rivals_subject *s, const kiln_baseline *b) {
+    return s->format == NULL || kiln_baseline_reads(b, s->format) ||
+           (s->export != NULL && kiln_baseline_reads(b, exported_format));
 }
 
 static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
@@ -79,8 +102,8 @@ static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
                               kiln_err *err) {
     kiln_sample first = {0};
     kiln_baseline_here here;
-    if (leaves_out(r, s, v))
-        return KILN_OK;
+    if (!may_read(s, v->baseline))
+        return leave_out(r, s, v, NULL);
     KILN_TRY(v->baseline->find(v->baseline, r->arena, s->dir, &here, err));
     if (!here.is_here) {
         v->state = KILN_RIVAL_ABSENT;
@@ -88,8 +111,10 @@ static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
         return KILN_OK;
     }
     v->version = here.version;
-    v->file = s->file;
-    KILN_TRY(s->open(s->user, v->baseline, session, err));
+    KILN_TRY(give_file(r, s, v));
+    if (v->is_left_out)
+        return KILN_OK;
+    KILN_TRY(s->open(s->user, v, session, err));
     if (session->implementation != NULL)
         v->implementation = kiln_str_dup(r->arena, session->implementation);
     KILN_TRY(s->compare(s->user, session, v, err));

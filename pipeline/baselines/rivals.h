@@ -50,9 +50,12 @@ typedef struct kiln_rival {
     const kiln_baseline *baseline;
     const char *version;        /* NULL: absent, or nobody could tell */
     const char *implementation; /* as the library calls what it chose; NULL: unsaid */
-    const char *file; /* the model's, that it was given; NULL: an operator, or none */
+    /* That it was given: the model's, or what was exported of it; NULL: an operator, or
+     * none. */
+    const char *file;
+    bool is_exported;
     kiln_rival_state state;
-    bool is_left_out;   /* absent since it reads no files of this format */
+    bool is_left_out;   /* absent since it reads no files that there are */
     const char *reason; /* "" where measured */
     double max_abs;     /* largest |got - want| of its outputs */
     double error;       /* by the measure of whoever compared */
@@ -68,9 +71,12 @@ typedef struct kiln_rivals_subject {
      * operator. */
     const char *file, *format;
     int threads;
-    /* Makes one ready: calls its open or open_op. */
-    kiln_status (*open)(void *user, const kiln_baseline *b, kiln_baseline_session *out,
+    /* Makes one ready, of what `file` and `is_exported` say: calls its open or open_op. */
+    kiln_status (*open)(void *user, const kiln_rival *r, kiln_baseline_session *out,
                         kiln_err *err);
+    /* Writes the model as ONNX, for those that read this and not the file, and names what
+     * it wrote; called for each of them. NULL: nobody does. */
+    kiln_status (*export)(void *user, const char **file, kiln_err *err);
     /* Holds its outputs against what they must be: sets max_abs and error, and where
      * they are not right, KILN_RIVAL_WRONG and a reason that outlives the rivals. */
     kiln_status (*compare)(void *user, const kiln_baseline_session *s, kiln_rival *r,

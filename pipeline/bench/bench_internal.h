@@ -4,10 +4,17 @@
 
 #include "pipeline/bench/bench.h"
 
+/* The model as ONNX, written once, when the first asks for it; zeroed before. */
+typedef struct kiln_net_exported {
+    const char *path; /* NULL: not asked for, or refused */
+    kiln_err refusal; /* no status: none */
+} kiln_net_exported;
+
 /* Every baseline of `o` at one number of threads, made ready and compared (rivals.c).
  */
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
-                                  const kiln_net_bench_options *o, kiln_net_side *side);
+                                  const kiln_net_bench_options *o,
+                                  kiln_net_exported *exported, kiln_net_side *side);
 
 /* This machine, with the GPU that the network runs on, if it does, beside its processor.
  */

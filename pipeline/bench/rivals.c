@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+#include "compiler/export/export.h"
+
 typedef struct asked {
     kiln_arena *arena;
     const kiln_subject *subject;
     kiln_baseline_job job;
+    kiln_net_exported *exported;
 } asked;
 
 /* The file's own outputs. Behind them are counts of the bounded ones, which only kiln
@@ -44,10 +47,46 @@ static void make_job(asked *r, const kiln_net_bench_options *o, int threads) {
                                  .limit_ms = o->baselines_limit_ms};
 }
 
-static kiln_status open_one(void *user, const kiln_baseline *b,
-                            kiln_baseline_session *out, kiln_err *err) {
+/* What was exported asks for no input that the import fixed: they are behind the others.
+ */
+static kiln_status open_one(void *user, const kiln_rival *v, kiln_baseline_session *out,
+                            kiln_err *err) {
     const asked *r = user;
-    return b->open(b, r->arena, &r->job, out, err);
+    kiln_baseline_job job = r->job;
+    if (v->is_exported) {
+        job.model = r->exported->path;
+        job.n_in -= r->subject->n_fixed;
+    }
+    return v->baseline->open(v->baseline, r->arena, &job, out, err);
+}
+
+static kiln_status write_exported(const asked *r, const char *name, const char **path,
+                                  kiln_err *err) {
+    const kiln_exporter *to;
+    const char *dir, *file;
+    kiln_exported written;
+    KILN_TRY(kiln_exporter_find("onnx", &to, err));
+    KILN_TRY(kiln_dir_temp(r->arena, &dir, err));
+    file = kiln_path_join(r->arena, dir, name);
+    KILN_TRY(
+        kiln_export(r->arena, r->subject->imported, to, file, NULL, &written, err));
+    *path = file;
+    return KILN_OK;
+}
+
+/* What kiln holds after the import, as `kiln export` writes it. */
+static kiln_status export_once(void *user, const char **file, kiln_err *err) {
+    const asked *r = user;
+    kiln_net_exported *x = r->exported;
+    const char *name = kiln_format(r->arena, "%s.onnx", r->subject->name);
+    if (x->path == NULL && x->refusal.status == KILN_OK)
+        (void)write_exported(r, name, &x->path, &x->refusal);
+    if (x->path == NULL) {
+        *err = x->refusal;
+        return err->status;
+    }
+    *file = kiln_format(r->arena, "%s, exported", name);
+    return KILN_OK;
 }
 
 /* What must come out, with zeros where nothing is wanted. */
@@ -133,13 +172,14 @@ static kiln_status compare(void *user, const kiln_baseline_session *session,
 
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
                                   const kiln_net_bench_options *o,
-                                  kiln_net_side *side) {
-    asked r = {.arena = a, .subject = s};
+                                  kiln_net_exported *exported, kiln_net_side *side) {
+    asked r = {.arena = a, .subject = s, .exported = exported};
     const kiln_rivals_subject to = {.dir = o->baselines_dir,
                                     .file = kiln_path_base(s->file),
                                     .format = s->format,
                                     .threads = side->threads,
                                     .open = open_one,
+                                    .export = export_once,
                                     .compare = compare,
                                     .user = &r};
     make_job(&r, o, side->threads);

@@ -18,6 +18,7 @@ typedef struct bench {
     const kiln_net_bench_options *o;
     side *side;
     kiln_net_bench *out;
+    kiln_net_exported exported; /* for baselines */
 } bench;
 
 /* ---- one run --------------------------------------------------------------------- */
@@ -221,8 +222,8 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
                          b->subject->name);
     for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++) {
         kiln_progress_step("preparing baselines", NULL, i, b->o->n_threads, NULL);
-        b->side[i].rivals =
-            kiln_net_rivals_open(b->arena, b->subject, b->o, b->side[i].report);
+        b->side[i].rivals = kiln_net_rivals_open(b->arena, b->subject, b->o,
+                                                 &b->exported, b->side[i].report);
     }
     return KILN_OK;
 }
@@ -234,7 +235,7 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                 "'%s' has nothing to be compared with", s->name);
     *out = (kiln_net_bench){.subject = s,
                             .check = {.name = s->name, .group = "", .reason = ""}};
-    bench b = {a, s, o, NULL, out};
+    bench b = {.arena = a, .subject = s, .o = o, .out = out};
     kiln_bench_machine(a, s, &out->machine);
     b.side = kiln_array(a, side, o->n_threads);
     for (int i = 0; i < o->n_threads; i++)

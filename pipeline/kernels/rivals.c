@@ -13,8 +13,9 @@ typedef struct asked {
     int64_t limit_ms;
 } asked;
 
-static kiln_status open_one(void *user, const kiln_baseline *b,
-                            kiln_baseline_session *out, kiln_err *err) {
+static kiln_status open_one(void *user, const kiln_rival *v, kiln_baseline_session *out,
+                            kiln_err *err) {
+    const kiln_baseline *const b = v->baseline;
     const asked *r = user;
     const kiln_baseline_op_job job = {
         .dir = r->dir, .op = &r->op, .threads = r->threads, .limit_ms = r->limit_ms};

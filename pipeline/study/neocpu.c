@@ -116,42 +116,16 @@ static double published_of(const kiln_published *p, const char *library) {
     return p != NULL && strcmp(library, "openvino") == 0 ? p->neocpu / p->openvino : 0;
 }
 
-static kiln_doc_study_row rival_row(const study *s, const char *group, const char *name,
-                                    int threads, const kiln_rival *r,
-                                    const kiln_sample_list *first) {
-    const bool is_measured = r->state == KILN_RIVAL_MEASURED && r->sample.n > 0;
-    kiln_doc_study_row row = kiln_study_failed(s->arena, group, name, r->baseline->name,
-                                               threads, kiln_rival_state_name(r->state),
-                                               r->reason != NULL ? r->reason : "");
-    if (r->version != NULL)
-        row.version = kiln_str_dup(s->arena, r->version);
-    if (!is_measured)
-        return row;
-    row.problem = NULL;
-    kiln_study_add_up(&row, &r->sample, first);
-    return row;
-}
-
-static kiln_doc_study_row own_row(const study *s, const char *group, const char *name,
-                                  const kiln_net_bench *b, const kiln_net_side *side,
-                                  const kiln_sample_list *first) {
-    kiln_doc_study_row row =
-        kiln_study_failed(s->arena, group, name, "kiln", side->threads, "measured", "");
-    row.problem = NULL;
-    row.steps = b->subject->n_steps;
-    row.conversions = b->subject->n_conversions;
-    kiln_study_add_up(&row, &side->sample, first);
-    return row;
-}
-
 /* With as many threads as were asked for. */
 static void put_beside(study *s, const char *name, const kiln_net_bench *b) {
     const kiln_net_side *side = &b->side.v[b->side.n - 1];
     const kiln_published *p = kiln_published_find(name);
-    kiln_doc_study_row row = own_row(s, name, name, b, side, &side->sample);
+    kiln_doc_study_row row =
+        kiln_study_own_row(s->arena, name, name, b, side, &side->sample);
     kiln_vec_push(s->arena, &s->part[1].row, row);
     for (size_t i = 0; i < side->rival.n; i++) {
-        row = rival_row(s, name, name, side->threads, &side->rival.v[i], &side->sample);
+        row = kiln_study_rival_row(s->arena, name, name, side->threads,
+                                   &side->rival.v[i], &side->sample);
         row.published = published_of(p, row.way);
         kiln_vec_push(s->arena, &s->part[1].row, row);
     }
@@ -163,7 +137,7 @@ static void put_threads(study *s, const char *name, const kiln_net_bench *b) {
     const char *group = kiln_format(s->arena, "%s, kiln", name);
     for (size_t k = 0; k < b->side.n; k++) {
         const kiln_doc_study_row row =
-            own_row(s, group, name, b, &b->side.v[k], &one->sample);
+            kiln_study_own_row(s->arena, group, name, b, &b->side.v[k], &one->sample);
         kiln_vec_push(s->arena, &s->part[2].row, row);
     }
     for (size_t i = 0; i < one->rival.n; i++) {
@@ -174,8 +148,8 @@ static void put_threads(study *s, const char *name, const kiln_net_bench *b) {
         group = kiln_format(s->arena, "%s, %s", name, one->rival.v[i].baseline->name);
         for (size_t k = 0; k < b->side.n; k++) {
             const kiln_doc_study_row row =
-                rival_row(s, group, name, b->side.v[k].threads,
-                          &b->side.v[k].rival.v[i], &one->rival.v[i].sample);
+                kiln_study_rival_row(s->arena, group, name, b->side.v[k].threads,
+                                     &b->side.v[k].rival.v[i], &one->rival.v[i].sample);
             /* What is absent is so with any number of threads. */
             if (k == 0 || b->side.v[k].rival.v[i].state != KILN_RIVAL_ABSENT)
                 kiln_vec_push(s->arena, &s->part[2].row, row);

@@ -43,6 +43,38 @@ kiln_doc_study_row kiln_study_failed(kiln_arena *a, const char *group,
                                 .problem = kiln_str_dupv(a, cause)};
 }
 
+kiln_doc_study_row kiln_study_rival_row(kiln_arena *a, const char *group,
+                                        const char *model, int threads,
+                                        const kiln_rival *r,
+                                        const kiln_sample_list *first) {
+    const bool is_measured = r->state == KILN_RIVAL_MEASURED && r->sample.n > 0;
+    kiln_doc_study_row row = kiln_study_failed(a, group, model, r->baseline->name,
+                                               threads, kiln_rival_state_name(r->state),
+                                               r->reason != NULL ? r->reason : "");
+    if (r->version != NULL)
+        row.version = kiln_str_dup(a, r->version);
+    if (r->file != NULL)
+        row.file = kiln_str_dup(a, r->file);
+    if (!is_measured)
+        return row;
+    row.problem = NULL;
+    kiln_study_add_up(&row, &r->sample, first);
+    return row;
+}
+
+kiln_doc_study_row kiln_study_own_row(kiln_arena *a, const char *group,
+                                      const char *model, const kiln_net_bench *b,
+                                      const kiln_net_side *side,
+                                      const kiln_sample_list *first) {
+    kiln_doc_study_row row =
+        kiln_study_failed(a, group, model, "kiln", side->threads, "measured", "");
+    row.problem = NULL;
+    row.steps = b->subject->n_steps;
+    row.conversions = b->subject->n_conversions;
+    kiln_study_add_up(&row, &side->sample, first);
+    return row;
+}
+
 void kiln_study_begin(kiln_arena *a, const char *name, const kiln_study_options *o,
                       kiln_doc_study *out) {
     kiln_machine m;

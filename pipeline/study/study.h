@@ -4,6 +4,7 @@
  *     kiln_doc_study s;
  *     kiln_study_neocpu(a, &options, &s, err);     NeoCPU: Tables 2 and 3, Figure 4
  *     kiln_study_fusion(a, &options, &s, err);     TVM: Figure 4
+ *     kiln_study_rivals(a, &options, &s, err);     models of any format beside libraries
  *     kiln_doc_study_text, _csv, _html             reports/study.h
  *
  * All ways to run a network are timed in turns, round by round, after the outputs of each
@@ -50,6 +51,10 @@ kiln_status kiln_study_models(kiln_arena *a, const char *list, const char *const
 /* Interrupted, they are KILN_OK: what was measured is in `out`, which says so. A model
  * that cannot be measured is a row that says why. */
 kiln_status kiln_study_neocpu(kiln_arena *a, const kiln_study_options *o,
+                              kiln_doc_study *out, kiln_err *err);
+/* The models of the list on one thread and on `threads`, beside libraries. KILN_ERR_ARG:
+ * there is no list. */
+kiln_status kiln_study_rivals(kiln_arena *a, const kiln_study_options *o,
                               kiln_doc_study *out, kiln_err *err);
 /* Pieces of networks, and the models of the list where there is one, fused and not. */
 kiln_status kiln_study_fusion(kiln_arena *a, const kiln_study_options *o,

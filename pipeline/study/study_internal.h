@@ -31,6 +31,15 @@ void kiln_study_add_up(kiln_doc_study_row *row, const kiln_sample_list *own,
 kiln_doc_study_row kiln_study_failed(kiln_arena *a, const char *group,
                                      const char *model, const char *way, int threads,
                                      const char *state, const char *problem);
+/* Of a bench's numbers: a library's, and kiln's own; gains over `first`. */
+kiln_doc_study_row kiln_study_rival_row(kiln_arena *a, const char *group,
+                                        const char *model, int threads,
+                                        const kiln_rival *r,
+                                        const kiln_sample_list *first);
+kiln_doc_study_row kiln_study_own_row(kiln_arena *a, const char *group,
+                                      const char *model, const kiln_net_bench *b,
+                                      const kiln_net_side *side,
+                                      const kiln_sample_list *first);
 /* What all studies begin with. */
 void kiln_study_begin(kiln_arena *a, const char *name, const kiln_study_options *o,
                       kiln_doc_study *out);

@@ -118,6 +118,8 @@ static void factors_are_in_range(void **state) {
         .shape = (shape_), .type = KILN_TFW_I32, .scale = (scale_),                    \
         .v = {__VA_ARGS__}, .is_const = true                                           \
     }
+#define SIZE(height, width)                                                            \
+    { .shape = "2", .type = KILN_TFW_I32, .v = {(height), (width)}, .is_const = true }
 #define EXACT .within = 0.25
 
 static kiln_tflite_case rows[] = {
@@ -232,6 +234,30 @@ static kiln_tflite_case rows[] = {
      .n_in = 1,
      .in = {I8("1x1x4x1", 1, 0, 1, 2, -1, -2)},
      .out = {I8("1x1x2x1", 1, 0, 2, 0)}},
+    {.name = "resize_bilinear_rounds_half_up",
+     .code = 23,
+     .n_in = 2,
+     EXACT,
+     .in = {U8("1x1x2x1", .1F, 3, 0, 255), SIZE(1, 4)},
+     .out = {U8("1x1x4x1", .1F, 3, 0, 128, 255, 255)}},
+    {.name = "resize_bilinear_rounds_away_from_zero",
+     .code = 23,
+     .n_in = 2,
+     EXACT,
+     .in = {I8("1x1x3x1", .1F, 5, -128, -127, 126), SIZE(1, 6)},
+     .out = {I8("1x1x6x1", .1F, 5, -128, -128, -127, -1, 126, 126)}},
+    {.name = "resize_bilinear_to_the_same_size",
+     .code = 23,
+     .n_in = 2,
+     EXACT,
+     .in = {I8("1x1x3x1", .1F, 5, -128, 7, 127), SIZE(1, 3)},
+     .out = {I8("1x1x3x1", .1F, 5, -128, 7, 127)}},
+    {.name = "resize_bilinear_to_another_scale",
+     .code = 23,
+     .n_in = 2,
+     EXACT,
+     .in = {I8("1x1x2x1", 1, 0, 4, 8), SIZE(1, 4)},
+     .out = {I8("1x1x4x1", 2, 1, 3, 4, 5, 5)}},
     {.name = "another_scale",
      .code = 114,
      .n_in = 1,

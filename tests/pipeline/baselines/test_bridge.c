@@ -188,14 +188,14 @@ static list_row lists[] = {
     {"takes_models", "openvino,onnxruntime", KILN_BASELINE_MODELS, NULL},
     {"takes_operators", "xnnpack,onednn", KILN_BASELINE_OPERATORS, NULL},
     {"takes_both_kinds", "xnnpack,openvino", KILN_BASELINE_ANY, NULL},
-    {"refuses_an_unknown_one", "onnxruntime,tvm", KILN_BASELINE_MODELS,
-     "there is no baseline 'tvm'; there are: onnxruntime, openvino, litert, mnn, "
-     "ncnn, iree"},
+    {"refuses_an_unknown_one", "onnxruntime,magma", KILN_BASELINE_MODELS,
+     "there is no baseline 'magma'; there are: onnxruntime, openvino, litert, mnn, "
+     "ncnn, iree, torch, tvm"},
     {"refuses_a_second_time", "openvino,openvino", KILN_BASELINE_MODELS,
      "baseline 'openvino' is given twice"},
     {"refuses_a_model_for_onednn", "onnxruntime,onednn", KILN_BASELINE_MODELS,
      "baseline 'onednn' runs operators; those of models are: onnxruntime, openvino, "
-     "litert, mnn, ncnn, iree"},
+     "litert, mnn, ncnn, iree, torch, tvm"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
      "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
      "xnnpack"},
@@ -406,14 +406,14 @@ static of_row of_rows[] = {
      NULL,
      "profile 'mine' names no baselines of models: add \"baselines\" to its file, or "
      "name them; there are: onnxruntime, openvino, litert, mnn, "
-     "ncnn, iree"},
+     "ncnn, iree, torch, tvm"},
     {"knows_its_baselines_in_profiles",
      "profile",
-     {"tvm"},
+     {"magma"},
      KILN_BASELINE_MODELS,
      true,
      NULL,
-     "there is no baseline 'tvm'"},
+     "there is no baseline 'magma'"},
     {"says_that_packages_name_none",
      "profile",
      {NULL},

@@ -2,7 +2,7 @@
  * them, make of models of other frameworks: golden outputs made by another runtime. */
 #include "pipeline/baselines/rivals.h"
 #include "pipeline/pipeline.h"
-#include "tests/support/kiln_test.h"
+#include "tests/support/fake_baseline.h"
 
 #include <string.h>
 
@@ -21,9 +21,10 @@ typedef struct format_row {
 } format_row;
 
 static format_row formats[] = {
-    {"onnxruntime", "onnx"}, {"openvino", "onnx, tflite, tensorflow"},
+    {"onnxruntime", "onnx"}, {"openvino", "onnx, tflite, tensorflow, pytorch"},
     {"litert", "tflite"},    {"mnn", "onnx"},
     {"ncnn", "onnx"},        {"iree", "onnx"},
+    {"torch", "pytorch"},    {"tvm", "onnx"},
     {"onednn", ""},          {"xnnpack", ""},
 };
 
@@ -42,11 +43,24 @@ static void names_its_formats(void **state) {
 
 /* ---- left out -------------------------------------------------------------------- */
 
-static kiln_status never(void *user, const kiln_baseline *b, kiln_baseline_session *out,
+static kiln_status never(void *user, const kiln_rival *r, kiln_baseline_session *out,
                          kiln_err *err) {
     (void)user;
     (void)out;
-    return kiln_fail(err, KILN_ERR_LIB, "%s was given the file", b->name);
+    return kiln_fail(err, KILN_ERR_LIB, "%s was given %s", r->baseline->name, r->file);
+}
+
+static kiln_status exports(void *user, const char **file, kiln_err *err) {
+    (void)user;
+    (void)err;
+    *file = "pose.onnx, exported";
+    return KILN_OK;
+}
+
+static kiln_status refuses_to_export(void *user, const char **file, kiln_err *err) {
+    (void)user;
+    (void)file;
+    return kiln_fail(err, KILN_ERR_UNSUPPORTED, "onnx has no such convolution");
 }
 
 static kiln_status is_here(const kiln_baseline *b, kiln_arena *a, const char *dir,
@@ -79,7 +93,7 @@ static void leaves_out_who_reads_no_such_file(void **state) {
                         "it reads files of onnx, and 'pose.tflite' is of tflite");
     assert_null(list.v[0].file);
     assert_int_equal(list.v[1].state, KILN_RIVAL_FAILED);
-    assert_string_equal(list.v[1].reason, "litert was given the file");
+    assert_string_equal(list.v[1].reason, "litert was given pose.tflite");
     assert_string_equal(list.v[1].file, "pose.tflite");
     assert_false(kiln_rivals_are_measured(&list));
     list.n = 1;
@@ -87,6 +101,49 @@ static void leaves_out_who_reads_no_such_file(void **state) {
     const kiln_results_baselines given = kiln_rivals_results(a, &list, false);
     assert_string_equal(given.v[0].state, "absent");
     assert_string_equal(given.v[0].problem, list.v[0].reason);
+}
+
+/* Those that read the file are given that; those that read ONNX, what is exported. */
+static void gives_exported_files_to_who_reads_those(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_baseline copy[] = {*named("onnxruntime"), *named("openvino"), *named("torch")};
+    const kiln_baseline *const which[] = {&copy[0], &copy[1], &copy[2], NULL};
+    kiln_rivals_subject s = {.dir = "/nowhere",
+                             .file = "pose.tflite",
+                             .format = "tflite",
+                             .threads = 1,
+                             .open = never,
+                             .export = exports};
+    kiln_rival_list list = {0};
+    copy[0].find = copy[1].find = copy[2].find = is_here;
+    (void)kiln_rivals_open(a, a, which, &s, &list);
+    assert_string_equal(list.v[0].reason, "onnxruntime was given pose.onnx, exported");
+    assert_true(list.v[0].is_exported);
+    assert_string_equal(list.v[1].reason, "openvino was given pose.tflite");
+    assert_false(list.v[1].is_exported);
+    assert_true(list.v[2].is_left_out);
+    s.export = refuses_to_export;
+    list.n = 0;
+    (void)kiln_rivals_open(a, a, which, &s, &list);
+    assert_true(list.v[0].is_left_out);
+    assert_string_equal(list.v[0].reason,
+                        "it reads files of onnx, and 'pose.tflite' is of tflite; not "
+                        "exported: onnx has no such convolution");
+    assert_string_equal(list.v[1].reason, "openvino was given pose.tflite");
+}
+
+/* Without PyTorch OpenVINO reads no files of it, and is given what is exported. */
+static void borrows_a_reader_where_that_is_here(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_baseline *b = named("openvino");
+    assert_true(kiln_baseline_reads(b, "pytorch"));
+    assert_false(kiln_baseline_reads_here(b, a, "/nowhere", "pytorch"));
+    assert_true(kiln_baseline_reads_here(b, a, "/nowhere", "tflite"));
+    assert_false(kiln_baseline_reads_here(b, a, "/nowhere", "caffe"));
+    assert_true(
+        kiln_baseline_reads_here(b, a, kiln_test_fake_baseline("exit"), "pytorch"));
 }
 
 /* ---- golden outputs -------------------------------------------------------------- */
@@ -224,6 +281,10 @@ int main(void) {
     kiln_test_add_rows(names_its_formats, formats);
     kiln_test_add("leaves_out_who_reads_no_such_file",
                   leaves_out_who_reads_no_such_file, NULL);
+    kiln_test_add("gives_exported_files_to_who_reads_those",
+                  gives_exported_files_to_who_reads_those, NULL);
+    kiln_test_add("borrows_a_reader_where_that_is_here",
+                  borrows_a_reader_where_that_is_here, NULL);
     kiln_test_add_rows(gives_golden_outputs, models);
     kiln_test_add("openvino_reads_a_saved_model", openvino_reads_a_saved_model, NULL);
     return kiln_test_run("files");

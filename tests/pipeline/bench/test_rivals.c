@@ -18,31 +18,48 @@ static kiln_subject subject_of(const char *model) {
 
 /* ---- files ---------------------------------------------------------------------- */
 
-/* One that reads other files than the model's is not asked, and nothing is missing. */
-static void leaves_out_who_reads_no_such_file(void **state) {
+/* One that reads neither the model's file nor what is exported of it is not asked, and
+ * nothing is missing; one that reads ONNX runs that. */
+static void gives_what_is_exported(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
     const char *path = kiln_path_join(a, kiln_test_dir(), "above.kgraph");
+    const char *right = kiln_path_join(a, kiln_test_dir(), "right.npy");
+    const char *asked = kiln_path_join(a, kiln_test_dir(), "asked.txt");
     const kiln_str graph =
         kiln_str_from("graph \"above\" {\n  input %x : f32[4,8]\n"
                       "  %y = relu(%x) : f32[4,8] \"above\"\n  output %y\n}\n");
     kiln_err err = {0};
+    kiln_str request;
     kiln_assert_status_ok(kiln_file_write(path, graph.p, graph.n, &err), &err);
     const kiln_subject s = subject_of(path);
-    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
+    const kiln_baseline *const *list;
     static const int threads[] = {1};
-    const kiln_net_bench_options o = {.threads = threads,
-                                      .n_threads = 1,
-                                      .rounds = 1,
-                                      .baseline = list,
-                                      .baselines_dir =
-                                          kiln_test_fake_baseline("exit 7")};
+    kiln_assert_status_ok(kiln_baselines_parse(a, "onnxruntime,litert",
+                                               KILN_BASELINE_MODELS, &list, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_tensor_write_npy(right, &s.want[0].value, &err), &err);
+    const kiln_net_bench_options o = {
+        .threads = threads,
+        .n_threads = 1,
+        .rounds = 1,
+        .baseline = list,
+        .baselines_dir = kiln_test_fake_baseline(
+            kiln_format(a,
+                        "case $line in *load*) echo \"$line\" >%s; give %s;; *) "
+                        "sample;; esac",
+                        asked, right)),
+        .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_net_bench b;
     kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
-    const kiln_rival *v = &b.side.v[0].rival.v[0];
-    assert_int_equal(v->state, KILN_RIVAL_ABSENT);
-    assert_string_equal(v->reason,
-                        "it reads files of onnx, and 'above.kgraph' is of graph");
+    const kiln_rival *v = b.side.v[0].rival.v;
+    assert_int_equal(v[0].state, KILN_RIVAL_MEASURED);
+    assert_string_equal(v[0].file, "above.onnx, exported");
+    kiln_assert_status_ok(kiln_file_map(a, asked, 1 << 20, &request, &err), &err);
+    assert_non_null(strstr(kiln_str_dupv(a, request), "/above.onnx\""));
+    assert_int_equal(v[1].state, KILN_RIVAL_ABSENT);
+    assert_string_equal(v[1].reason,
+                        "it reads files of tflite, and 'above.kgraph' is of graph");
     assert_true(kiln_net_bench_is_compared(&b));
 }
 
@@ -72,8 +89,8 @@ static void gives_each_the_files_it_reads(void **state) {
         .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
     kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
     const kiln_rival *v = b.side.v[0].rival.v;
-    assert_int_equal(v[0].state, KILN_RIVAL_ABSENT);
-    assert_null(v[0].file);
+    assert_int_equal(v[0].state, KILN_RIVAL_MEASURED);
+    assert_string_equal(v[0].file, "micro_speech_quantized.onnx, exported");
     assert_int_equal(v[1].state, KILN_RIVAL_MEASURED);
     assert_string_equal(v[1].file, "micro_speech_quantized.tflite");
     assert_true(kiln_net_bench_is_compared(&b));
@@ -141,8 +158,7 @@ static void check_steps(void **state) {
 }
 
 int main(void) {
-    kiln_test_add("leaves_out_who_reads_no_such_file",
-                  leaves_out_who_reads_no_such_file, NULL);
+    kiln_test_add("gives_what_is_exported", gives_what_is_exported, NULL);
     kiln_test_add("gives_each_the_files_it_reads", gives_each_the_files_it_reads, NULL);
     kiln_test_add_rows(check_steps, step_rows);
     return kiln_test_run("rivals");

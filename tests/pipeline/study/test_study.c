@@ -123,6 +123,52 @@ static void a_wrong_library_has_no_number(void **state) {
     assert_false(kiln_doc_study_is_good(&s));
 }
 
+/* Every row says which file a library was given, and the head who is how far. */
+static void rivals_say_their_files_and_quotients(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    const char *file = kiln_path_join(a, kiln_test_dir(), "right.npy");
+    const char *model = kiln_path_join(a, kiln_test_dir(), "above.kgraph");
+    const kiln_str graph =
+        kiln_str_from("graph \"above\" {\n  input %x : f32[4,8]\n"
+                      "  %y = relu(%x) : f32[4,8] \"above\"\n  output %y\n}\n");
+    const kiln_baseline *const *list;
+    kiln_err err = {0};
+    kiln_source source;
+    kiln_expectation e;
+    kiln_doc_study s;
+    kiln_assert_status_ok(kiln_file_write(model, graph.p, graph.n, &err), &err);
+    kiln_assert_status_ok(kiln_source_read(a, model, NULL, &source, &err), &err);
+    kiln_assert_status_ok(kiln_expectation_of(a, &source, 1, &e, &err), &err);
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, &e.out[0].value, &err), &err);
+    kiln_assert_status_ok(kiln_baselines_parse(a, "onnxruntime,litert",
+                                               KILN_BASELINE_MODELS, &list, &err),
+                          &err);
+    kiln_study_options o = options_of(model, 0);
+    o.baseline = list;
+    o.baselines_limit_ms = KILN_TEST_PATIENCE_MS;
+    o.baselines_dir = kiln_test_fake_baseline(
+        kiln_format(a, "case $line in *load*) give %s;; *) sample;; esac", file));
+    kiln_assert_status_ok(kiln_study_rivals(a, &o, &s, &err), &err);
+    assert_int_equal(s.part.n, 2);
+    for (int i = 0; i < 2; i++) {
+        const kiln_doc_study_part *p = &s.part.v[i];
+        assert_int_equal(p->row.n, 3);
+        assert_measured(&p->row.v[0], "kiln", i + 1);
+        assert_measured(&p->row.v[1], "onnxruntime", i + 1);
+        assert_string_equal(p->row.v[1].file, "above.onnx, exported");
+        assert_string_equal(p->row.v[2].state, "absent");
+        assert_int_equal(p->note.n, 2);
+        assert_non_null(strstr(p->note.v[0], "kiln / onnxruntime on "));
+        assert_non_null(strstr(p->note.v[0], " of 1"));
+        assert_non_null(strstr(p->note.v[1], " above"));
+    }
+    assert_true(kiln_doc_study_is_good(&s));
+    o.model = NULL;
+    kiln_assert_fails(kiln_study_rivals(a, &o, &s, &err), KILN_ERR_ARG, &err,
+                      "name what is measured: --models");
+}
+
 static void a_model_that_is_none_is_a_row(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
@@ -250,6 +296,7 @@ int main(void) {
         cmocka_unit_test(every_step_is_right_and_measured),
         cmocka_unit_test(rows_say_absent_with_the_command),
         cmocka_unit_test(a_wrong_library_has_no_number),
+        cmocka_unit_test(rivals_say_their_files_and_quotients),
         cmocka_unit_test(a_model_that_is_none_is_a_row),
         cmocka_unit_test(every_piece_is_right_fused_and_not),
         cmocka_unit_test(takes_parts_in_any_order),
