@@ -131,6 +131,13 @@ kiln_str kiln_variants_text(kiln_arena *a, const kiln_package_facts *f, size_t n
 /* Makes one of facts[0] and all of them. */
 kiln_package_facts kiln_variants_facts(kiln_arena *a, const kiln_package_facts *f,
                                        size_t n);
+/* Of a folder with so many: their facts, and all of them as one. */
+kiln_status kiln_variants_inspect(kiln_arena *a, const char *folder, size_t n,
+                                  kiln_package_facts *out, kiln_err *err);
+/* The folder's files against its list and one another: one package, or each of several.
+ * Hashes are not asked. */
+kiln_status kiln_package_check_folder(kiln_arena *a, const char *folder,
+                                      const kiln_package_list *l, kiln_err *err);
 /* Are these of one model, with the same inputs and outputs but for shapes? */
 kiln_status kiln_variants_fit(const kiln_package_facts *f, size_t n, kiln_err *err);
 /* Are the entries those of these packages, with the same bytes? */

@@ -1,5 +1,6 @@
 /* Several packages in one archive: what its manifest says, and that all of it fits. */
 #include "packager/packager_internal.h"
+#include "runtime/variants.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -80,7 +81,8 @@ kiln_str kiln_variants_text(kiln_arena *a, const kiln_package_facts *f, size_t n
                         kiln_package_machine(f[i].profile.arch));
         put_needs(&out, &f[i].profile);
         kiln_buf_printf(&out, " %s\n",
-                        kiln_str_printable(a, kiln_str_from(f[i].profile.name), 64));
+                        kiln_str_printable(a, kiln_str_from(f[i].profile.name),
+                                           KILN_VARIANTS_TEXT - 1));
     }
     return kiln_buf_str(&out);
 }

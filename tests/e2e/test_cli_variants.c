@@ -2,6 +2,7 @@
  * "@x" in an argument is a file in the test's folder. */
 #include "tests/support/cli_run.h"
 #include "tests/support/residual_model.h"
+#include "zoo/onnx_write.h"
 
 #include "compiler/frontend/frontend.h"
 
@@ -31,8 +32,21 @@ static void write_images(const char *name, int64_t n) {
     kiln_assert_status_ok(kiln_tensor_write_npy(file(name), &t, &err), &err);
 }
 
+/* Of no parameters. */
+static void write_relu(void) {
+    kiln_onnx_writer w;
+    kiln_err err = {0};
+    kiln_onnx_writer_init(&w, kiln_test_arena(), "relu");
+    kiln_onnx_put_input(&w, "data", KILN_ONNX_FLOAT, "batch,3,8,8");
+    kiln_onnx_put_node(&w, "Relu", "", "data", "y");
+    kiln_onnx_put_output(&w, "y", KILN_ONNX_FLOAT, "batch,3,8,8");
+    kiln_assert_status_ok(kiln_onnx_write_model(&w, 8, 17, file("relu.onnx"), &err),
+                          &err);
+}
+
 static void make_files(void **state) {
     (void)state;
+    write_relu();
     kiln_test_write_residual(file("m.onnx"));
     write_images("1.npy", 1);
     write_images("4.npy", 4);
@@ -92,6 +106,28 @@ static kiln_test_cli_row rows[] = {
      NULL,
      "'m' was not built for data [9,3,8,8]; it was for: data [1,3,8,8]; data "
      "[4,3,8,8]"},
+    {"builds_what_is_packed_when_it_is_opened",
+     {"build", "@m.onnx", "--shape", "data:1x3x8x8", "--shape", "data:4x3x8x8",
+      "--profile", "native", "--pack", "open", "-o", "@open.kiln.tar.zst"},
+     0,
+     "packed when it is opened: ",
+     NULL},
+    {"runs_what_is_packed_when_it_is_opened",
+     {"run", "@open.kiln.tar.zst", "--input", "data=@4.npy", "--output-dir", "@out"},
+     0,
+     "scores f32[4,10]",
+     NULL},
+    {"builds_without_parameters",
+     {"build", "@relu.onnx", "--shape", "data:1x3x8x8", "--shape", "data:4x3x8x8",
+      "--profile", "native", "-o", "@relu.kiln.tar.zst"},
+     0,
+     "relu.kiln.tar.zst, ",
+     NULL},
+    {"runs_without_parameters",
+     {"run", "@relu.kiln.tar.zst", "--input", "data=@4.npy", "--output-dir", "@out"},
+     0,
+     "y f32[4,3,8,8]",
+     NULL},
     {"accepts_all",
      {"accept", "@both.kiln.tar.zst", "--to", "@accepted", "--model", "@m.onnx"},
      0,
