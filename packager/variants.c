@@ -22,48 +22,12 @@ kiln_package_facts kiln_variants_facts(kiln_arena *a, const kiln_package_facts *
 
 /* ---- what the runtime reads ------------------------------------------------------- */
 
-/* What code of a profile needs of a machine, as runtime/arch.h calls it: the same that
- * kiln_profile_runs_on asks for. */
-typedef struct need {
-    const char *name;
-    kiln_arch arch;
-    int vector_bytes;     /* at least; 0: any */
-    int vector_registers; /* likewise */
-    const char *feature;  /* of the profile's; NULL: none */
-} need;
-static const need needs[] = {
-    {"x86-64-v3", KILN_ARCH_X86_64, 32, 0, NULL},
-    {"x86-64-v4", KILN_ARCH_X86_64, 64, 0, NULL},
-    {"avx512vnni", KILN_ARCH_X86_64, 0, 0, "+avx512vnni"},
-    {"avxvnni", KILN_ARCH_X86_64, 0, 0, "+avxvnni"},
-    {"avx512bf16", KILN_ARCH_X86_64, 0, 0, "+avx512bf16"},
-    {"dotprod", KILN_ARCH_AARCH64, 0, 0, "+dotprod"},
-    {"bf16", KILN_ARCH_AARCH64, 0, 0, "+bf16"},
-    {"i8mm", KILN_ARCH_AARCH64, 0, 0, "+i8mm"},
-    {"zvl128b", KILN_ARCH_RISCV64, 0, 0, "+zvl128b"},
-    {"zvl256b", KILN_ARCH_RISCV64, 0, 0, "+zvl256b"},
-    {"zvl512b", KILN_ARCH_RISCV64, 0, 0, "+zvl512b"},
-};
-
-static bool has_word(const char *features, const char *word) {
-    kiln_str rest = kiln_str_from(features), one;
-    while (rest.n > 0 && kiln_str_cut(&rest, ',', &one))
-        if (kiln_str_is(one, word))
-            return true;
-    return false;
-}
-
-static bool is_needed(const need *n, const kiln_profile *p) {
-    return n->arch == p->arch && p->vector_bytes >= n->vector_bytes &&
-           p->vector_registers >= n->vector_registers &&
-           (n->feature == NULL || has_word(p->features, n->feature));
-}
-
 static void put_needs(kiln_buf *out, const kiln_profile *p) {
     const char *before = "";
-    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
-        if (is_needed(&needs[i], p)) {
-            kiln_buf_printf(out, "%s%s", before, needs[i].name);
+    for (const kiln_need *n = kiln_arch_of(p->arch)->need; n != NULL && n->name != NULL;
+         n++)
+        if (kiln_need_holds(n, p)) {
+            kiln_buf_printf(out, "%s%s", before, n->name);
             before = ",";
         }
     kiln_buf_puts(out, before[0] == '\0' ? "-" : "");

@@ -98,3 +98,16 @@ int kiln_asm_number(kiln_str text, size_t at) {
         n = n * 10 + (text.p[at++] - '0');
     return at > begin ? n : -1;
 }
+
+static bool has_word(const char *features, const char *word) {
+    kiln_str rest = kiln_str_from(features), one;
+    while (rest.n > 0 && kiln_str_cut(&rest, ',', &one))
+        if (kiln_str_is(one, word))
+            return true;
+    return false;
+}
+
+bool kiln_need_holds(const kiln_need *n, const kiln_profile *p) {
+    return p->vector_bytes >= n->vector_bytes &&
+           (n->feature == NULL || has_word(p->features, n->feature));
+}

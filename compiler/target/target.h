@@ -228,6 +228,14 @@ typedef struct kiln_arch_intrinsics {
     const char *dot_s8, *dot_u8;
 } kiln_arch_intrinsics;
 
+/* What code of a profile may need of a machine, as runtime/arch.h calls it: the same
+ * that kiln_profile_runs_on asks for. */
+typedef struct kiln_need {
+    const char *name;    /* "x86-64-v3"; NULL ends a list */
+    int vector_bytes;    /* of the profile, at least; 0: any */
+    const char *feature; /* of the profile's; NULL: none */
+} kiln_need;
+
 typedef struct kiln_arch_def {
     const char *name;          /* in profiles: "x86_64" */
     const char *title;         /* in messages: "x86-64" */
@@ -237,6 +245,7 @@ typedef struct kiln_arch_def {
     const char *generator;     /* who makes its code: compiler/codegen/codegen.h */
     int elf_machine; /* EM_X86_64: of objects, libraries and plans; 0: a GPU's */
     const char *linker_emulation; /* -m of ld */
+    const kiln_need *need;        /* NULL: none */
     bool always_has_fma;          /* and rounding: no profile needs to say so */
     kiln_arch_intrinsics intrinsics;
     /* Assembly as LLVM writes it. */
@@ -250,6 +259,7 @@ typedef struct kiln_arch_def {
 } kiln_arch_def;
 
 const kiln_arch_def *kiln_arch_of(kiln_arch arch);
+bool kiln_need_holds(const kiln_need *n, const kiln_profile *p);
 /* Of a list as an architecture has it; NULL: there is none of that scope. */
 const kiln_memory *kiln_memory_of(const kiln_memory *list, int scope);
 const char *kiln_arch_name(kiln_arch arch); /* "x86_64" */

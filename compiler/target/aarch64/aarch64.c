@@ -40,6 +40,13 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
 }
 #endif
 
+static const kiln_need needs[] = {
+    {"dotprod", 0, "+dotprod"},
+    {"bf16", 0, "+bf16"},
+    {"i8mm", 0, "+i8mm"},
+    {NULL, 0, NULL},
+};
+
 const kiln_arch_def kiln_arch_aarch64 = {
     .name = "aarch64",
     .title = "AArch64",
@@ -52,6 +59,7 @@ const kiln_arch_def kiln_arch_aarch64 = {
     .intrinsics = {.has_nan_min_max = true,
                    .dot_s8 = "llvm.aarch64.neon.sdot",
                    .dot_u8 = "llvm.aarch64.neon.udot"},
+    .need = needs,
     .comment = "//",
     .code_step = 4,
     .asm_flags = asm_flags,

@@ -72,6 +72,13 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
 }
 #endif
 
+static const kiln_need needs[] = {
+    {"zvl128b", 0, "+zvl128b"},
+    {"zvl256b", 0, "+zvl256b"},
+    {"zvl512b", 0, "+zvl512b"},
+    {NULL, 0, NULL},
+};
+
 const kiln_arch_def kiln_arch_riscv64 = {
     .name = "riscv64",
     .title = "RISC-V",
@@ -81,6 +88,7 @@ const kiln_arch_def kiln_arch_riscv64 = {
     .elf_machine = 243, /* EM_RISCV */
     .linker_emulation = "elf64lriscv",
     .always_has_fma = true,
+    .need = needs,
     .comment = "#",
     .code_step = 2,
     .asm_flags = asm_flags,

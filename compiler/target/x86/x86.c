@@ -2,6 +2,12 @@
 #include "compiler/target/target_internal.h"
 #include "compiler/target/x86/x86.h"
 
+static const kiln_need needs[] = {
+    {"x86-64-v3", 32, NULL},          {"x86-64-v4", 64, NULL},
+    {"avx512vnni", 0, "+avx512vnni"}, {"avxvnni", 0, "+avxvnni"},
+    {"avx512bf16", 0, "+avx512bf16"}, {NULL, 0, NULL},
+};
+
 const kiln_arch_def kiln_arch_x86_64 = {
     .name = "x86_64",
     .title = "x86-64",
@@ -24,6 +30,7 @@ const kiln_arch_def kiln_arch_x86_64 = {
                    .dot_u8_s8 = {"llvm.x86.avx512.vpdpbusd.128",
                                  "llvm.x86.avx512.vpdpbusd.256",
                                  "llvm.x86.avx512.vpdpbusd.512"}},
+    .need = needs,
     .comment = "#",
     .code_step = 1,
     .asm_flags = kiln_x86_asm_flags,
