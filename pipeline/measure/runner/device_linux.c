@@ -73,6 +73,8 @@ static void open_device(on_device *d) {
     kiln_allocator allocator;
     kiln_allocator_default(&allocator);
     d->kind = d->t->r->device;
+    /* PoCL keeps what it compiles in a folder; of a candidate nobody wants it again. */
+    (void)setenv("POCL_KERNEL_CACHE", "0", 0);
     if (d->kind->open(&allocator, &d->device, error) != 0)
         end(d, KILN_STAGE_NO_THREADS, error);
 }

@@ -59,7 +59,9 @@ static void builds_use_what_was_tuned(void **state) {
     assert_true(r.row.v[0].best_ns > 0 && r.row.v[0].best_ns <= r.row.v[0].start_ns);
     assert_string_equal(r.row.v[0].tmpl, "gpu_conv");
     const kiln_choice on_gpu = choose(db, w, &gpu);
-    assert_int_equal(on_gpu.origin, KILN_ORIGIN_TUNED);
+    /* The others may all have been stopped as slow. */
+    assert_true(on_gpu.origin == KILN_ORIGIN_TUNED ||
+                on_gpu.origin == KILN_ORIGIN_TIMED);
     assert_string_equal(on_gpu.tmpl->name, "gpu_conv");
     assert_string_equal(kiln_test_config_text(&on_gpu), r.row.v[0].best);
     const kiln_choice on_cpu = choose(db, w, kiln_test_native());
