@@ -78,10 +78,10 @@ static void from_who_is_let_in(const uint8_t *data, size_t size) {
         size -= n + 3;
     }
     check_refusal(st, &err);
-    KILN_ASSERT(
-        ends.server_got.n <= said.n &&
-            (said.n == 0 || memcmp(said.p, ends.server_got.p, ends.server_got.n) == 0),
-        "what was damaged came through");
+    KILN_ASSERT(ends.server_got.n <= said.n &&
+                    (ends.server_got.n == 0 ||
+                     memcmp(said.p, ends.server_got.p, ends.server_got.n) == 0),
+                "what was damaged came through");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

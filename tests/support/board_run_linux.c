@@ -26,6 +26,7 @@ void board_run_start(kiln_arena *a, board_run *b) {
     char text[256] = "";
     size_t n = 0;
     *b = (board_run){.arena = a};
+    kiln_test_as_worker_environment();
     const char *program = kiln_test_worker(a, "kiln-device")[0];
     kiln_assert_status_ok(kiln_dir_temp(a, &b->folder, &err), &err);
     make_key(b, "board");

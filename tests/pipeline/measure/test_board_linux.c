@@ -227,15 +227,13 @@ static void says_nothing_to_other_protocols(void **state) {
 /* What goes to a board: below 2 MB where it is as it is shipped. */
 static void is_small(void **state) {
     enum { MOST = 2000000 };
-    kiln_arena a = {0};
     struct stat st;
     (void)state;
-    const char *path = kiln_test_worker(&a, "kiln-device")[0];
+    const char *path = kiln_test_worker(kiln_test_arena(), "kiln-device")[0];
     assert_int_equal(stat(path, &st), 0);
     if (kiln_test_is_sanitized())
         kiln_test_skip("a sanitizer is in it");
     assert_in_range(st.st_size, 1, MOST);
-    kiln_arena_fini(&a);
 }
 
 typedef struct address_row {
