@@ -34,7 +34,8 @@ enum {
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OPS] = {"--ops", "LIST",
-                 "operators instead of a model: resnet18, mobilenet, gemm, or a file "
+                 "operators instead of a model: resnet18, mobilenet, gemm, bandwidth, "
+                 "or a file "
                  "(docs/ops-file.md)",
                  false},
     [OPT_OP] = {"--op", "LINE", "one operator, as a line of such a file", false},

@@ -29,6 +29,43 @@ static const struct list {
     {"gemm",
      "mm M1 1024 1024 1024\n"    "mm M2 1 1024 1000\n"       "mm M3 128 768 3072\n"
      "mm M4 128 3072 768\n"      "mm M5 128 768 768\n"},
+    /* What memory bounds: pooling, softmax and norms, transposes, argmax, resizing by the
+     * nearest element and linearly (channels first, last, and to an odd size),
+     * concatenation, gathering, and their like. */
+    {"bandwidth",
+     "max_pool MP1 in=f32[1,64,112,112] kernel=3,3 strides=2,2 pads=1,1,1,1\n"
+     "max_pool MP2 in=f32[1,64,56,56] kernel=2,2 strides=2,2\n"
+     "avg_pool AP in=f32[1,256,28,28] kernel=2,2 strides=2,2\n"
+     "reduce_mean GP1 in=f32[1,512,7,7] axes=2,3\n"
+     "reduce_mean GP2 in=f32[1,96,112,112] axes=2,3\n"
+     "softmax SM1 in=f32[128,1000] axis=-1\n"
+     "softmax SM2 in=f32[12,128,128] axis=-1\n"
+     "softmax SM3 in=f32[1,21,8732] axis=1\n"
+     "layer_norm LN in=f32[1,128,768] const=f32[768] const=f32[768] axis=-1\n"
+     "transpose T1 in=f32[1,64,56,56] perm=0,2,3,1\n"
+     "transpose T2 in=f32[1,56,56,64] perm=0,3,1,2\n"
+     "transpose T3 in=f32[1,128,12,64] perm=0,2,1,3\n"
+     "transpose T4 in=f32[1,12,128,64] perm=0,1,3,2\n"
+     "transpose T5 in=f32[1,3,224,224] perm=0,2,3,1\n"
+     "transpose T6 in=f32[1,224,224,3] perm=0,3,1,2\n"
+     "transpose T7 in=f32[1,8732,21] perm=0,2,1\n"
+     "argmax AM1 in=f32[128,1000] axis=-1\n"
+     "argmax AM2 in=f32[1,21,128,128] axis=1\n"
+     "argmax AM3 in=f32[1,128,128,21] axis=3\n"
+     "resize RN1 in=f32[1,64,32,32] sizes=1,64,64,64 scales=1,1,2,2 mode=nearest coordinates=asymmetric rounding=floor\n"
+     "resize RN2 in=f32[1,32,32,64] sizes=1,64,64,64 scales=1,2,2,1 mode=nearest coordinates=asymmetric rounding=floor\n"
+     "resize RL1 in=f32[1,64,32,32] sizes=1,64,64,64 scales=1,1,2,2 mode=linear coordinates=half_pixel\n"
+     "resize RL2 in=f32[1,32,32,64] sizes=1,64,64,64 scales=1,2,2,1 mode=linear coordinates=half_pixel\n"
+     "resize RL3 in=f32[1,21,33,33] sizes=1,21,257,257 scales=1,1,7.8,7.8 mode=linear coordinates=align_corners\n"
+     "concat CC1 in=f32[1,64,56,56] in=f32[1,32,56,56] axis=1\n"
+     "concat CC2 in=f32[1,56,56,64] in=f32[1,56,56,32] axis=3\n"
+     "concat CC3 in=f32[1,56,56,33] in=f32[1,56,56,7] axis=3\n"
+     "gather GA1 const=f32[30522,768] in=i64[128] axis=0\n"
+     "gather GA2 const=f32[1000,64] in=i32[4096] axis=0\n"
+     "gather GA3 in=f32[128,1000] in=i32[200] axis=1\n"
+     "slice SL in=f32[1,64,58,58] starts=0,0,1,1 steps=1,1,1,1 sizes=1,64,56,56\n"
+     "pad PD in=f32[1,64,56,56] pads=0,0,1,1,0,0,1,1\n"
+     "add AD in=f32[1,256,56,56] in=f32[1,256,56,56]\n"},
 };
 /* clang-format on */
 

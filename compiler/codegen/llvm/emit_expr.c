@@ -76,7 +76,10 @@ static LLVMValueRef branched_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef
 static LLVMValueRef emit_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const kiln_expr *cond = e->arg[0];
     const bool unsafe = kiln_cg_is_unsafe(e->arg[1]) || kiln_cg_is_unsafe(e->arg[2]);
-    if (unsafe && cond->kind == KILN_EXPR_BROADCAST && !kiln_cg_is_unsafe(cond))
+    /* What is the same in all lanes is read ahead of the branch where some lane needs it
+     * for sure. */
+    if (unsafe && cond->kind == KILN_EXPR_BROADCAST &&
+        (mask == NULL || !kiln_cg_is_unsafe(cond)))
         return branched_select(g, e, kiln_cg_expr(g, cond->arg[0], NULL), mask);
     const LLVMValueRef c = kiln_cg_expr(g, cond, mask);
     if (unsafe && e->lanes == 1)

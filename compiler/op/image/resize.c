@@ -253,24 +253,46 @@ static const kiln_expr *interpolated(kiln_compute_cx *cx, kiln_te *te,
         at[k] = index[k];
     at[i] = kiln_resize_tap(&r[i], cx, index[i], kiln_axis_var(a, tap), &weight);
     const kiln_expr *x = kiln_compute_widened(cx, kiln_compute_read_value(cx, v, at));
-    const kiln_expr *zero = kiln_x_like(a, x, 0);
-    x = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, weight, zero), zero,
-                      kiln_x_mul(a, weight, x));
-    return kiln_te_sum(te, x, &tap, 1);
+    const kiln_expr *zero = kiln_x_like(a, x, 0), *part = kiln_x_mul(a, weight, x);
+    if (!r[i].has_all_weights)
+        part =
+            kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, weight, zero), zero, part);
+    return kiln_te_sum(te, part, &tap, 1);
 }
 
-/* All axes but the first that is interpolated, one after another from the last on: what
- * is read far apart is read before there is more of it, and rows are added whole. *first:
- * that axis. */
+/* The axis whose neighbours are neighbours in memory; -1: none has more elements than
+ * one. */
+static int innermost_axis(const kiln_type *t) {
+    const kiln_layout *l = &t->layout;
+    if (l->n_blocks > 0)
+        return l->block[l->n_blocks - 1].axis;
+    for (int i = t->rank; i-- > 0;) {
+        const int axis = l->n_order == 0 ? i : l->order[i];
+        if (t->dim[axis] > 1)
+            return axis;
+    }
+    return -1;
+}
+
+/* All axes that are interpolated but one, one after another; *last: that one. Where
+ * neighbours along the innermost axis are interpolated, it comes first, as gathers cost
+ * most: before there are more elements. Else whole rows are added, and a row of results
+ * needs but one of what was added before: from the first axis on. */
 static kiln_status interpolate_others(kiln_compute_cx *cx, const kiln_resize_expr *r,
-                                      kiln_dtype dtype, kiln_te_value *v, int *first) {
+                                      kiln_dtype dtype, kiln_te_value *v, int *last) {
     const kiln_expr *index[KILN_MAX_RANK];
-    *first = 0;
-    while (r[*first].is_kept)
-        ++*first;
-    for (int i = v->type.rank - 1; i > *first; i--) {
-        if (r[i].is_kept)
-            continue;
+    const int rank = v->type.rank, inner = innermost_axis(&cx->out[0].type);
+    const bool is_backward = inner >= 0 && !r[inner].is_kept;
+    int order[KILN_MAX_RANK], n = 0;
+    for (int k = 0; k < rank; k++) {
+        const int i = is_backward ? rank - 1 - k : k;
+        if (!r[i].is_kept)
+            order[n++] = i;
+    }
+    KILN_ASSERT(n > 0, "no axis of '%s' is interpolated", cx->node->name);
+    *last = order[n - 1];
+    for (int k = 0; k + 1 < n; k++) {
+        const int i = order[k];
         kiln_type t = kiln_type_make(dtype, v->type.rank, v->type.dim);
         t.dim[i] = cx->out[0].type.dim[i];
         kiln_te *te =
@@ -322,9 +344,9 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     }
     const bool is_crop = n->attr[COORDINATES].i == KILN_RESIZE_TF_CROP_AND_RESIZE;
     kiln_te_value x = cx->in[0];
-    int first = 0;
+    int last = 0;
     if (!is_copied)
-        KILN_TRY(interpolate_others(cx, r, dtype, &x, &first));
+        KILN_TRY(interpolate_others(cx, r, dtype, &x, &last));
     kiln_te *y =
         kiln_compute_begin(cx, is_copied || !is_crop ? "" : "inside", t, index);
     if (is_copied) {
@@ -334,7 +356,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
         return kiln_compute_end(cx, 0, y,
                                 extrapolated(n, cx, any_outside(cx, r, index), v));
     }
-    const kiln_expr *v = interpolated(cx, y, r, first, &x, index);
+    const kiln_expr *v = interpolated(cx, y, r, last, &x, index);
     if (!is_crop)
         return kiln_compute_end(cx, 0, y, v);
     KILN_TRY(kiln_compute_inner(cx, y, t, v, &sum));

@@ -63,21 +63,29 @@ static const kiln_expr *nearest(const kiln_resize_expr *r, const kiln_expr *x) {
     return kiln_x_fn(a, KILN_INTRIN_ceil, x);
 }
 
-/* A whole number in f64 as an index of the axis; what lies outside moves to the ends.
- */
-static const kiln_expr *index_of(const kiln_resize_expr *r, const kiln_expr *at) {
+/* A whole number in f64 as an index of the axis, in so many bits; what lies outside moves
+ * to the ends. */
+static const kiln_expr *index_of(const kiln_resize_expr *r, const kiln_expr *at,
+                                 kiln_dtype dtype) {
     kiln_arena *a = r->arena;
     const kiln_expr *zero = num(r, 0), *last = num(r, (double)(r->spec.in - 1));
     at = kiln_x_select(a, kiln_x_less(a, at, last), at, last);
     at = kiln_x_select(a, kiln_x_less(a, zero, at), at, zero);
-    return kiln_x_cast(a, KILN_I64, at);
+    return kiln_x_cast(a, dtype, at);
 }
 
 /* Says to those who look at ranges what holds anyway. */
 static const kiln_expr *bounded(const kiln_resize_expr *r, const kiln_expr *at) {
     kiln_arena *a = r->arena;
+    at = kiln_x_cast(a, KILN_I64, at);
     at = kiln_x_binary(a, KILN_EXPR_MIN, at, kiln_x_index(a, r->spec.in - 1));
     return kiln_x_binary(a, KILN_EXPR_MAX, at, kiln_x_index(a, 0));
+}
+
+/* Of tables of indexes: as wide as f32 where that is enough, so that vectors that are
+ * interpolated are not cut by half. */
+static kiln_dtype table_dtype(const kiln_resize_expr *r) {
+    return r->spec.in <= INT32_MAX ? KILN_I32 : KILN_I64;
 }
 
 static kiln_status make_position(kiln_resize_expr *r, kiln_compute_cx *cx, int axis) {
@@ -145,42 +153,80 @@ static const kiln_expr *filter(const kiln_resize_expr *r, const kiln_expr *dista
     return kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_LE, d, one), near, far);
 }
 
+/* Linear taps whose weights are as they come: of those only the one behind may be 0,
+ * where x is whole. It counts as half of the tap before it, which is the same, and so no
+ * weight is 0: nobody has to look at weights, whatever is not finite beside them. */
+static bool is_plain(const kiln_resize_axis_spec *s) {
+    return s->mode == KILN_RESIZE_LINEAR && !s->antialias && !s->exclude_outside;
+}
+
+/* Tap t, that many elements from floor(x), and its place there. */
+static const kiln_expr *place_of(const kiln_resize_expr *r, const kiln_expr *x,
+                                 const kiln_expr *tap) {
+    kiln_arena *a = r->arena;
+    return kiln_x_add(a, kiln_x_fn(a, KILN_INTRIN_floor, x),
+                      kiln_x_cast(a, KILN_F64, tap));
+}
+
+static const kiln_expr *is_whole(const kiln_resize_expr *r, const kiln_expr *x) {
+    return kiln_x_binary(r->arena, KILN_EXPR_EQ,
+                         kiln_x_fn(r->arena, KILN_INTRIN_floor, x), x);
+}
+
+static kiln_status make_at(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
+                           int64_t first, const kiln_type *t) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK];
+    kiln_te *te = kiln_compute_begin(cx, kiln_format(a, "at%d", axis), t, index);
+    const kiln_expr *x = kiln_compute_read_value(cx, &r->position, index + 1);
+    const kiln_expr *tap = kiln_x_add(a, index[0], kiln_x_index(a, first));
+    if (r->has_all_weights)
+        tap = kiln_x_select(a, is_whole(r, x), kiln_x_index(a, 0), tap);
+    return kiln_compute_inner(cx, te, t,
+                              index_of(r, place_of(r, x, tap), table_dtype(r)), &r->at);
+}
+
+/* The weight before it is scaled. */
+static const kiln_expr *weight_of(const kiln_resize_expr *r, const kiln_expr *x,
+                                  const kiln_expr *tap, double shrink) {
+    kiln_arena *a = r->arena;
+    const kiln_expr *at = place_of(r, x, tap);
+    const kiln_expr *w = filter(r, kiln_x_mul(a, kiln_x_sub(a, at, x), num(r, shrink)));
+    if (r->has_all_weights)
+        return kiln_x_select(a, is_whole(r, x), num(r, 0.5), w);
+    if (!r->spec.exclude_outside)
+        return w;
+    const kiln_expr *below = kiln_x_less(a, at, num(r, 0));
+    const kiln_expr *above = kiln_x_less(a, num(r, (double)(r->spec.in - 1)), at);
+    return kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_OR, below, above), num(r, 0), w);
+}
+
 /* Stages "at" and "weight" of an axis, tap by tap: a tap of neighbours is one vector.
  * And their sum where weights are scaled. */
 static kiln_status make_taps(kiln_resize_expr *r, kiln_compute_cx *cx, int axis,
                              int64_t first, double shrink, kiln_dtype dtype) {
     kiln_arena *a = cx->arena;
     const kiln_resize_axis_spec *s = &r->spec;
-    const kiln_expr *index[KILN_MAX_RANK], *body[2];
+    const kiln_expr *index[KILN_MAX_RANK];
     const int64_t dim[2] = {r->n_taps, s->out};
     const kiln_type t = kiln_type_make(KILN_F64, 2, dim);
-    kiln_te_value pair[2], sum;
-    kiln_te *te = kiln_compute_begin(cx, kiln_format(a, "taps%d", axis), &t, index);
+    kiln_te_value weight, sum;
+    KILN_TRY(make_at(r, cx, axis, first, &t));
+    kiln_te *te = kiln_compute_begin(cx, kiln_format(a, "filter%d", axis), &t, index);
     const kiln_expr *x = kiln_compute_read_value(cx, &r->position, index + 1);
     const kiln_expr *tap = kiln_x_add(a, index[0], kiln_x_index(a, first));
-    const kiln_expr *at = kiln_x_add(a, kiln_x_fn(a, KILN_INTRIN_floor, x),
-                                     kiln_x_cast(a, KILN_F64, tap));
-    body[0] = index_of(r, at);
-    body[1] = filter(r, kiln_x_mul(a, kiln_x_sub(a, at, x), num(r, shrink)));
-    if (s->exclude_outside) {
-        const kiln_expr *below = kiln_x_less(a, at, num(r, 0));
-        const kiln_expr *above = kiln_x_less(a, num(r, (double)(s->in - 1)), at);
-        body[1] = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_OR, below, above),
-                                num(r, 0), body[1]);
-    }
-    KILN_TRY(kiln_compute_inner_tuple(cx, te, &t, 2, body, pair));
-    r->at = pair[0];
+    KILN_TRY(kiln_compute_inner(cx, te, &t, weight_of(r, x, tap, shrink), &weight));
     const bool is_scaled = s->antialias || s->exclude_outside;
     if (is_scaled) {
         const kiln_type row = kiln_type_make(KILN_F64, 1, dim + 1);
         te = kiln_compute_begin(cx, kiln_format(a, "sum%d", axis), &row, index + 1);
         const kiln_axis *over = kiln_te_reduce_axis(te, "t", r->n_taps);
         index[0] = kiln_axis_var(a, over);
-        const kiln_expr *w = kiln_compute_read_value(cx, &pair[1], index);
+        const kiln_expr *w = kiln_compute_read_value(cx, &weight, index);
         KILN_TRY(kiln_compute_inner(cx, te, &row, kiln_te_sum(te, w, &over, 1), &sum));
     }
     te = kiln_compute_begin(cx, kiln_format(a, "weight%d", axis), &t, index);
-    const kiln_expr *w = kiln_compute_read_value(cx, &pair[1], index);
+    const kiln_expr *w = kiln_compute_read_value(cx, &weight, index);
     if (is_scaled)
         w = kiln_x_div(a, w, kiln_compute_read_value(cx, &sum, index + 1));
     return kiln_compute_inner(cx, te, &t, kiln_x_cast(a, dtype, w), &r->weight);
@@ -206,6 +252,7 @@ kiln_status kiln_resize_expr_init(kiln_resize_expr *r, kiln_compute_cx *cx, int 
     const double reach = spec->mode == KILN_RESIZE_CUBIC ? 2.0 : 1.0;
     const int64_t first = (int64_t)floor(-reach / shrink) + 1;
     r->n_taps = 2 - 2 * first;
+    r->has_all_weights = is_plain(spec);
     return make_taps(r, cx, axis, first, shrink, dtype);
 }
 
@@ -226,7 +273,7 @@ const kiln_expr *kiln_resize_index(const kiln_resize_expr *r, const kiln_compute
                         : at;
     }
     const kiln_expr *x = kiln_compute_read_value(cx, &r->position, &o);
-    return bounded(r, index_of(r, nearest(r, x)));
+    return bounded(r, index_of(r, nearest(r, x), KILN_I64));
 }
 
 const kiln_expr *kiln_resize_tap(const kiln_resize_expr *r, const kiln_compute_cx *cx,

@@ -14,9 +14,11 @@ typedef struct kiln_resize_expr {
     bool is_nearest;  /* one element each */
     bool is_rational; /* nearest: it is (o * num + add) / den, at most in - 1 */
     int64_t num, den, add;
+    bool has_all_weights;   /* no tap has weight 0 */
     kiln_te_value position; /* [out] f64; no stage where it is kept or rational */
-    kiln_te_value at;       /* [n_taps, out] i64, in [0, in); not for nearest */
-    kiln_te_value weight;   /* [n_taps, out] */
+    kiln_te_value
+        at; /* [n_taps, out] i32 (i64: of longer axes), in [0, in); not for nearest */
+    kiln_te_value weight; /* [n_taps, out] */
 } kiln_resize_expr;
 
 /* Makes the stages, named after `axis`; weights have dtype `dtype`. */

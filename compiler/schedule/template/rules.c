@@ -8,7 +8,11 @@
 #include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/shares.h"
 
-enum { L2_SHARE = 2 }; /* what is kept has half of it, what passes by the other */
+enum {
+    L2_SHARE = 2,     /* what is kept has half of it, what passes by the other */
+    TABLE_SHARE = 16, /* of all iterations: to make a table costs no more than that */
+    MANY_TILES = 8 /* of a row: what its end wastes is little, and threads share them */
+};
 
 typedef struct unit {
     kiln_stage *stage;
@@ -30,73 +34,6 @@ typedef struct planner {
     int n;
     kiln_err *err;
 } planner;
-
-/* ---- inlining -------------------------------------------------------------------- */
-
-typedef struct counter {
-    const kiln_te *te;
-    int n;
-} counter;
-
-static void count_read(void *user, const kiln_expr *e) {
-    counter *c = user;
-    c->n += e->kind == KILN_EXPR_READ && e->u.read.te == c->te;
-}
-
-static double evaluations(const kiln_te *te) {
-    double n = (double)kiln_te_elems(te);
-    for (int i = 0; i < te->n_reduce; i++) {
-        int64_t extent = 1;
-        (void)kiln_x_is_int(te->reduce[i]->extent, &extent);
-        n *= (double)extent;
-    }
-    return n;
-}
-
-/* How often an element is computed when the stage is inlined. */
-static double repetition(const kiln_schedule *s, const kiln_stage *st) {
-    double reads = 0;
-    for (size_t i = 0; i < s->stage.n; i++) {
-        const kiln_te *reader = s->stage.v[i]->te;
-        counter c = {.te = st->origin};
-        if (!kiln_te_reads(reader, st->origin))
-            continue;
-        for (int k = 0; k < reader->n_out && reader->kind == KILN_TE_COMPUTE; k++)
-            kiln_expr_visit(reader->body[k], count_read, &c);
-        reads += c.n * evaluations(reader);
-    }
-    const double elems = (double)kiln_te_elems(st->te);
-    return elems > 0 ? reads / elems : 1;
-}
-
-static bool is_extern_read(const kiln_schedule *s, const kiln_stage *st) {
-    for (size_t i = 0; i < s->stage.n; i++)
-        if (s->stage.v[i]->te->kind == KILN_TE_EXTERN &&
-            kiln_te_reads(s->stage.v[i]->te, st->origin))
-            return true;
-    return false;
-}
-
-static bool wants_inline(kiln_rules_inline inlining, const kiln_schedule *s,
-                         const kiln_stage *st) {
-    if (st->is_output || !kiln_te_is_injective(st->te) || is_extern_read(s, st) ||
-        inlining == KILN_RULES_INLINE_NONE || !kiln_schedule_fits_inline(s, st))
-        return false;
-    if (inlining == KILN_RULES_INLINE_ALL)
-        return true;
-    double work = 0;
-    for (int k = 0; k < st->te->n_out; k++)
-        work += kiln_expr_work(st->te->body[k]);
-    return work < 1 || repetition(s, st) <= 1.01;
-}
-
-kiln_status kiln_rules_inlined(kiln_schedule *s, kiln_rules_inline inlining,
-                               kiln_err *err) {
-    for (size_t i = 0; i < s->stage.n; i++)
-        if (wants_inline(inlining, s, s->stage.v[i]))
-            KILN_TRY(kiln_compute_inline(s->stage.v[i], err));
-    return KILN_OK;
-}
 
 /* ---- which stages go together ---------------------------------------------------- */
 
@@ -179,6 +116,13 @@ static bool is_worth(const planner *p, const unit *u, const unit *root,
     return n >= 2 && bytes <= (double)l2 / L2_SHARE;
 }
 
+/* Tables that few iterations make, of axes that are not all that their readers share:
+ * computed inside, they would leave the readers fewer loops in common. */
+static bool is_table(const unit *u, const unit *root, uint64_t common) {
+    return common != root->common &&
+           kiln_te_evaluations(u->te) * TABLE_SHARE <= kiln_te_evaluations(root->te);
+}
+
 /* Joins the unit of its readers where they are one. */
 static void join_readers(planner *p, int at) {
     unit *u = &p->unit[at];
@@ -199,7 +143,7 @@ static void join_readers(planner *p, int at) {
         return;
     unit *to = &p->unit[root];
     const uint64_t common = to->common & mask_of(u, map);
-    if (common == 0 || !is_worth(p, u, to, common))
+    if (common == 0 || is_table(u, to, common) || !is_worth(p, u, to, common))
         return;
     u->root = root;
     for (int i = 0; i < u->te->rank; i++)
@@ -222,13 +166,22 @@ static bool is_shared_well(int64_t n, int64_t cores) {
     return n >= 4 * cores && kiln_share_loss(n, cores) <= loss;
 }
 
+/* Beside a stage that has far more to do no fork is worth it. */
+static bool is_table_of_all(const planner *p, const kiln_stage *st) {
+    double most = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->unit[i].te != NULL && kiln_te_evaluations(p->unit[i].te) > most)
+            most = kiln_te_evaluations(p->unit[i].te);
+    return kiln_te_evaluations(st->te) * TABLE_SHARE <= most;
+}
+
 /* Fuses and marks the outer loops before `n_free`: those that nothing is attached to
  * and that may be fused. Loop n_free itself may run in parallel as it is. */
 static kiln_status run_parallel(planner *p, kiln_stage *st,
                                 const kiln_nest_outer *outer, int n_free) {
     const int64_t cores = p->nester.profile->cores;
     int i = 0;
-    if (!p->rules->parallel || outer->n == 0)
+    if (!p->rules->parallel || outer->n == 0 || is_table_of_all(p, st))
         return KILN_OK;
     while (i + 1 < outer->n && i < n_free && outer->loop[i]->extent == 1)
         i++;
@@ -364,6 +317,34 @@ static kiln_status place_member(planner *p, unit *root, unit *u, kiln_iter *at,
     return kiln_nest_apply(&p->nester, u->stage, &u->x, extent, &plan, &outer);
 }
 
+/* Bytes that a group goes through for one element of the axes in common. */
+static double bytes_of_column(const planner *p, int r) {
+    double bytes = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->unit[i].te != NULL && p->unit[i].root == r)
+            bytes += kiln_te_evaluations(p->unit[i].te) * p->unit[i].x.max_bytes;
+    return bytes / iterations_of(&p->unit[r], p->unit[r].common);
+}
+
+/* Columns side by side, where an axis in common becomes vectors: those of the member with
+ * the most in a register, so that none is cut in half; and several of them as long as
+ * that stays in the L1 cache, so that rows far apart are read by some lines each. */
+static void widen_columns(const planner *p, int r, int shared, kiln_nest_plan *plan) {
+    const unit *root = &p->unit[r];
+    const int64_t extent = kiln_te_dim(root->te, shared);
+    const double l1 = (double)kiln_cache_l1(p->nester.profile) / 2;
+    const double column = bytes_of_column(p, r);
+    for (int i = 0; i < p->n && p->rules->nest.lanes == 0; i++)
+        if (p->unit[i].te != NULL && p->unit[i].root == r)
+            while (full_lanes(p, &p->unit[i]) >= 2 * plan->lanes &&
+                   2 * plan->lanes <= extent)
+                plan->lanes *= 2;
+    for (int n = KILN_LINES_OF_ROW; n > 1 && plan->n_vectors == 1; n /= 2)
+        if (column * plan->lanes * n <= l1 &&
+            extent >= (int64_t)MANY_TILES * plan->lanes * n)
+            plan->n_vectors = n;
+}
+
 /* Row by row: members inside the loops of the axes that all of them have. */
 static kiln_status chain(planner *p, int r) {
     unit *root = &p->unit[r];
@@ -376,6 +357,9 @@ static kiln_status chain(planner *p, int r) {
         plan.rows = -1; /* members would compute several rows at a time */
         plan.n_rows = 1;
     }
+    if (shared >= 0 && plan.axis == shared && plan.rows < 0 &&
+        p->rules->nest.vectors == 0)
+        widen_columns(p, r, shared, &plan);
     KILN_TRY(kiln_nest_apply(&p->nester, root->stage, &root->x, NULL, &plan, &outer));
     int last = -1;
     for (int i = 0; i < outer.n; i++)

@@ -27,6 +27,8 @@ bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p);
 kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
                              const kiln_layout *layout, kiln_scheduled *out,
                              kiln_err *err);
+/* How often a stage's body is evaluated: its elements, and for each what it reduces. */
+double kiln_te_evaluations(const kiln_te *te);
 /* Inlines what the rule says, injective stages all. */
 kiln_status kiln_rules_inlined(kiln_schedule *s, kiln_rules_inline inlining,
                                kiln_err *err);
