@@ -35,3 +35,16 @@ void kiln_affinity_pin(const kiln_affinity *a, int i) {
         return;
     }
 }
+
+int kiln_affinity_here(void) { return sched_getcpu(); }
+
+int kiln_affinity_keep_off(const kiln_affinity *a, pthread_t thread, const int *cpu,
+                           int n) {
+    cpu_set_t set;
+    memcpy(&set, a->set, sizeof set);
+    for (int i = 0; i < n; i++)
+        if (cpu[i] >= 0 && cpu[i] < CPU_SETSIZE)
+            CPU_CLR((size_t)cpu[i], &set);
+    return a->n > 0 && CPU_COUNT(&set) > 0 &&
+           pthread_setaffinity_np(thread, sizeof set, &set) == 0;
+}

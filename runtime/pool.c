@@ -4,6 +4,14 @@
  * So nobody waits for a thread that has not come: it may be asleep (40 us), or another
  * program may have its processor for a time slice (milliseconds, at each fork).
  *
+ * Who takes its part and is then taken off its processor by another program keeps all
+ * others waiting for a time slice, as nobody can do again what is half done. So a worker
+ * that took far longer than the caller rests for a while, longer each time that it
+ * happens again soon: the caller, which takes its parts, waits for nobody. And a
+ * system that wakes a worker on the caller's own processor, where it waits for the
+ * caller to leave, is told better: the worker is sent off that one, once, and may then
+ * run anywhere again.
+ *
  * A worker that comes late finds its offer gone, and touches nothing: the job may be
  * another one by then. All waiting spins first. Who goes to sleep says so in a counter
  * and looks once more before, and who changes what is waited for looks at the counter
@@ -31,7 +39,8 @@ enum { LINE = 64, DEFAULT_SPIN_US = 50, RUN_FACTOR = 20, PAUSES = 64 };
 enum {
     PREEMPTED_NS = 500 * 1000, /* between two looks: less is an interrupt */
     MIN_CROWDED_NS = 20 * 1000 * 1000,
-    MAX_CROWDED_NS = 1000 * 1000 * 1000
+    MAX_CROWDED_NS = 1000 * 1000 * 1000,
+    APART_NS = 1000 * 1000 /* between two moves: a system decides by the millisecond */
 };
 
 enum { TAKEN = -1 }; /* no epoch */
@@ -56,6 +65,12 @@ typedef struct worker {
     void *scratch;
     pthread_t thread;
     int index, result;
+    int is_offered;              /* the caller's: it has a part of this job */
+    int64_t begin_ns;            /* of that part; the worker's until it is done */
+    int64_t rest_until, rest_ns; /* the caller's: end and length of the last rest */
+    atomic_int rests;            /* sleeps until it is told otherwise */
+    atomic_int cpu;              /* where it was last; -1: not known */
+    atomic_int is_sent; /* off the caller's CPU: its own affinity is to come back */
     _Alignas(LINE) atomic_uint done; /* the epoch whose part is finished */
     atomic_llong offer;              /* the epoch whose part nobody has begun; TAKEN */
 } worker;
@@ -67,7 +82,9 @@ struct kiln_pool {
     const kiln_runtime_arch *arch; /* this one; NULL: not known, nothing to relax by */
     kiln_affinity affinity;        /* of the opener, put back at the end */
     size_t scratch_bytes;
-    bed workers, caller;
+    bed workers, caller, resting;
+    int n_resting;
+    int64_t apart_ns; /* when workers were last sent off the caller's CPU */
     job job;
     _Alignas(LINE) atomic_uint epoch;
     atomic_uint runs;                       /* begun and ended: odd during one */
@@ -103,14 +120,19 @@ static int64_t patience(kiln_pool *p, int64_t now) {
     return runs % 2 == 1 ? RUN_FACTOR * p->spin_ns : p->spin_ns;
 }
 
+/* Of a period, when the last one was so long and ended then. */
+static int64_t period_after(int64_t now, int64_t until, int64_t last) {
+    if (now - until >= 4 * last)
+        return MIN_CROWDED_NS;
+    return last < MAX_CROWDED_NS / 2 ? 2 * last : MAX_CROWDED_NS;
+}
+
 static void note_crowd(kiln_pool *p, int64_t now) {
     const int64_t until = atomic_load_explicit(&p->crowded_until, memory_order_relaxed);
     const int64_t last = atomic_load_explicit(&p->crowded_ns, memory_order_relaxed);
-    int64_t ns = MIN_CROWDED_NS;
     if (now < until)
         return;
-    if (now - until < 4 * last)
-        ns = last < MAX_CROWDED_NS / 2 ? 2 * last : MAX_CROWDED_NS;
+    const int64_t ns = period_after(now, until, last);
     atomic_store_explicit(&p->crowded_ns, ns, memory_order_relaxed);
     atomic_store_explicit(&p->crowded_until, now + ns, memory_order_relaxed);
 }
@@ -132,6 +154,51 @@ static int spin(kiln_pool *p, atomic_uint *at, unsigned value, int differs) {
             note_crowd(p, now);
     } while (now - begin < patience(p, now));
     return 0;
+}
+
+/* Where it is, for who might wake it. */
+static void note_place(worker *w) {
+    if (w->pool->pins == 0 && w->pool->spin_ns > 0)
+        atomic_store_explicit(&w->cpu, kiln_affinity_here(), memory_order_relaxed);
+}
+
+/* Off the caller's CPU, and where that leaves any off those of the others. */
+static void send_off(kiln_pool *p, worker *w, int here) {
+    int taken[KILN_POOL_MAX_THREADS], n = 0;
+    taken[n++] = here;
+    for (int i = 1; i < p->n; i++)
+        if (&p->w[i] != w)
+            taken[n++] = atomic_load_explicit(&p->w[i].cpu, memory_order_relaxed);
+    atomic_store(&w->is_sent, 1);
+    if (!kiln_affinity_keep_off(&p->affinity, w->thread, taken, n))
+        (void)kiln_affinity_keep_off(&p->affinity, w->thread, taken, 1);
+}
+
+/* Workers that were last where the caller is now, and would wait for it there, go
+ * elsewhere. */
+static void send_apart(kiln_pool *p) {
+    if (p->pins != 0 || p->spin_ns <= 0)
+        return;
+    const int here = kiln_affinity_here();
+    int64_t now = 0;
+    for (int i = 1; here >= 0 && i <= p->n_started; i++) {
+        if (here != atomic_load_explicit(&p->w[i].cpu, memory_order_relaxed))
+            continue;
+        now = now == 0 ? now_ns() : now;
+        if (now - p->apart_ns < APART_NS)
+            return;
+        send_off(p, &p->w[i], here);
+    }
+    if (now != 0)
+        p->apart_ns = now;
+}
+
+/* By the worker itself, once it runs. */
+static void come_back(worker *w) {
+    if (atomic_load_explicit(&w->is_sent, memory_order_relaxed) == 0)
+        return;
+    atomic_store(&w->is_sent, 0);
+    kiln_affinity_set(&w->pool->affinity);
 }
 
 /* Who sleeps is woken by a run that begins too, and then spins again. */
@@ -190,6 +257,98 @@ static int run_part(kiln_pool *p, worker *w, int t) {
 /* The epoch of the part; TAKEN: somebody else has it. */
 static long long take_offer(worker *w) { return atomic_exchange(&w->offer, TAKEN); }
 
+/* ---- rests ------------------------------------------------------------------------ */
+
+/* Those whose time is over are there again. */
+static void end_rests(kiln_pool *p) {
+    const int64_t now = p->n_resting > 0 ? now_ns() : 0;
+    int ended = 0;
+    for (int i = 1; i < p->n && p->n_resting > 0; i++) {
+        worker *w = &p->w[i];
+        if (atomic_load_explicit(&w->rests, memory_order_relaxed) == 0 ||
+            now < w->rest_until)
+            continue;
+        atomic_store(&w->rests, 0);
+        p->n_resting--;
+        ended = 1;
+    }
+    if (ended)
+        wake(&p->resting);
+}
+
+/* Worker w, whose part the caller waited for since `since`, is done with it. It took as
+ * long as the caller did, a late start included; else it was not let run. (Who asks for
+ * pins has processors to itself, and measures by them.) */
+static void judge(kiln_pool *p, worker *w, int64_t since) {
+    const int64_t now = now_ns();
+    const int64_t usual = since > w->begin_ns ? since - w->begin_ns : 0;
+    if (p->spin_ns <= 0 || p->pins != 0 || now - since <= PREEMPTED_NS ||
+        now - w->begin_ns <= PREEMPTED_NS + 2 * usual)
+        return;
+    w->rest_ns = period_after(now, w->rest_until, w->rest_ns);
+    w->rest_until = now + w->rest_ns;
+    atomic_store(&w->rests, 1);
+    p->n_resting++;
+}
+
+/* The worker's side. */
+static void rest(kiln_pool *p, worker *w) {
+    if (atomic_load_explicit(&w->rests, memory_order_relaxed) == 0)
+        return;
+    bed *b = &p->resting;
+    pthread_mutex_lock(&b->lock);
+    atomic_fetch_add(&b->sleepers, 1);
+    while (atomic_load(&w->rests) != 0 && atomic_load(&p->stops) == 0)
+        pthread_cond_wait(&b->wake, &b->lock);
+    atomic_fetch_sub(&b->sleepers, 1);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* ---- forks ------------------------------------------------------------------------ */
+
+/* An offer to each that does not rest; returns how many there are. */
+static int offer(kiln_pool *p, unsigned epoch) {
+    int n = 0;
+    for (int i = 1; i < p->n; i++) {
+        worker *w = &p->w[i];
+        w->is_offered = atomic_load_explicit(&w->rests, memory_order_relaxed) == 0;
+        n += w->is_offered;
+        if (w->is_offered)
+            atomic_store(&w->offer, (long long)epoch);
+    }
+    return n;
+}
+
+/* The parts that nobody has begun are the caller's. */
+static void take_what_is_left(kiln_pool *p, unsigned epoch) {
+    int missing = 0;
+    for (int i = 1; i < p->n; i++) {
+        worker *w = &p->w[i];
+        if (w->is_offered && take_offer(w) == TAKEN)
+            continue;
+        w->result = run_part(p, &p->w[0], i);
+        atomic_store_explicit(&w->done, epoch, memory_order_relaxed);
+        missing |= w->is_offered;
+    }
+    if (missing)
+        send_apart(p);
+}
+
+static int join(kiln_pool *p, unsigned epoch) {
+    int result = p->w[0].result;
+    for (int i = 1; i < p->n; i++) {
+        worker *w = &p->w[i];
+        if (!is_there(&w->done, epoch, 0)) {
+            const int64_t since = now_ns();
+            await(p, &p->caller, &w->done, epoch, 0);
+            judge(p, w, since);
+        }
+        if (result == 0)
+            result = w->result;
+    }
+    return result;
+}
+
 static int run_all(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
                    void *closure, int64_t n) {
     kiln_pool *p = (kiln_pool *)(void *)ctx;
@@ -203,24 +362,18 @@ static int run_all(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *args,
         p->job.chunk = n / all + (n % all != 0);
         atomic_store_explicit(&p->next, 0, memory_order_relaxed);
     }
+    end_rests(p);
     const unsigned epoch = atomic_load(&p->epoch) + 1; /* nobody else changes it */
-    for (int i = 1; i < p->n; i++)
-        atomic_store(&p->w[i].offer, (long long)epoch);
+    const int n_offers = offer(p, epoch);
     atomic_store(&p->epoch, epoch);
-    wake(&p->workers);
-    p->w[0].result = run_part(p, &p->w[0], 0);
-    for (int i = 1; i < p->n; i++)
-        if (take_offer(&p->w[i]) != TAKEN) {
-            p->w[i].result = run_part(p, &p->w[0], i);
-            atomic_store_explicit(&p->w[i].done, epoch, memory_order_relaxed);
-        }
-    int result = p->w[0].result;
-    for (int i = 1; i < p->n; i++) {
-        await(p, &p->caller, &p->w[i].done, epoch, 0);
-        if (result == 0)
-            result = p->w[i].result;
+    if (n_offers > 0) {
+        if (atomic_load(&p->workers.sleepers) > 0)
+            send_apart(p);
+        wake(&p->workers);
     }
-    return result;
+    p->w[0].result = run_part(p, &p->w[0], 0);
+    take_what_is_left(p, epoch);
+    return join(p, epoch);
 }
 
 static void *work(void *user) {
@@ -228,19 +381,24 @@ static void *work(void *user) {
     kiln_pool *p = w->pool;
     if (p->pins != 0)
         kiln_affinity_pin(&p->affinity, w->index);
+    note_place(w);
     atomic_fetch_add(&p->n_come, 1);
     wake(&p->caller);
     for (unsigned seen = 0;;) {
+        rest(p, w);
         await(p, &p->workers, &p->epoch, seen, 1);
         seen = atomic_load(&p->epoch);
         if (atomic_load(&p->stops) != 0)
             return NULL;
+        come_back(w);
         const long long epoch = take_offer(w); /* of this job, or of one since */
-        if (epoch == TAKEN)
-            continue;
-        w->result = run_part(p, w, w->index);
-        atomic_store(&w->done, (unsigned)epoch);
-        wake(&p->caller);
+        if (epoch != TAKEN) {
+            w->begin_ns = now_ns();
+            w->result = run_part(p, w, w->index);
+            atomic_store(&w->done, (unsigned)epoch);
+            wake(&p->caller);
+        }
+        note_place(w);
     }
 }
 
@@ -346,6 +504,9 @@ static void init(kiln_pool *p, const kiln_pool_options *o, int n,
         w->index = i;
         atomic_init(&w->done, 0);
         atomic_init(&w->offer, TAKEN);
+        atomic_init(&w->rests, 0);
+        atomic_init(&w->cpu, -1);
+        atomic_init(&w->is_sent, 0);
     }
 }
 
@@ -381,6 +542,12 @@ int kiln_pool_open(const kiln_pool_options *o, kiln_pool **out,
         free(p);
         return fail(text, "the system gives no more locks");
     }
+    if (bed_init(&p->resting) != 0) {
+        bed_fini(&p->workers);
+        bed_fini(&p->caller);
+        free(p);
+        return fail(text, "the system gives no more locks");
+    }
     if (kiln_pool_reserve(p, o->scratch_bytes) != 0) {
         kiln_pool_close(p);
         return fail(text, "no memory for the threads' scratch");
@@ -400,6 +567,8 @@ void kiln_pool_begin(kiln_pool *p) {
     if (p->spin_ns <= 0)
         return;
     atomic_fetch_add(&p->runs, 1);
+    if (atomic_load(&p->workers.sleepers) > 0)
+        send_apart(p);
     wake(&p->workers);
 }
 
@@ -416,6 +585,7 @@ void kiln_pool_close(kiln_pool *p) {
     atomic_store(&p->stops, 1);
     atomic_fetch_add(&p->epoch, 1);
     wake(&p->workers);
+    wake(&p->resting);
     for (int i = 1; i <= p->n_started; i++)
         pthread_join(p->w[i].thread, NULL);
     if (p->pins != 0)
@@ -423,5 +593,6 @@ void kiln_pool_close(kiln_pool *p) {
     release_scratch(p);
     bed_fini(&p->workers);
     bed_fini(&p->caller);
+    bed_fini(&p->resting);
     free(p);
 }

@@ -3,7 +3,9 @@
  * fork and join are loads and stores of cache lines that one thread writes; who waits
  * spins for a while, then sleeps; at once where other processes want the processors.
  * The caller waits for parts that somebody works at, never for a thread that has not
- * come. A loop inside a parallel loop runs in place.
+ * come. A thread that another program kept from finishing its part gets none for a while
+ * (20 ms to a second), and one that would wait for the caller's own CPU is sent to
+ * another; neither with pins. A loop inside a parallel loop runs in place.
  *
  * A pool belongs to the thread that opened it: it calls the kernels, and takes part as
  * thread 0. Threads stay inside the process's affinity mask.

@@ -226,13 +226,15 @@ static void refuses_numbers(void **state) {
 
 /* ---- affinity -------------------------------------------------------------------- */
 
-/* Two parts at once: neither ends before the other has begun, so each thread has one.
- */
+/* Two parts at once: neither ends before the other has begun, so each thread has one. But
+ * a worker may rest, on a busy machine, and then the first part waits in vain: again. */
 typedef struct both {
     cpu_set_t seen[2];
     pthread_t thread[2];
-    atomic_int n;
+    atomic_int n, is_alone;
 } both;
+
+enum { TOGETHER_S = 3, MAX_TOGETHER = 20 }; /* rests are of a second at most */
 
 static int at_once(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
                    int64_t end, void *scratch) {
@@ -245,15 +247,26 @@ static int at_once(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t 
     (void)sched_getaffinity(0, sizeof b->seen[begin], &b->seen[begin]);
     b->thread[begin] = pthread_self();
     atomic_fetch_add(&b->n, 1);
-    while (atomic_load(&b->n) < 2)
+    for (const time_t since = time(NULL); atomic_load(&b->n) < 2;) {
         sched_yield();
+        if (time(NULL) - since <= TOGETHER_S)
+            continue;
+        atomic_store(&b->is_alone, 1);
+        break;
+    }
     return 0;
 }
 
 static void fork_at_once(kiln_ctx *ctx, both *b) {
     const kiln_args args = {.workspace = NULL};
-    atomic_init(&b->n, 0);
-    assert_int_equal(ctx->parallel_for(ctx, at_once, &args, b, 2), 0);
+    for (int i = 0; i < MAX_TOGETHER; i++) {
+        atomic_init(&b->n, 0);
+        atomic_init(&b->is_alone, 0);
+        assert_int_equal(ctx->parallel_for(ctx, at_once, &args, b, 2), 0);
+        if (atomic_load(&b->is_alone) == 0)
+            return;
+    }
+    fail_msg("two threads never come together");
 }
 
 static void honours_the_mask(void **state) {
@@ -385,6 +398,57 @@ static void who_is_away_is_not_waited_for(void **state) {
     assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 }
 
+/* ---- a thread that is away in the middle of its part ------------------------------ */
+
+typedef struct slow {
+    pthread_t caller;
+    atomic_int n, helped; /* iterations done; of them by the worker */
+    int64_t ns;           /* that the worker takes */
+} slow;
+
+static int slow_body(const kiln_args *args, kiln_ctx *ctx, void *closure, int64_t begin,
+                     int64_t end, void *scratch) {
+    slow *s = closure;
+    (void)args;
+    (void)ctx;
+    (void)scratch;
+    const bool is_worker = pthread_equal(s->caller, pthread_self()) == 0;
+    if (is_worker && s->ns > 0)
+        (void)nanosleep(&(struct timespec){.tv_nsec = s->ns}, NULL);
+    atomic_fetch_add(&s->n, (int)(end - begin));
+    atomic_fetch_add(&s->helped, is_worker);
+    return 0;
+}
+
+static void loop_slowly(kiln_ctx *ctx, slow *s, int64_t ns) {
+    const kiln_args args = {.workspace = NULL};
+    s->ns = ns;
+    atomic_store(&s->n, 0);
+    assert_int_equal(ctx->parallel_for(ctx, slow_body, &args, s, 100), 0);
+    assert_int_equal(atomic_load(&s->n), 100);
+}
+
+/* A worker that is slow each time loses its turns for longer and longer, so that few of
+ * many loops wait for it; and it is back in the end, where it is slow no more. */
+static void who_is_slow_rests(void **state) {
+    enum { SLOW_LOOPS = 3000 };
+    slow s = {.caller = pthread_self()};
+    kiln_pool *p = open_pool(&(kiln_pool_options){.n_threads = 2, .spin_us = 50});
+    kiln_ctx *ctx = kiln_pool_ctx(p);
+    (void)state;
+    kiln_pool_begin(p);
+    for (int i = 0; i < SLOW_LOOPS; i++)
+        loop_slowly(ctx, &s, 5000000);
+    assert_in_range(atomic_load(&s.helped), 0, SLOW_LOOPS / 10);
+    const int before = atomic_load(&s.helped);
+    const time_t since = time(NULL);
+    while (atomic_load(&s.helped) == before && time(NULL) - since < 60)
+        loop_slowly(ctx, &s, 0);
+    assert_true(atomic_load(&s.helped) > before);
+    kiln_pool_end(p);
+    kiln_pool_close(p);
+}
+
 /* ---- failing allocations --------------------------------------------------------- */
 
 static void survives_failures(void **state) {
@@ -421,6 +485,7 @@ int main(void) {
     kiln_test_add("honours_the_mask", honours_the_mask, NULL);
     kiln_test_add("pins_when_asked", pins_when_asked, NULL);
     kiln_test_add("who_is_away_is_not_waited_for", who_is_away_is_not_waited_for, NULL);
+    kiln_test_add("who_is_slow_rests", who_is_slow_rests, NULL);
     kiln_test_add("survives_failures", survives_failures, NULL);
     return kiln_test_run("thread pool");
 }

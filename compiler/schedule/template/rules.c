@@ -337,7 +337,7 @@ static void widen_columns(const planner *p, int r, int shared, kiln_nest_plan *p
     for (int i = 0; i < p->n && p->rules->nest.lanes == 0; i++)
         if (p->unit[i].te != NULL && p->unit[i].root == r)
             while (full_lanes(p, &p->unit[i]) >= 2 * plan->lanes &&
-                   2 * plan->lanes <= extent)
+                   (int64_t)2 * plan->lanes <= extent)
                 plan->lanes *= 2;
     for (int n = KILN_LINES_OF_ROW; n > 1 && plan->n_vectors == 1; n /= 2)
         if (column * plan->lanes * n <= l1 &&
