@@ -20,9 +20,10 @@ int kiln_place_by_kernel(void *user, const kiln_net *n, int step) {
     (void)user;
     if (s->kind != KILN_NET_CALL)
         return 0;
-    const kiln_profile *p = n->kernel.v[s->kernel].profile;
-    KILN_LOG(DEBUG, "place", "'%s' (%s) is done by '%s'", s->name, s->op, p->name);
-    return p != n->profile;
+    const bool is_away = n->kernel.v[s->kernel].profile != n->profile;
+    KILN_LOG(DEBUG, "devices", "'%s' (%s) is done by the %s", s->name, s->op,
+             is_away ? "device" : "host");
+    return is_away;
 }
 
 static bool is_work(const kiln_net_step *s) {

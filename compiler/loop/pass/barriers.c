@@ -97,7 +97,7 @@ static bool is_alone(const search *x) {
 }
 
 static bool is_own(const search *x, const kiln_buffer *b) {
-    if (b->scope == KILN_SCOPE_SHARED && is_alone(x))
+    if (is_alone(x))
         return true;
     if (b->scope != KILN_SCOPE_SHARED && b->scope != KILN_SCOPE_GLOBAL)
         return true;

@@ -96,7 +96,7 @@ static bool compile(kiln_arena *a, drawn *d, int number, kiln_str *out, counts *
         kiln_err err = {0};
         const kiln_status st =
             kiln_codegen(a, p, profile_of(profiles[i]), NULL, &o, NULL, &err);
-        if (st == KILN_ERR_UNSUPPORTED) {
+        if (st == KILN_ERR_UNSUPPORTED || st == KILN_ERR_LIMIT) {
             n->refused++;
             if (getenv("VERBOSE") != NULL)
                 print_message("%s\n", err.text);

@@ -91,8 +91,32 @@ static void puts_them(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* A block of one thread needs none, wherever data decides what it touches. */
+static void one_thread_waits_for_nobody(void **state) {
+    static const char text[] =
+        "program p(x: f32[8], out y: f32[8]) {\n"
+        "thread \"blockIdx.x\" b in 0 .. +1 {\n"
+        "thread \"threadIdx.x\" t in 0 .. +1 {\n"
+        "alloc s: f32[8] shared {\n"
+        "for k in 0 .. +8 {\nif x[k] < 1f {\ns[k] = x[k]\n"
+        "y[k] = s[i64(x[k])]\ny[k] = y[i64(x[k])]\n}\n}\n}\n}\n}\n}\n";
+    kiln_arena a = {0};
+    kiln_program *p = NULL;
+    kiln_err err = {0};
+    kiln_buf got;
+    (void)state;
+    kiln_assert_status_ok(kiln_program_parse(&a, KILN_STR_LIT(text), "one", &p, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_loop_pass_barriers.run(p, NULL, &err), &err);
+    kiln_buf_init(&got, &a);
+    letters(&got, p->body);
+    assert_null(strpbrk(got.p, "|b"));
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         kiln_test_add(rows[i].name, puts_them, (void *)(uintptr_t)&rows[i]);
+    kiln_test_add("one_thread_waits_for_nobody", one_thread_waits_for_nobody, NULL);
     return kiln_test_run("the pass barriers");
 }

@@ -144,8 +144,9 @@ static int64_t shared_bytes(const problem *p, const plan *x) {
 }
 
 static kiln_gpu_tiles tiles_of(const problem *p, const plan *x) {
+    /* Four channels of 9 taps for 32 sums: filters are read four at a time. */
     kiln_gpu_tiles t = {.lanes = x->tile[OW] % x->lanes == 0 ? x->lanes : 1,
-                        .max_unroll = 1024};
+                        .max_unroll = 1152};
     const int last = p->n_spatial + 1;
     t.axis[t.n++] =
         (kiln_gpu_axis){1, x->threads[OC], x->tile[OC], 1, p->groups > 1 ? p->o : 0};

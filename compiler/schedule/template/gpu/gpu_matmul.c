@@ -27,6 +27,8 @@ static const int64_t pads[] = {0, 1, 4};
 static const char *const fetch_words[] = {"none", "shared"};
 static const char *const ahead_words[] = {"no", "ahead"};
 
+enum { BLOCKS_TOGETHER = 4 }; /* of a processor; more add little */
+
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
@@ -134,15 +136,18 @@ static double cost_of(const kiln_product *x, const plan *p) {
     const double blocks = (double)x->batch * (double)ceil_div(x->m, rows_of(p)) *
                           (double)ceil_div(x->n, columns_of(p));
     const double threads_all = (double)(p->threads_m * p->threads_n);
-    /* A processor hides latency by many warps: with few it waits. */
-    const double busy = g->warp > 1 ? fmin(1, threads_all / 128) : 1;
+    const double rounds = ceil(blocks / (double)g->processors);
+    /* A processor hides latency by many warps, of one block or of some: with few it
+     * waits. */
+    const double together = threads_all * fmin(rounds, BLOCKS_TOGETHER);
+    const double busy =
+        g->warp > 1 ? fmin(1, fmax(threads_all / 128, together / 256)) : 1;
     /* Tiles of more than 16 bytes a row meet in the same banks. */
     const double meets = p->tile_n * bytes_of(x->b) > 16 ? 2 : 1;
     const double loads =
         bm * bn * (1 / (double)(p->tile_n * p->virtual) + meets / (double)p->tile_m);
     /* What is cut off at the edges is guarded sum by sum. */
     const double guards = x->m % p->tile_m != 0 || x->n % p->tile_n != 0 ? 1.25 : 1;
-    const double rounds = ceil(blocks / (double)g->processors);
     const double waste = threads_all < g->warp ? (double)g->warp / threads_all : 1;
     return rounds * (bm * bn + loads + 8 * (bm + bn)) * waste * guards / busy;
 }

@@ -172,14 +172,23 @@ static kiln_status fetch(build *b, const kiln_gpu_fetched *f, kiln_iter *at) {
     return KILN_OK;
 }
 
-/* Innermost first, as many whole loops as make no body that is too long. */
+/* Innermost first, as many whole loops as make no body that is too long; of the next one
+ * an equal part: loads of neighbouring terms become vectors. */
 static kiln_status unroll_terms(build *b, kiln_iter *const *term) {
     int64_t body = kiln_gpu_tiles_sums(b->t);
     for (int i = b->acc->te->n_reduce; i-- > 0;) {
-        body *= term[i]->extent > 0 ? term[i]->extent : 1;
-        if (body > b->t->max_unroll)
+        const int64_t extent = term[i]->extent > 0 ? term[i]->extent : 1;
+        int64_t part = extent;
+        kiln_iter *outer, *inner = term[i];
+        while (part > 1 && (extent % part != 0 || body * part > b->t->max_unroll))
+            part--;
+        if (part > 1 && part < extent)
+            KILN_TRY(kiln_split(b->acc, term[i], part, &outer, &inner, b->err));
+        if (part > 1 || extent == 1)
+            KILN_TRY(kiln_unroll(b->acc, inner, b->err));
+        if (part < extent)
             return KILN_OK;
-        KILN_TRY(kiln_unroll(b->acc, term[i], b->err));
+        body *= extent;
     }
     return KILN_OK;
 }
