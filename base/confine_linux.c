@@ -37,14 +37,24 @@
 
 #if !defined(HAS_SANITIZER)
 
-/* This program's own header, by the name that linkers give it. */
+/* 32-bit machines have the same call with an offset in pages. */
+#if !defined(SYS_mmap) && defined(SYS_mmap2)
+#define SYS_mmap SYS_mmap2
+#endif
+
+/* This program's own header, by the name that linkers give it. The machine stands at the
+ * same place in both classes. */
 extern const Elf64_Ehdr __ehdr_start; /* NOLINT: the name is theirs */
 /* Of calls of x86-64's second table. No other architecture has as many. */
 enum { X32_BIT = 0x40000000 };
 
-static const int allowed[] = {SYS_futex,        SYS_sched_yield, SYS_clock_gettime,
-                              SYS_gettimeofday, SYS_getrusage,   SYS_rt_sigreturn,
-                              SYS_exit,         SYS_exit_group,  SYS_restart_syscall};
+static const int allowed[] = {
+    SYS_futex,        SYS_sched_yield,     SYS_clock_gettime,
+    SYS_gettimeofday, SYS_getrusage,       SYS_rt_sigreturn,
+#if defined(SYS_futex_time64) /* 32-bit machines whose clock has 64 bits */
+    SYS_futex_time64, SYS_clock_gettime64,
+#endif
+    SYS_exit,         SYS_exit_group,      SYS_restart_syscall};
 /* On the descriptor only. */
 static const int on_descriptor[] = {SYS_read, SYS_write};
 enum {
@@ -79,7 +89,8 @@ static size_t half(int argument, int high) {
 
 /* Linux numbers architectures as ELF does: <linux/audit.h>. */
 static uint32_t architecture(void) {
-    return __ehdr_start.e_machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
+    return __ehdr_start.e_machine | (sizeof(void *) == 8 ? __AUDIT_ARCH_64BIT : 0) |
+           __AUDIT_ARCH_LE;
 }
 
 static void begin(filter *f) {
@@ -449,8 +460,10 @@ static const struct {
     NAME(pipe),
     NAME(dup2),
     NAME(mknod),
-    NAME(alarm),
     NAME(pause),
+#endif
+#if defined(SYS_alarm)
+    NAME(alarm),
 #endif
 #if defined(SYS_clone3)
     NAME(clone3),

@@ -122,6 +122,8 @@ static kiln_status list(const kiln_cli_args *args, kiln_err *err) {
     kiln_json_begin_array(&answer.w);
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
         list_one(&answer, kiln_profile_at(i), &machine);
+    for (int i = 0; kiln_cpu_profile_at(i) != NULL; i++)
+        list_one(&answer, kiln_cpu_profile_at(i), &machine);
     for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
         list_one(&answer, kiln_gpu_profile_at(i), &machine);
     kiln_json_end_array(&answer.w);

@@ -39,7 +39,8 @@ $(B)/kiln-run: $(RUNNER_OBJ) $(RUNTIME_A) $(B)/link.txt
 # --- for other machines, static: what an emulator or a board needs is one file -----------------
 # The same for every variant. A machine is a word here: Debian's, in the names of its cross compiler, its
 # emulator and the folder of its libraries. Without a cross compiler there is none, and who asks for it is told.
-CROSS_ARCHS := aarch64 riscv64
+CROSS_ARCHS := aarch64 riscv64 arm
+CROSS_CC_arm := arm-linux-gnueabihf-gcc
 CROSS_CFLAGS := -std=c17 -O2 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 
 # cross_rules ARCH: build/ARCH/ has the library, the runner and (mk/test.mk) what runs kernels in tests.
@@ -141,12 +142,12 @@ RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES)
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(CROSS_LIBS)
 
 # --- Python ------------------------------------------------------------------------------------------
-# A wheel of the release variant's library, and of the board's: bindings/python/README.md.
+# A wheel of the release variant's library, and of the boards' that have 64 bits: bindings/python/README.md.
 PYTHON ?= python3
 WHEEL_DIR ?= build/wheel
 .PHONY: wheel
 ifeq ($(V),release)
-wheel: $(RUNTIME_SO) $(foreach a,$(CROSS),$(CROSS_SO_$(a))) ## build/wheel/*.whl: the Python package, with the runtime library inside
+wheel: $(RUNTIME_SO) $(foreach a,$(filter-out arm,$(CROSS)),$(CROSS_SO_$(a))) ## build/wheel/*.whl: the Python package, with the runtime library inside
 	@for so in $^; do $(PYTHON) -B bindings/python/make_wheel.py --library $$so --version $(VERSION) \
 		--licence LICENSE --out $(WHEEL_DIR) || exit 1; done
 else

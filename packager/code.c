@@ -6,22 +6,7 @@
 
 #include <inttypes.h>
 
-enum { SECTION_BYTES = 64, RELA_BYTES = 24 };
-enum { TYPE_RELA = 4, TYPE_NOBITS = 8, FLAG_ALLOC = 2, FLAG_CODE = 4 };
-
-typedef struct section {
-    uint64_t type, flags, offset, bytes, target, align;
-} section;
-
-static section section_at(const kiln_elf *e, uint64_t i) {
-    const unsigned char *p = e->file + e->sections + i * SECTION_BYTES;
-    return (section){.type = kiln_elf_number(p + 4, 4),
-                     .flags = kiln_elf_number(p + 8, 8),
-                     .offset = kiln_elf_number(p + 24, 8),
-                     .bytes = kiln_elf_number(p + 32, 8),
-                     .target = kiln_elf_number(p + 44, 4),
-                     .align = kiln_elf_number(p + 48, 8)};
-}
+enum { TYPE_RELA = 4, TYPE_NOBITS = 8, TYPE_REL = 9, FLAG_ALLOC = 2, FLAG_CODE = 4 };
 
 static void add_number(kiln_sha256 *h, uint64_t v) {
     unsigned char byte[8];
@@ -30,36 +15,39 @@ static void add_number(kiln_sha256 *h, uint64_t v) {
 }
 
 /* Where, how, and what to: a section and a place in it, never a name. */
-static int add_relocations(kiln_sha256 *h, const kiln_elf *e, const section *s) {
-    add_number(h, s->target);
-    for (uint64_t at = 0; at + RELA_BYTES <= s->bytes; at += RELA_BYTES) {
-        const unsigned char *p = e->file + s->offset + at;
-        const uint64_t symbol = kiln_elf_number(p + 12, 4);
-        if (symbol >= e->n_symbols)
+static int add_relocations(kiln_sha256 *h, const kiln_elf *e,
+                           const kiln_elf_section *s) {
+    const int has_addend = s->type == TYPE_RELA;
+    const uint64_t bytes = (uint64_t)(has_addend ? e->form->rela : e->form->rel);
+    add_number(h, s->info);
+    for (uint64_t at = 0; at + bytes <= s->size; at += bytes) {
+        const kiln_elf_relocation r =
+            kiln_elf_relocation_at(e, e->file + s->offset + at, has_addend);
+        if (r.symbol >= e->n_symbols)
             return -1;
-        const kiln_elf_symbol to = kiln_elf_symbol_at(e, symbol);
-        add_number(h, kiln_elf_number(p, 8));
-        add_number(h, kiln_elf_number(p + 8, 4));
-        add_number(h, kiln_elf_number(p + 16, 8));
+        const kiln_elf_symbol to = kiln_elf_symbol_at(e, r.symbol);
+        add_number(h, r.at);
+        add_number(h, r.type);
+        add_number(h, r.addend);
         add_number(h, to.section);
         add_number(h, to.value);
     }
     return 0;
 }
 
-static int add_section(kiln_sha256 *h, const kiln_elf *e, const section *s,
+static int add_section(kiln_sha256 *h, const kiln_elf *e, const kiln_elf_section *s,
                        int64_t *code) {
-    if (s->type == TYPE_RELA && s->target < e->n_sections &&
-        (section_at(e, s->target).flags & FLAG_ALLOC) != 0)
-        return kiln_elf_holds(e, s->offset, s->bytes) ? add_relocations(h, e, s) : -1;
+    if ((s->type == TYPE_RELA || s->type == TYPE_REL) && s->info < e->n_sections &&
+        (kiln_elf_section_at(e, s->info).flags & FLAG_ALLOC) != 0)
+        return kiln_elf_holds(e, s->offset, s->size) ? add_relocations(h, e, s) : -1;
     if ((s->flags & FLAG_ALLOC) == 0)
         return 0;
     add_number(h, s->flags);
     add_number(h, s->align);
-    add_number(h, s->bytes);
+    add_number(h, s->size);
     if (s->type != TYPE_NOBITS)
-        kiln_sha256_add(h, e->file + s->offset, (size_t)s->bytes);
-    *code += (s->flags & FLAG_CODE) != 0 ? (int64_t)s->bytes : 0;
+        kiln_sha256_add(h, e->file + s->offset, (size_t)s->size);
+    *code += (s->flags & FLAG_CODE) != 0 ? (int64_t)s->size : 0;
     return 0;
 }
 
@@ -76,7 +64,7 @@ kiln_status kiln_package_code_of(kiln_arena *a, kiln_arch arch, kiln_str object,
         return kiln_fail(err, KILN_ERR_PARSE, "an object: %s", text);
     kiln_sha256_init(&h);
     for (uint64_t i = 1; i < e.n_sections && bad == 0; i++) {
-        const section s = section_at(&e, i);
+        const kiln_elf_section s = kiln_elf_section_at(&e, i);
         bad = add_section(&h, &e, &s, &code);
     }
     kiln_sha256_hex(&h, hex);

@@ -103,6 +103,8 @@ static kiln_status run_linker(kiln_arena *a, const char *dir, kiln_arch arch,
                                 "max-page-size=65536",
                                 "-z",
                                 "text",
+                                "-z", /* as on every machine but some, such as Arm */
+                                "rela",
                                 "-o",
                                 "lib.so",
                                 "@objects",

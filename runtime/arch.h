@@ -23,10 +23,14 @@ typedef struct kiln_elf_fixup {
 typedef struct kiln_runtime_arch {
     const char *name; /* in messages: "x86-64" */
     int machine;      /* that ELF files and plans name: 62 */
-    /* Types of relocations that a shared library has. All write eight bytes: base plus
+    int is_32_bit;    /* its ELF files are, and its addresses */
+    /* Types of relocations that a shared library has. All write an address: base plus
      * addend; or symbol plus addend, of which there are several. */
     uint32_t relative, symbolic[3];
     kiln_load_status (*relocate)(const kiln_elf_fixup *f);
+    /* What a relocation without an addend of its own finds where it writes to. NULL: the
+     * machine's objects have no such ones. */
+    kiln_load_status (*addend)(const kiln_elf_fixup *f, uint64_t *out);
     /* For whoever waits in a loop; NULL where the runtime was made for another one. */
     void (*pause)(void);
     /* Has this machine what code may need beside the base (runtime/variants.h)? NULL

@@ -5,7 +5,7 @@
 
 #include "runtime/loader.h"
 
-enum { KILN_ELF_X86_64 = 62, KILN_ELF_AARCH64 = 183 };
+enum { KILN_ELF_ARM = 40, KILN_ELF_X86_64 = 62, KILN_ELF_AARCH64 = 183 };
 
 /* A stretch of the image under one protection: the sections of a kind, each kind
  * starting on a page of the largest size (objects), or a PT_LOAD (shared libraries). */
@@ -22,7 +22,14 @@ typedef struct kiln_elf_table {
 
 struct kiln_runtime_arch;
 
+/* Bytes of what tables hold, by the file's class: ELF32 or ELF64. */
+typedef struct kiln_elf_form {
+    int word; /* of an address */
+    int section, symbol, rela, rel, segment, dynamic;
+} kiln_elf_form;
+
 typedef struct kiln_elf {
+    const kiln_elf_form *form;
     const unsigned char *file;
     size_t bytes;
     const struct kiln_runtime_arch *arch;   /* its machine's row */
@@ -67,6 +74,28 @@ kiln_load_status kiln_elf_check_symbols(const kiln_elf *e);
 int kiln_elf_holds(const kiln_elf *e, uint64_t at, uint64_t n);
 kiln_load_status kiln_elf_fail(const kiln_elf *e, kiln_load_status st,
                                const char *what);
+
+/* A section of an object. */
+typedef struct kiln_elf_section {
+    uint64_t type, flags, offset, size, link, info, align;
+} kiln_elf_section;
+kiln_elf_section kiln_elf_section_at(const kiln_elf *e, uint64_t i);
+
+/* A relocation, as it stands in the file. */
+typedef struct kiln_elf_relocation {
+    uint64_t at; /* in its section, or in the image */
+    uint64_t symbol, addend;
+    uint32_t type;
+} kiln_elf_relocation;
+/* The entry at p. Without an addend of its own: 0, it is where it is applied to. */
+kiln_elf_relocation kiln_elf_relocation_at(const kiln_elf *e, const unsigned char *p,
+                                           int has_addend);
+
+/* A number of one of two places, by the class: offset in ELF64, in ELF32; an address. */
+uint64_t kiln_elf_word(const kiln_elf *e, const unsigned char *p, int at64, int at32);
+/* The same of 2 or 4 bytes in both. */
+uint64_t kiln_elf_field(const kiln_elf *e, const unsigned char *p, int at64, int at32,
+                        int bytes);
 
 uint64_t kiln_elf_number(const unsigned char *p, int bytes);
 void kiln_elf_put(unsigned char *p, uint64_t v, int bytes);

@@ -1,4 +1,4 @@
-/* ELF64 shared libraries (System V ABI, chapter 5) as the linker makes them of kiln's
+/* Shared libraries (System V ABI, chapter 5) as the linker makes them of kiln's
  * objects: closed in themselves. Whatever would need a dynamic linker is refused by
  * name: other libraries, imports, thread-local memory, initialisers, relocations of
  * code. Tables are read from the file, never from the image, so that no relocation can
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PHDR = 56, DYN = 16, SYM = 24, RELA = 24, MAX_PHDRS = 64 };
+enum { MAX_PHDRS = 64 };
 enum { PT_LOAD = 1, PT_DYNAMIC = 2, PT_INTERP = 3, PT_TLS = 7 };
 enum { PF_X = 1, PF_W = 2 };
 enum { DF_TEXTREL = 4 };
@@ -68,16 +68,17 @@ static kiln_load_status set(kiln_elf *e, dynamic *d, uint64_t tag, uint64_t valu
 
 static kiln_load_status read_dynamic(kiln_elf *e, const unsigned char *header,
                                      dynamic *d) {
-    const uint64_t at = kiln_elf_number(header + 8, 8),
-                   bytes = kiln_elf_number(header + 32, 8);
+    const uint64_t at = kiln_elf_word(e, header, 8, 4),
+                   bytes = kiln_elf_word(e, header, 32, 16),
+                   entry = (uint64_t)e->form->dynamic;
     if (!kiln_elf_holds(e, at, bytes))
         return kiln_elf_fail(e, KILN_LOAD_FORMAT, "a segment leaves the file");
-    for (uint64_t i = 0; i < bytes / DYN; i++) {
-        const unsigned char *p = e->file + at + i * DYN;
-        const uint64_t tag = kiln_elf_number(p, 8);
+    for (uint64_t i = 0; i < bytes / entry; i++) {
+        const unsigned char *p = e->file + at + i * entry;
+        const uint64_t tag = kiln_elf_word(e, p, 0, 0);
         if (tag == 0)
             break;
-        const kiln_load_status st = set(e, d, tag, kiln_elf_number(p + 8, 8));
+        const kiln_load_status st = set(e, d, tag, kiln_elf_word(e, p, 8, 4));
         if (st != KILN_LOAD_OK)
             return st;
     }
@@ -85,11 +86,11 @@ static kiln_load_status read_dynamic(kiln_elf *e, const unsigned char *header,
 }
 
 static kiln_load_status add_load(kiln_elf *e, const unsigned char *p) {
-    const uint64_t flags = kiln_elf_number(p + 4, 4);
-    const kiln_elf_load l = {.at = kiln_elf_number(p + 16, 8),
-                             .bytes = kiln_elf_number(p + 40, 8),
-                             .offset = kiln_elf_number(p + 8, 8),
-                             .file_bytes = kiln_elf_number(p + 32, 8),
+    const uint64_t flags = kiln_elf_field(e, p, 4, 24, 4);
+    const kiln_elf_load l = {.at = kiln_elf_word(e, p, 16, 8),
+                             .bytes = kiln_elf_word(e, p, 40, 20),
+                             .offset = kiln_elf_word(e, p, 8, 4),
+                             .file_bytes = kiln_elf_word(e, p, 32, 16),
                              .is_writable = (flags & PF_W) != 0,
                              .is_executable = (flags & PF_X) != 0};
     if (l.bytes == 0)
@@ -114,14 +115,15 @@ static kiln_load_status add_load(kiln_elf *e, const unsigned char *p) {
 }
 
 static kiln_load_status read_segments(kiln_elf *e, dynamic *d) {
-    const uint64_t at = kiln_elf_number(e->file + 32, 8),
-                   n = kiln_elf_number(e->file + 56, 2);
+    const uint64_t at = kiln_elf_word(e, e->file, 32, 28),
+                   n = kiln_elf_field(e, e->file, 56, 44, 2),
+                   bytes = (uint64_t)e->form->segment;
     int n_dynamic = 0;
-    if (kiln_elf_number(e->file + 54, 2) != PHDR || n > MAX_PHDRS ||
-        !kiln_elf_holds(e, at, n * PHDR))
+    if (kiln_elf_field(e, e->file, 54, 42, 2) != bytes || n > MAX_PHDRS ||
+        !kiln_elf_holds(e, at, n * bytes))
         return kiln_elf_fail(e, KILN_LOAD_FORMAT, "the segment table leaves the file");
     for (uint64_t i = 0; i < n; i++) {
-        const unsigned char *p = e->file + at + i * PHDR;
+        const unsigned char *p = e->file + at + i * bytes;
         const uint64_t type = kiln_elf_number(p, 4);
         kiln_load_status st = KILN_LOAD_OK;
         if (type == PT_LOAD)
@@ -162,9 +164,10 @@ static kiln_load_status find_symbols(kiln_elf *e, const dynamic *d) {
             e, KILN_LOAD_UNSUPPORTED,
             "there is no DT_HASH; link with --hash-style=sysv or both");
     e->n_symbols = kiln_elf_number(e->file + hash + 4, 4);
-    const int64_t symbols = in_file(e, d->symbols, e->n_symbols * SYM),
+    const int64_t symbols =
+                      in_file(e, d->symbols, e->n_symbols * (uint64_t)e->form->symbol),
                   strings = in_file(e, d->strings, d->n_strings);
-    if (symbols < 0 || d->symbol_bytes != SYM)
+    if (symbols < 0 || d->symbol_bytes != (uint64_t)e->form->symbol)
         return kiln_elf_fail(e, KILN_LOAD_FORMAT, "the symbols leave the file");
     if (strings < 0 || d->n_strings == 0 ||
         e->file[(uint64_t)strings + d->n_strings - 1] != 0)
@@ -177,13 +180,14 @@ static kiln_load_status find_symbols(kiln_elf *e, const dynamic *d) {
 }
 
 static kiln_load_status find_relocations(kiln_elf *e, const dynamic *d) {
+    const uint64_t entry = (uint64_t)e->form->rela;
     const uint64_t at[2] = {d->rela, d->plt}, bytes[2] = {d->rela_bytes, d->plt_bytes};
     for (int i = 0; i < 2; i++) {
         const int64_t offset = bytes[i] == 0 ? 0 : in_file(e, at[i], bytes[i]);
-        if (offset < 0 || bytes[i] % RELA != 0 ||
-            (d->entry_bytes != RELA && d->rela_bytes != 0))
+        if (offset < 0 || bytes[i] % entry != 0 ||
+            (d->entry_bytes != entry && d->rela_bytes != 0))
             return kiln_elf_fail(e, KILN_LOAD_FORMAT, "the relocations leave the file");
-        e->rela[i] = (kiln_elf_table){(uint64_t)offset, bytes[i] / RELA};
+        e->rela[i] = (kiln_elf_table){(uint64_t)offset, bytes[i] / entry};
     }
     return KILN_LOAD_OK;
 }
@@ -208,10 +212,11 @@ static int is_known(const kiln_elf *e, uint32_t type, int *is_relative) {
 }
 
 static int is_writable(const kiln_elf *e, uint64_t at) {
+    const uint64_t word = (uint64_t)e->form->word;
     for (int i = 0; i < e->n_loads; i++) {
         const kiln_elf_load *l = &e->load[i];
-        if (l->is_writable && at >= l->at && l->bytes >= 8 &&
-            at - l->at <= l->bytes - 8)
+        if (l->is_writable && at >= l->at && l->bytes >= word &&
+            at - l->at <= l->bytes - word)
             return 1;
     }
     return 0;
@@ -219,13 +224,13 @@ static int is_writable(const kiln_elf *e, uint64_t at) {
 
 static kiln_load_status relocate(const kiln_elf *e, unsigned char *image,
                                  const unsigned char *r) {
-    const uint64_t at = kiln_elf_number(r, 8), info = kiln_elf_number(r + 8, 8),
-                   symbol = info >> 32, base = (uint64_t)(uintptr_t)image;
-    uint64_t value = kiln_elf_number(r + 16, 8);
+    const kiln_elf_relocation is = kiln_elf_relocation_at(e, r, 1);
+    const uint64_t at = is.at, symbol = is.symbol, base = (uint64_t)(uintptr_t)image;
+    uint64_t value = is.addend;
     int is_relative;
-    if (!is_known(e, (uint32_t)info, &is_relative)) {
+    if (!is_known(e, is.type, &is_relative)) {
         snprintf(e->text, KILN_LOAD_TEXT, "relocation %" PRIu32 " is not known",
-                 (uint32_t)info);
+                 is.type);
         return KILN_LOAD_UNSUPPORTED;
     }
     if (!is_writable(e, at))
@@ -239,7 +244,7 @@ static kiln_load_status relocate(const kiln_elf *e, unsigned char *image,
         const kiln_elf_symbol s = kiln_elf_symbol_at(e, symbol);
         value += s.value + (s.section == KILN_ELF_ABSOLUTE ? 0 : base);
     }
-    kiln_elf_put(image + at, value, 8);
+    kiln_elf_put(image + at, value, e->form->word);
     return KILN_LOAD_OK;
 }
 
@@ -249,8 +254,8 @@ kiln_load_status kiln_elf_shared_link(const kiln_elf *e, unsigned char *image) {
                e->load[i].file_bytes);
     for (int i = 0; i < 2; i++)
         for (uint64_t k = 0; k < e->rela[i].n; k++) {
-            const kiln_load_status st =
-                relocate(e, image, e->file + e->rela[i].offset + k * RELA);
+            const kiln_load_status st = relocate(
+                e, image, e->file + e->rela[i].offset + k * (uint64_t)e->form->rela);
             if (st != KILN_LOAD_OK)
                 return st;
         }

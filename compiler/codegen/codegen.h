@@ -29,9 +29,9 @@ typedef struct kiln_codegen_options {
 /* Where an operand of a step lies: byte `at` of a port of the function, of the parameters
  * or of the workspace. */
 typedef enum kiln_entry_base {
-    KILN_ENTRY_AT_PORT,
-    KILN_ENTRY_AT_PARAMS,
-    KILN_ENTRY_AT_WORK
+    KILN_ENTRY_BASE_PORT,
+    KILN_ENTRY_BASE_PARAMS,
+    KILN_ENTRY_BASE_WORK
 } kiln_entry_base;
 
 typedef struct kiln_entry_place {
@@ -41,14 +41,14 @@ typedef struct kiln_entry_place {
 } kiln_entry_place;
 
 typedef enum kiln_entry_kind {
-    KILN_ENTRY_CALL, /* a kernel on its operands */
-    KILN_ENTRY_COPY, /* bytes of operand 0 to operand 1 */
-    KILN_ENTRY_TAKE, /* the same from element t of operand 0, t: the innermost loop's */
-    KILN_ENTRY_PUT,  /* the same to element t of operand 1 */
-    KILN_ENTRY_IF,   /* operand 0: a byte that is 0 or not */
-    KILN_ENTRY_ELSE,
-    KILN_ENTRY_LOOP, /* count times */
-    KILN_ENTRY_END
+    KILN_ENTRY_STEP_CALL, /* a kernel on its operands */
+    KILN_ENTRY_STEP_COPY, /* bytes of operand 0 to operand 1 */
+    KILN_ENTRY_STEP_TAKE, /* the same from element t of operand 0, t: the innermost loop's */
+    KILN_ENTRY_STEP_PUT, /* the same to element t of operand 1 */
+    KILN_ENTRY_STEP_IF,  /* operand 0: a byte that is 0 or not */
+    KILN_ENTRY_STEP_ELSE,
+    KILN_ENTRY_STEP_LOOP, /* count times */
+    KILN_ENTRY_STEP_END
 } kiln_entry_kind;
 
 typedef struct kiln_entry_step {

@@ -91,5 +91,10 @@ kiln_core kiln_core_default(kiln_arch arch, int vector_bytes) {
         least = far;
         best = p;
     }
+    for (int i = 0; least == INT64_MAX && kiln_cpu_profile_at(i) != NULL; i++)
+        if (kiln_cpu_profile_at(i)->arch == arch) { /* it has no kind */
+            least = 0;
+            best = kiln_cpu_profile_at(i);
+        }
     return best->core;
 }

@@ -259,6 +259,8 @@ static const char *shipped_names(kiln_arena *a) {
     const char *all = "";
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
         all = kiln_format(a, "%s, %s", all, kiln_profile_at(i)->name);
+    for (int i = 0; kiln_cpu_profile_at(i) != NULL; i++)
+        all = kiln_format(a, "%s, %s", all, kiln_cpu_profile_at(i)->name);
     for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
         all = kiln_format(a, "%s, %s", all, kiln_gpu_profile_at(i)->name);
     return all;

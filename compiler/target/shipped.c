@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-static const kiln_profile shipped[] = {
 #define KILN_PROFILE(NAME, ARCH, TRIPLE, CPU, FEATURES, CORES, VECTOR, REGISTERS, L1,  \
                      L2, L3, FMA, VNNI, DOTPROD, BF16, F16, ...)                       \
     {.name = NAME,                                                                     \
@@ -25,13 +24,22 @@ static const kiln_profile shipped[] = {
      .has_f16 = F16,                                                                   \
      .numerics = KILN_NUMERICS_FAST,                                                   \
      .core = {__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+static const kiln_profile shipped[] = {
 #include "compiler/target/profiles.def"
-#undef KILN_PROFILE
 };
+static const kiln_profile shipped_cpus[] = {
+#include "compiler/target/cpu_profiles.def"
+};
+#undef KILN_PROFILE
 
 const kiln_profile *kiln_profile_at(int i) {
     const int n = (int)(sizeof shipped / sizeof shipped[0]);
     return i >= 0 && i < n ? &shipped[i] : NULL;
+}
+
+const kiln_profile *kiln_cpu_profile_at(int i) {
+    const int n = (int)(sizeof shipped_cpus / sizeof shipped_cpus[0]);
+    return i >= 0 && i < n ? &shipped_cpus[i] : NULL;
 }
 
 /* Vectors are what one thread loads at a time; code of its loops counts on no more. */
@@ -63,6 +71,9 @@ const kiln_profile *kiln_profile_shipped(const char *name) {
     for (int i = 0; kiln_profile_at(i) != NULL; i++)
         if (strcmp(kiln_profile_at(i)->name, name) == 0)
             return kiln_profile_at(i);
+    for (int i = 0; kiln_cpu_profile_at(i) != NULL; i++)
+        if (strcmp(kiln_cpu_profile_at(i)->name, name) == 0)
+            return kiln_cpu_profile_at(i);
     for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
         if (strcmp(kiln_gpu_profile_at(i)->name, name) == 0)
             return kiln_gpu_profile_at(i);

@@ -93,6 +93,8 @@ kiln_status kiln_profile_detect(kiln_arena *a, kiln_profile *out, kiln_err *err)
 kiln_status kiln_profile_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 const kiln_profile *kiln_profile_at(int i); /* shipped ones; NULL past the end */
+/* The same of CPUs by name, whose code is that of a kind; kiln_profile_find knows them too. */
+const kiln_profile *kiln_cpu_profile_at(int i);
 /* The same of GPUs, which kiln_profile_find knows too. */
 const kiln_profile *kiln_gpu_profile_at(int i);
 /* What networks are compiled for where there is a GPU: the host's profile, with the GPU's
@@ -247,6 +249,7 @@ typedef struct kiln_arch_def {
     const char *linker_emulation; /* -m of ld */
     const kiln_need *need;        /* NULL: none */
     bool always_has_fma;          /* and rounding: no profile needs to say so */
+    bool no_rounding;             /* is an instruction, whatever profiles have */
     kiln_arch_intrinsics intrinsics;
     /* Assembly as LLVM writes it. */
     const char *comment; /* what begins one */

@@ -10,41 +10,41 @@ static kiln_entry_place place_of(const kiln_csource_writer *w, int slot) {
     const kiln_net_slot *s = &n->slot.v[slot];
     switch (s->place) {
     case KILN_NET_INPUT:
-        return (kiln_entry_place){KILN_ENTRY_AT_PORT, s->index, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_BASE_PORT, s->index, s->offset};
     case KILN_NET_OUTPUT:
-        return (kiln_entry_place){KILN_ENTRY_AT_PORT, n->n_inputs + s->index,
+        return (kiln_entry_place){KILN_ENTRY_BASE_PORT, n->n_inputs + s->index,
                                   s->offset};
     case KILN_NET_PARAM:
-        return (kiln_entry_place){KILN_ENTRY_AT_PARAMS, 0, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_BASE_PARAMS, 0, s->offset};
     case KILN_NET_ARENA:
-        return (kiln_entry_place){KILN_ENTRY_AT_WORK, 0, s->offset};
+        return (kiln_entry_place){KILN_ENTRY_BASE_WORK, 0, s->offset};
     case KILN_NET_PACKED:
     case KILN_NET_N_PLACES:
         break;
     }
     KILN_ASSERT(false, "slot %d of '%s' is packed when a model is opened", slot,
                 w->n->name);
-    return (kiln_entry_place){KILN_ENTRY_AT_WORK, 0, 0};
+    return (kiln_entry_place){KILN_ENTRY_BASE_WORK, 0, 0};
 }
 
 static kiln_entry_kind kind_of(const kiln_csource_writer *w, const kiln_net_step *s) {
     switch (s->kind) {
     case KILN_NET_CALL:
-        return KILN_ENTRY_CALL;
+        return KILN_ENTRY_STEP_CALL;
     case KILN_NET_COPY:
-        return KILN_ENTRY_COPY;
+        return KILN_ENTRY_STEP_COPY;
     case KILN_NET_TAKE:
-        return KILN_ENTRY_TAKE;
+        return KILN_ENTRY_STEP_TAKE;
     case KILN_NET_PUT:
-        return KILN_ENTRY_PUT;
+        return KILN_ENTRY_STEP_PUT;
     case KILN_NET_IF:
-        return KILN_ENTRY_IF;
+        return KILN_ENTRY_STEP_IF;
     case KILN_NET_ELSE:
-        return KILN_ENTRY_ELSE;
+        return KILN_ENTRY_STEP_ELSE;
     case KILN_NET_LOOP:
-        return KILN_ENTRY_LOOP;
+        return KILN_ENTRY_STEP_LOOP;
     case KILN_NET_END:
-        return KILN_ENTRY_END;
+        return KILN_ENTRY_STEP_END;
     case KILN_NET_WAIT:
     case KILN_NET_VIEW:
     case KILN_NET_JOIN:
@@ -52,7 +52,7 @@ static kiln_entry_kind kind_of(const kiln_csource_writer *w, const kiln_net_step
         break;
     }
     KILN_ASSERT(false, "'%s' has steps that one device has not", w->n->name);
-    return KILN_ENTRY_END;
+    return KILN_ENTRY_STEP_END;
 }
 
 static kiln_entry_step step_of(const kiln_csource_writer *w, const kiln_net_step *s) {
@@ -60,18 +60,19 @@ static kiln_entry_step step_of(const kiln_csource_writer *w, const kiln_net_step
     kiln_entry_step out = {.kind = kind_of(w, s), .count = (uint64_t)s->count};
     kiln_entry_place *operand =
         kiln_array(w->arena, kiln_entry_place, (size_t)s->n_operands + 1);
-    if (out.kind == KILN_ENTRY_ELSE || out.kind == KILN_ENTRY_LOOP ||
-        out.kind == KILN_ENTRY_END)
+    if (out.kind == KILN_ENTRY_STEP_ELSE || out.kind == KILN_ENTRY_STEP_LOOP ||
+        out.kind == KILN_ENTRY_STEP_END)
         return out;
     for (int i = 0; i < s->n_operands; i++)
         operand[i] = place_of(w, s->operand[i]);
     out.operand = operand;
     out.n_operands = s->n_operands;
-    if (out.kind == KILN_ENTRY_CALL)
+    if (out.kind == KILN_ENTRY_STEP_CALL)
         out.symbol = n->kernel.v[s->kernel].symbol;
-    else if (out.kind != KILN_ENTRY_IF)
+    else if (out.kind != KILN_ENTRY_STEP_IF)
         out.bytes =
-            (uint64_t)n->slot.v[s->operand[out.kind == KILN_ENTRY_TAKE ? 1 : 0]].bytes;
+            (uint64_t)n->slot.v[s->operand[out.kind == KILN_ENTRY_STEP_TAKE ? 1 : 0]]
+                .bytes;
     return out;
 }
 

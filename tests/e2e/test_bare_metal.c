@@ -15,6 +15,8 @@
 
 enum { MAX_STACK = 4096 }; /* with what the harness has on it */
 
+static const char include[] = "-I" HERE, harness[] = HERE "bare_main.c",
+                  string_functions[] = HERE "bare_string.c";
 static const char *dir;
 
 typedef struct machine {
@@ -79,6 +81,7 @@ typedef struct row {
     MODELS "mobilenet_v1_025_quant_tflite/mobilenet_v1_0.25_128_quant.tflite"
 
 static const row rows[] = {
+    {"samplenet_cortex_m4", &cortex_m4, "demo/samplenet/samplenet.onnx", false},
     {"micro_speech_int8_cortex_m3", &cortex_m3, MICRO_SPEECH, false},
     {"micro_speech_int8_cortex_m7", &cortex_m7, MICRO_SPEECH, false},
     {"keyword_cortex_m4", &cortex_m4, KEYWORD, false},
@@ -114,7 +117,7 @@ static void add(command *c, const char *const *arg, int most) {
 static command compiler(const machine *m) {
     command c = {{NULL}, 0};
     ADD(&c, m->compiler, "-std=c99", "-O1", "-ffreestanding",
-        "-fno-asynchronous-unwind-tables", "-I" HERE, "-I.");
+        "-fno-asynchronous-unwind-tables", include, "-I.");
     add(&c, m->flag, 6);
     return c;
 }
@@ -134,7 +137,7 @@ static void compile_all(kiln_arena *a, const machine *m, const char *folder,
     c = compiler(m); /* what copies must not become a call of itself */
     ADD(&c, "-fno-tree-loop-distribute-patterns", "-nostdlib", "-Wl,--build-id=none",
         kiln_format(a, "-DWORKSPACE_BYTES=%zu", workspace), "-T", m->script, m->start,
-        HERE "bare_main.c", HERE "bare_string.c", net, selftest,
+        harness, string_functions, net, selftest,
         kiln_format(a, "%s/net_params.c", folder), "-lgcc", "-o",
         kiln_format(a, "%s/net.elf", folder));
     kiln_test_compile(a, c.arg);

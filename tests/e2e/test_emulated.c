@@ -120,6 +120,83 @@ static row rows[] = {
      {"--shape", "input:1x512", "--shape", "h:2x1x64", "--shape", "c:2x1x64", "--bind",
       "sr=16000"},
      "3 passed, 0 failed"},
+    {"samplenet_cortex_a53",
+     "cortex-a53",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_cortex_a72",
+     "cortex-a72",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_cortex_a76",
+     "cortex-a76",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_neoverse_n1",
+     "neoverse-n1",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"samplenet_neoverse_v1",
+     "neoverse-v1",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"dqn_strict_armv7",
+     "armv7-neon",
+     "zoo:dqn",
+     NULL,
+     "strict",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"samplenet_armv7",
+     "armv7-neon",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"blazeface_armv7",
+     "armv7-neon",
+     MODELS "blazeface_front_onnx/face_detection_front_128x128_barracuda.onnx",
+     GOLDEN "blazeface_front_onnx",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"lstm_lm_step_armv7",
+     "armv7-neon",
+     "zoo:lstm_lm_step",
+     NULL,
+     "fast",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"mobilenet_v1_armv7",
+     "armv7-neon",
+     "zoo:mobilenet_v1",
+     NULL,
+     "fast",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"resnet18_armv7",
+     "armv7-neon",
+     "zoo:resnet18",
+     NULL,
+     "fast",
+     {NULL},
+     "3 passed, 0 failed"},
     {"resnet18_riscv64_v256",
      "riscv64-v256",
      "zoo:resnet18",
@@ -152,12 +229,25 @@ static bool is_large(const row *r) {
            strcmp(r->model, "zoo:mobilenet_v1") == 0;
 }
 
+/* Others show the same in less time. */
+static bool is_left_to_soak(const row *r) {
+    static const char *const names[] = {"samplenet_cortex_a72",  "samplenet_cortex_a76",
+                                        "samplenet_neoverse_n1", "blazeface_armv7",
+                                        "mobilenet_v1_armv7",    "resnet18_armv7"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(r->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static void builds_and_verifies(void **state) {
     const row *r = *state;
     kiln_arena *a = kiln_test_arena();
     const char *dir = kiln_test_dir();
     if (strncmp(r->model, "../", 3) == 0)
         (void)kiln_test_shared("models");
+    if (is_left_to_soak(r) && getenv("KILN_SOAK") == NULL)
+        kiln_test_skip("it is left to KILN_SOAK=1");
     if (is_large(r) && kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL)
         kiln_test_skip("a whole network in an emulator is left to builds without a "
                        "sanitizer, or KILN_SOAK=1");

@@ -85,7 +85,7 @@ static kiln_test_cli_row rows[] = {
      {"tune", "--op", SMALL, "--trials", "1", "--runner", "there", "--db", "@u.db"},
      2,
      NULL,
-     "'there' is no address of a runner: unix:PATH"},
+     "there is no device 'there', and it is no address; kiln device add"},
     {"wants_something_to_tune", {"tune", "--db", "@t.db"}, 2, NULL, "say what to tune"},
     {"wants_one_thing",
      {"tune", "@dqn.onnx", "--ops", "gemm", "--db", "@t.db"},

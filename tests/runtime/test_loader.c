@@ -216,6 +216,45 @@ static void check_arm(void **state) {
         assert_int_equal(kiln_elf_number(p, r->bytes), r->after);
 }
 
+/* The same of 32-bit Arm's, which keep their addends where they write to. */
+static fixup_row arm32_rows[] = {
+    {"arm_abs32", 2, 0x1000, 0x2000, 0x10, 0x2010, 4, KILN_LOAD_OK},
+    {"arm_rel32_back", 3, 0x1000, 0xFF0, 0xFFFFFFF8, 0xFFFFFFE8, 4, KILN_LOAD_OK},
+    {"arm_call_forward", 28, 0x1000, 0x2000, 0xEBFFFFFE, 0xEB0003FE, 4, KILN_LOAD_OK},
+    {"arm_jump_back", 29, 0x2000, 0x1000, 0xEAFFFFFE, 0xEAFFFBFE, 4, KILN_LOAD_OK},
+    {"arm_call_too_far", 28, 0, 0x4000000, 0xEBFFFFFE, 0, 4, KILN_LOAD_FORMAT},
+    {"arm_call_to_thumb", 28, 0, 0x1002, 0xEBFFFFFE, 0, 4, KILN_LOAD_FORMAT},
+    {"arm_prel31_keeps_a_bit", 42, 0x1000, 0x800, 0x80000000, 0xFFFFF800, 4,
+     KILN_LOAD_OK},
+    {"arm_movw", 45, 0x1000, 0x13345, 0xE3000000, 0xE3020345, 4, KILN_LOAD_OK},
+    {"arm_movt", 46, 0x1000, 0x12346000, 0xE3400000, 0xE3410234, 4, KILN_LOAD_OK},
+    {"arm_none", 0, 0x1000, 0x2000, 0x1234, 0x1234, 4, KILN_LOAD_OK},
+    {"arm_unknown", 10, 0, 0, 0, 0, 4, KILN_LOAD_UNSUPPORTED},
+};
+
+static void check_arm32(void **state) {
+    const fixup_row *r = *state;
+    unsigned char p[8];
+    char text[KILN_LOAD_TEXT] = "";
+    uint64_t addend = 0;
+    const kiln_runtime_arch *arch = kiln_runtime_arch_of(KILN_ELF_ARM);
+    kiln_elf_put(p, r->before, 8);
+    kiln_elf_fixup f = {
+        .type = r->type, .p = p, .room = sizeof p, .at = r->at, .text = text};
+    kiln_load_status st = arch->addend(&f, &addend);
+    f.value = r->value + addend;
+    if (st == KILN_LOAD_OK)
+        st = arch->relocate(&f);
+    assert_int_equal(st, r->want);
+    if (r->want == KILN_LOAD_OK)
+        assert_int_equal(kiln_elf_number(p, r->bytes), r->after);
+    f.room = 3;
+    if (r->want == KILN_LOAD_OK && r->type != 0) {
+        assert_int_equal(arch->addend(&f, &addend), KILN_LOAD_FORMAT);
+        assert_int_equal(arch->relocate(&f), KILN_LOAD_FORMAT);
+    }
+}
+
 /* The same of RISC-V's. The instruction that holds the upper half of HALF's address is
  * at FIRST. */
 enum { FIRST = 0x4000, HALF = 0x16FFF, R_PCREL_HI20 = 23 };
@@ -290,6 +329,7 @@ int main(void) {
     kiln_test_add("survives_every_truncation", survives_every_truncation, NULL);
     kiln_test_add("survives_random_bytes", survives_random_bytes, NULL);
     kiln_test_add_rows(check_arm, arm_rows);
+    kiln_test_add_rows(check_arm32, arm32_rows);
     kiln_test_add_rows(check_riscv, riscv_rows);
     return kiln_test_run("loader");
 }

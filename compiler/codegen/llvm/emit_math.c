@@ -4,9 +4,12 @@
 kiln_natives kiln_cg_natives(const kiln_profile *p) {
     uint64_t floats = KILN_NATIVE(abs) | KILN_NATIVE(copysign) | KILN_NATIVE(isnan) |
                       KILN_NATIVE(sqrt);
-    if (kiln_arch_of(p->arch)->always_has_fma || p->has_fma)
-        floats |= KILN_NATIVE(ceil) | KILN_NATIVE(floor) | KILN_NATIVE(fma) |
-                  KILN_NATIVE(round) | KILN_NATIVE(trunc);
+    const kiln_arch_def *arch = kiln_arch_of(p->arch);
+    if (arch->always_has_fma || p->has_fma)
+        floats |= KILN_NATIVE(fma);
+    if ((arch->always_has_fma || p->has_fma) && !arch->no_rounding)
+        floats |= KILN_NATIVE(ceil) | KILN_NATIVE(floor) | KILN_NATIVE(round) |
+                  KILN_NATIVE(trunc);
     return (kiln_natives){
         .name = p->name, .f32 = floats, .f64 = floats, .has_f16_casts = p->has_f16};
 }

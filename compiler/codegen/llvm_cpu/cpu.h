@@ -13,6 +13,8 @@ kiln_status kiln_cg_entry(kiln_arena *a, const kiln_entry *e, const kiln_profile
 extern const kiln_cg_kind kiln_cg_cpu;
 LLVMValueRef kiln_cg_pointer_at(kiln_cg *g, LLVMValueRef base, int64_t offset);
 LLVMValueRef kiln_cg_tensor_pointer(kiln_cg *g, int arg);
+/* What a 32-bit machine calls for arithmetic of 64 bits becomes part of the module. */
+void kiln_cg_wide(kiln_cg *g);
 /* A parallel loop inside another is a plain one: false. */
 bool kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop);
 void kiln_cg_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m);

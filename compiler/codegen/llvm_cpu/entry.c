@@ -114,11 +114,11 @@ static LLVMValueRef emit_params(const entry *x) {
 static LLVMValueRef place_of(const entry *x, const kiln_entry_place *p) {
     kiln_cg *g = x->g;
     switch (p->base) {
-    case KILN_ENTRY_AT_PORT:
+    case KILN_ENTRY_BASE_PORT:
         return kiln_cg_field(g, LLVMGetParam(g->now.fn, p->port), (int64_t)p->at);
-    case KILN_ENTRY_AT_PARAMS:
+    case KILN_ENTRY_BASE_PARAMS:
         return kiln_cg_field(g, x->params, (int64_t)p->at);
-    case KILN_ENTRY_AT_WORK:
+    case KILN_ENTRY_BASE_WORK:
         break;
     }
     return kiln_cg_field(g, x->work, (int64_t)p->at);
@@ -163,9 +163,9 @@ static void put_copy(const entry *x, const kiln_entry_step *s) {
     kiln_cg *g = x->g;
     LLVMValueRef arg[3] = {place_of(x, &s->operand[1]), place_of(x, &s->operand[0]),
                            number(g, s->bytes)};
-    if (s->kind == KILN_ENTRY_TAKE)
+    if (s->kind == KILN_ENTRY_STEP_TAKE)
         arg[1] = turned(x, arg[1], s->bytes);
-    if (s->kind == KILN_ENTRY_PUT)
+    if (s->kind == KILN_ENTRY_STEP_PUT)
         arg[0] = turned(x, arg[0], s->bytes);
     LLVMBuildCall2(g->b, LLVMGlobalGetValueType(x->copy), x->copy, arg, 3, "");
 }
@@ -224,24 +224,24 @@ static void put_end(entry *x) {
 
 static void put_step(entry *x, const kiln_entry_step *s) {
     switch (s->kind) {
-    case KILN_ENTRY_CALL:
+    case KILN_ENTRY_STEP_CALL:
         put_call(x, s);
         break;
-    case KILN_ENTRY_COPY:
-    case KILN_ENTRY_TAKE:
-    case KILN_ENTRY_PUT:
+    case KILN_ENTRY_STEP_COPY:
+    case KILN_ENTRY_STEP_TAKE:
+    case KILN_ENTRY_STEP_PUT:
         put_copy(x, s);
         break;
-    case KILN_ENTRY_IF:
+    case KILN_ENTRY_STEP_IF:
         put_if(x, s);
         break;
-    case KILN_ENTRY_ELSE:
+    case KILN_ENTRY_STEP_ELSE:
         put_else(x);
         break;
-    case KILN_ENTRY_LOOP:
+    case KILN_ENTRY_STEP_LOOP:
         put_loop(x, s);
         break;
-    case KILN_ENTRY_END:
+    case KILN_ENTRY_STEP_END:
         put_end(x);
         break;
     }

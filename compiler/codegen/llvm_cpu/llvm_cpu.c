@@ -92,6 +92,7 @@ static kiln_status compile(session *s, kiln_object *out) {
     kiln_object object = {.bytes = {NULL, 0}};
     kiln_cg_collect_scopes(g);
     emit_kernel(g);
+    kiln_cg_wide(g);
     KILN_TRY(kiln_cg_optimise(&s->s));
     KILN_TRY(emit_texts(s));
     KILN_TRY(kiln_cg_machine_code(&s->s, g->module, LLVMObjectFile, &object.bytes));

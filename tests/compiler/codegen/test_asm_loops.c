@@ -168,7 +168,7 @@ static void listing_has_the_same_loops(void **state) {
     }
     const kiln_str no_object = KILN_STR_LIT("no object");
     kiln_assert_fails(kiln_object_listing(a, no_object, &p, &listing, &err),
-                      KILN_ERR_PARSE, &err, "no relocatable ELF64 file");
+                      KILN_ERR_PARSE, &err, "no relocatable ELF file");
 }
 
 static tile_row listing_rows[] = {

@@ -63,7 +63,7 @@ static void memories_are_found(void **state) {
 /* Not taken for another one. */
 static void unknown_machines_are_refused(void **state) {
     (void)state;
-    static const uint64_t machine[] = {0, 3, 40, 9999, (uint64_t)62 << 32};
+    static const uint64_t machine[] = {0, 3, 8, 9999, (uint64_t)62 << 32};
     for (size_t i = 0; i < sizeof machine / sizeof machine[0]; i++) {
         kiln_arch arch;
         assert_false(kiln_arch_of_machine(machine[i], &arch));
@@ -95,6 +95,13 @@ static line_row line_rows[] = {
     {"arm_fma", KILN_ARCH_AARCH64, "fmla", "v0.4s, v1.4s, v2.s[0]", KILN_ASM_FMA},
     {"arm_load", KILN_ARCH_AARCH64, "ldr", "q1, [x0], #16", KILN_ASM_LOAD},
     {"arm_spill", KILN_ARCH_AARCH64, "str", "q1, [sp, #32]",
+     KILN_ASM_STORE | KILN_ASM_STACK},
+    {"arm32_branch", KILN_ARCH_ARM, "bne", ".LBB0_1", KILN_ASM_BRANCH},
+    {"arm32_call_is_no_branch", KILN_ARCH_ARM, "bl", "k0", 0},
+    {"arm32_logic_is_no_branch", KILN_ARCH_ARM, "bic", "r0, r1, r2", 0},
+    {"arm32_fma", KILN_ARCH_ARM, "vfma.f32", "q0, q1, q2", KILN_ASM_FMA},
+    {"arm32_load", KILN_ARCH_ARM, "vld1.64", "{d16, d17}, [r0]!", KILN_ASM_LOAD},
+    {"arm32_spill", KILN_ARCH_ARM, "vst1.64", "{d16, d17}, [sp:128]",
      KILN_ASM_STORE | KILN_ASM_STACK},
     {"riscv_branch", KILN_ARCH_RISCV64, "bltu", "a0, a1, .LBB0_1", KILN_ASM_BRANCH},
     {"riscv_jump", KILN_ARCH_RISCV64, "j", ".LBB0_1", KILN_ASM_BRANCH},

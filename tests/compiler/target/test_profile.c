@@ -196,7 +196,8 @@ static void this_machine_runs_itself(void **state) {
     assert_true(p.cores >= 1 && p.vector_bytes >= 16);
     static const char *const least[KILN_N_ARCHS] = {[KILN_ARCH_X86_64] = "x86-baseline",
                                                     [KILN_ARCH_AARCH64] = "aarch64",
-                                                    [KILN_ARCH_RISCV64] = "riscv64"};
+                                                    [KILN_ARCH_RISCV64] = "riscv64",
+                                                    [KILN_ARCH_ARM] = "armv7-neon"};
     const char *base = least[p.arch];
     kiln_profile q;
     kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), base, &q, &err), &err);
@@ -211,6 +212,11 @@ static runs_row runs_rows[] = {
     {"narrow_code_runs_on_a_wide_machine", "x86-baseline", "x86-avx512", NULL},
     {"wide_code_needs_wide_vectors", "x86-avx512", "x86-avx2",
      "'x86-avx512' needs wider vectors, which 'x86-avx2' has not"},
+    {"a_cpu_runs_code_of_its_kind", "x86-avx512-vnni", "znver4", NULL},
+    {"code_for_a_cpu_runs_on_others", "sapphirerapids", "znver4", NULL},
+    {"a_small_core_runs_the_base", "aarch64", "cortex-a53", NULL},
+    {"dot_products_need_them", "neoverse-n1", "cortex-a72",
+     "'neoverse-n1' needs dotprod, which 'cortex-a72' has not"},
     {"vectors_need_the_extension", "riscv64-v128", "riscv64",
      "'riscv64-v128' needs more vector registers, which 'riscv64' has not"},
     {"scalar_code_runs_beside_vectors", "riscv64", "riscv64-v128", NULL},
@@ -264,7 +270,7 @@ typedef struct bad_row {
 
 static bad_row bad_rows[] = {
     {"arch_must_be_known", "\"x86_64\"", "\"mips\"", KILN_ERR_PARSE,
-     "'arch' must be 'x86_64' or 'aarch64' or 'riscv64'"},
+     "'arch' must be 'x86_64' or 'aarch64' or 'riscv64' or 'arm'"},
     {"vectors_are_a_power_of_two", "\"vector_bytes\": 64", "\"vector_bytes\": 48",
      KILN_ERR_PARSE, "'vector_bytes' must be 16, 32 or 64"},
     {"vectors_have_a_limit", "\"vector_bytes\": 64", "\"vector_bytes\": 128",

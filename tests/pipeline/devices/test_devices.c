@@ -152,6 +152,7 @@ static void check_row(const row *r, const kiln_profile *profile) {
 
 static void computes_here(void **state) { check_row(*state, native()); }
 static void computes_on_aarch64(void **state) { check_row(*state, shipped("aarch64")); }
+static void computes_on_arm(void **state) { check_row(*state, shipped("armv7-neon")); }
 static void computes_on_riscv64(void **state) { check_row(*state, shipped("riscv64")); }
 /* Vectors as long as the profile's, where there is a machine that has them. */
 static void an_emulator_has_the_profiles_vectors(void **state) {
@@ -359,7 +360,7 @@ static void devices_are_described(void **state) {
     assert_true(n >= 2);
     kiln_assert_fails(kiln_device_find("toaster", &d, &err), KILN_ERR_ARG, &err,
                       "there is no device 'toaster'; there are local, qemu-aarch64, "
-                      "qemu-riscv64-v128, qemu-riscv64-v256, qemu-riscv64");
+                      "qemu-riscv64-v128, qemu-riscv64-v256, qemu-riscv64, qemu-arm");
 }
 
 /* What is missing is told by name and remedy, for a profile that does not run here. */
@@ -406,6 +407,10 @@ int main(void) {
         kiln_test_add(
             kiln_format(kiln_test_arena(), "computes_on_riscv64: %s", rows[i].name),
             computes_on_riscv64, &rows[i]);
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_test_add(
+            kiln_format(kiln_test_arena(), "computes_on_arm: %s", rows[i].name),
+            computes_on_arm, &rows[i]);
     for (size_t i = 0; i < N_ROWS; i++)
         kiln_test_add(
             kiln_format(kiln_test_arena(), "computes_on_its_vectors: %s", rows[i].name),

@@ -43,12 +43,13 @@ static void say(const char *what, size_t n) {
     (void)bare_ask(SYS_WRITE0, text + at);
 }
 
-/* Bytes behind the first that has another colour, counted from the end. */
-static size_t used_below(const volatile unsigned char *begin,
-                         const volatile unsigned char *end, unsigned char colour) {
-    while (begin < end && *begin == colour)
-        begin++;
-    return (size_t)(end - begin);
+/* Bytes from the first that has another colour to the end. */
+static size_t used_below(const volatile unsigned char *begin, size_t n,
+                         unsigned char colour) {
+    size_t i = 0;
+    while (i < n && begin[i] == colour)
+        i++;
+    return n - i;
 }
 
 static size_t used_above(const volatile unsigned char *begin, size_t n,
@@ -62,21 +63,22 @@ static size_t larger(size_t x, size_t y) { return x > y ? x : y; }
 
 void bare_main(void) {
     volatile unsigned char here = 0;
-    volatile unsigned char *const top = &here - FRAME;
+    const size_t n_bss = (size_t)((uintptr_t)bss_end - (uintptr_t)bss_begin);
+    const size_t n_stack = (size_t)((uintptr_t)&here - FRAME - (uintptr_t)stack_bottom);
     size_t workspace_used = 0, stack_used = 0;
     uintptr_t wrong = 0;
-    for (volatile unsigned char *p = bss_begin; p < bss_end; p++)
-        *p = 0;
+    for (size_t i = 0; i < n_bss; i++)
+        ((volatile unsigned char *)bss_begin)[i] = 0;
     for (int run = 0; run < 2; run++) {
         const unsigned char colour = run == 0 ? 0xA5 : 0x5A;
         for (size_t i = 0; i < WORKSPACE_BYTES; i++)
             workspace[i] = colour;
-        for (volatile unsigned char *p = stack_bottom; p < top; p++)
-            *p = colour;
+        for (size_t i = 0; i < n_stack; i++)
+            ((volatile unsigned char *)stack_bottom)[i] = colour;
         wrong += (uintptr_t)selftest();
         workspace_used =
             larger(workspace_used, used_above(workspace, WORKSPACE_BYTES, colour));
-        stack_used = larger(stack_used, used_below(stack_bottom, top, colour));
+        stack_used = larger(stack_used, used_below(stack_bottom, n_stack, colour));
     }
     say("workspace ", workspace_used);
     say(", stack ", stack_used + FRAME);
