@@ -160,7 +160,10 @@ kiln_status kiln_load_run(kiln_arena *a, const kiln_subject *s,
                 "'%s' has nothing to be compared with", s->name);
     *out = (kiln_load){.subject = s,
                        .check = {.name = s->name, .group = "", .reason = ""}};
-    kiln_machine_read(a, &out->machine);
+    if (s->machine != NULL)
+        out->machine = *s->machine;
+    else
+        kiln_machine_read(a, &out->machine);
     for (int t = 0; t < o->n_threads; t++)
         for (int i = 0; i < o->n_instances; i++) {
             KILN_TRY(one_side(a, out, o, o->instances[i], o->threads[t], err));

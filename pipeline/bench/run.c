@@ -235,7 +235,10 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
     *out = (kiln_net_bench){.subject = s,
                             .check = {.name = s->name, .group = "", .reason = ""}};
     bench b = {a, s, o, NULL, out};
-    kiln_machine_read(a, &out->machine);
+    if (s->machine != NULL)
+        out->machine = *s->machine;
+    else
+        kiln_machine_read(a, &out->machine);
     b.side = kiln_array(a, side, o->n_threads);
     for (int i = 0; i < o->n_threads; i++)
         kiln_vec_push(a, &out->side, (kiln_net_side){0});
