@@ -9,6 +9,7 @@
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "cli/sign_option.h"
+#include "pipeline/curve/curve.h"
 #include "pipeline/bench/bench.h"
 #include "pipeline/devices/devices.h"
 
@@ -19,6 +20,8 @@ enum {
     OPT_OP,
     OPT_FILTER,
     OPT_THREADS,
+    OPT_RUNNER,
+    OPT_PRIORITY,
     OPT_PROFILE,
     OPT_TEMPLATE,
     OPT_CONFIG_FILE,
@@ -49,6 +52,12 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_THREADS] = {"--threads", "N[,M]",
                      "numbers of threads; a model can be measured at several (1)",
                      false},
+    [OPT_RUNNER] = {"--runner", "DEVICE",
+                    "a model: measure it there, not here: a device or a pool of them, "
+                    "by its name (kiln device add) or its address, as for kiln tune",
+                    false},
+    [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
+                      false},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "make code for this profile (default: this machine's)", false},
     [OPT_TEMPLATE] = {"--template", "NAME",
@@ -89,8 +98,9 @@ static const kiln_option options[N_OPTIONS] = {
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
                                     OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS, OPT_INSTANCES, OPT_DURATION,
-                                 OPT_SHAPE,  OPT_BIND,  OPT_MODEL,     OPT_KEYRING};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,   OPT_INSTANCES, OPT_DURATION,
+                                 OPT_SHAPE,  OPT_BIND,    OPT_MODEL,     OPT_KEYRING,
+                                 OPT_RUNNER, OPT_PRIORITY};
 /* Samples taken one by one. */
 static const int for_rounds[] = {OPT_ROUNDS, OPT_STEPS, OPT_BASELINES, OPT_MODEL};
 
@@ -232,6 +242,40 @@ static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile 
     return kiln_baselines_dir(args->arena, &o->baselines_dir, err);
 }
 
+/* A runner elsewhere for as long as the arena lives; *where has NULL in it where none is
+ * named. Files and wheels of baselines are here. */
+static kiln_status borrow_runner(const kiln_cli_args *args, const kiln_profile *p,
+                                 const kiln_net_bench_options *o,
+                                 kiln_remote_options *where, kiln_machine *machine,
+                                 kiln_err *err) {
+    static const int of_this[] = {OPT_BASELINES};
+    kiln_arena *a = args->arena;
+    const char *name = kiln_args_get(args, OPT_RUNNER, NULL);
+    kiln_far_options far = {.threads = 1};
+    kiln_far *f = NULL;
+    kiln_buf profile;
+    *where = (kiln_remote_options){.apart = NULL};
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_PRIORITY, "10"), "--priority", 1,
+                             KILN_WIRE_MAX_PRIORITY, &far.priority, err));
+    if (name == NULL)
+        return kiln_device_measures_here(p, err);
+    KILN_TRY(refuse(args, of_this, 1, "a runner elsewhere (--runner)", err));
+    KILN_TRY(kiln_known_address(a, name, &far.address, err));
+    for (int i = 0; i < o->n_threads; i++)
+        far.threads = o->threads[i] > far.threads ? o->threads[i] : far.threads;
+    kiln_buf_init(&profile, a);
+    kiln_profile_json(&profile, p);
+    far.profile = profile.p;
+    KILN_TRY(kiln_far_open(a, &far, &f, err));
+    KILN_TRY(kiln_profile_fits_machine(p, far.threads, kiln_far_machine(f), err));
+    const kiln_apart_options there = {.far = f};
+    where->apart = kiln_apart_new(a, &there);
+    *machine = (kiln_machine){.cpu = kiln_format(a, "a runner at %s", far.address),
+                              .os = p->name,
+                              .cores = far.threads};
+    return KILN_OK;
+}
+
 /* Compiled with records for the first number of threads. */
 static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options *o,
                               kiln_subject *out, kiln_err *err) {
@@ -244,20 +288,25 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
                                      &import, err));
     KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
-    KILN_TRY(kiln_device_measures_here(profile, err));
+    kiln_remote_options where;
+    kiln_machine *machine = kiln_new(a, kiln_machine);
+    KILN_TRY(borrow_runner(args, profile, o, &where, machine, err));
     KILN_TRY(read_baselines(args, profile, o, err));
     KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, o->threads[0],
                              &choose, NULL, err));
-    return kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1, out,
-                                 err);
+    KILN_TRY(kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1,
+                                   where.apart != NULL ? &where : NULL, out, err));
+    out->machine = where.apart != NULL ? machine : NULL;
+    return KILN_OK;
 }
 
 /* What is shipped is what is compared: the package itself, beside baselines that run
  * the model it was built from. */
 static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_options *o,
                                 kiln_subject *out, kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY,
-                                    OPT_NO_PREDICT};
+    static const int of_models[] = {OPT_PROFILE,  OPT_SHAPE,      OPT_DB,
+                                    OPT_NO_READY, OPT_NO_PREDICT, OPT_RUNNER,
+                                    OPT_PRIORITY};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};
@@ -326,7 +375,8 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
         kiln_args_has(args, OPT_INSTANCES) || kiln_args_has(args, OPT_DURATION);
     kiln_load_options load = {.seconds = 0};
     kiln_net_bench_options o = {.steps = kiln_args_has(args, OPT_STEPS),
-                                .bandwidth = kiln_args_has(args, OPT_JSON),
+                                .bandwidth = kiln_args_has(args, OPT_JSON) &&
+                                             !kiln_args_has(args, OPT_RUNNER),
                                 .progress = show_round};
     kiln_subject subject;
     kiln_net_bench bench;

@@ -17,6 +17,9 @@ enum {
     OPT_TIME,
     OPT_THREADS,
     OPT_RUNNER,
+    OPT_POOL,
+    OPT_DEVICES,
+    OPT_PRIORITY,
     OPT_PROFILE,
     OPT_NUMERICS,
     OPT_DB,
@@ -56,6 +59,12 @@ static const kiln_option options[N_OPTIONS] = {
                     "where a runner listens (unix:PATH, tcp:127.0.0.1:PORT, "
                     "curve://HOST:PORT?device=KEY); several: on all",
                     true},
+    [OPT_POOL] = {"--pool", "ADDRESS",
+                  "measure on devices that 'kiln device pool --listen ADDRESS' lends",
+                  false},
+    [OPT_DEVICES] = {"--devices", "N", "at most so many of them at once (8)", false},
+    [OPT_PRIORITY] = {"--priority", "N", "the share of them, beside others' (10)",
+                      false},
     [OPT_PROFILE] = {"--profile", "NAME",
                      "tune for this profile (default: this machine's)", false},
     [OPT_NUMERICS] = KILN_NUMERICS_OPTION,
@@ -149,16 +158,28 @@ static kiln_status read_search(const kiln_cli_args *args, kiln_tune_options *o,
     return KILN_OK;
 }
 
-static kiln_status read_runners(const kiln_cli_args *args, const char *const **out,
+/* A pool is a runner's address too, once for each device that is wanted of it. */
+static kiln_status read_runners(const kiln_cli_args *args, kiln_tune_options *o,
                                 kiln_err *err) {
+    enum { MOST_DEVICES = 48 };
     const size_t n = args->n_value[OPT_RUNNER];
-    if (n == 0)
-        return KILN_OK;
-    const char **address = kiln_array(args->arena, const char *, n + 1);
+    const char *pool = kiln_args_get(args, OPT_POOL, NULL);
+    int n_devices = 0;
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_DEVICES, "8"), "--devices", 1,
+                             MOST_DEVICES, &n_devices, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_PRIORITY, "10"), "--priority", 1,
+                             100, &o->priority, err));
+    if (pool == NULL &&
+        (kiln_args_has(args, OPT_DEVICES) || kiln_args_has(args, OPT_PRIORITY)))
+        return kiln_fail(err, KILN_ERR_ARG, "--devices and --priority are of a --pool");
+    const size_t n_pooled = pool != NULL ? (size_t)n_devices : 0;
+    const char **address = kiln_array(args->arena, const char *, n + n_pooled + 1);
     for (size_t i = 0; i < n; i++)
         KILN_TRY(kiln_known_address(args->arena, args->value[OPT_RUNNER][i],
                                     &address[i], err));
-    *out = address;
+    for (size_t i = 0; i < n_pooled; i++)
+        address[n + i] = pool;
+    o->runner_addresses = n + n_pooled > 0 ? address : NULL;
     return KILN_OK;
 }
 
@@ -175,7 +196,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
     KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &o->seconds, err));
     o->trials = trials;
     o->seed = (uint64_t)seed;
-    KILN_TRY(read_runners(args, &o->runner_addresses, err));
+    KILN_TRY(read_runners(args, o, err));
     o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);
     return read_search(args, o, err);
 }

@@ -43,6 +43,8 @@ typedef struct kiln_subject {
     size_t n_fixed;
     const kiln_profile *profile;
     kiln_remote *remote; /* the network, in a process of its own */
+    /* Where that is; NULL: here. */
+    const kiln_machine *machine;
     kiln_cost cost;
     const kiln_subject_step *step;
     int n_steps, n_conversions; /* of layouts, among them; of a package: 0 */
@@ -58,13 +60,14 @@ typedef struct kiln_subject {
 
 /* Imports the model, compiles it for the profile, opens it in another process until the
  * arena is reset, and asks the reference for its outputs on seeded inputs. choose NULL:
- * guesses.
- * KILN_ERR_UNSUPPORTED where this machine cannot run the profile's code. */
+ * guesses; where NULL: that process is here.
+ * KILN_ERR_UNSUPPORTED where the machine cannot run the profile's code. */
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,
                                   const kiln_profile *profile,
                                   const kiln_choose_options *choose, uint64_t seed,
-                                  kiln_subject *out, kiln_err *err);
+                                  const kiln_remote_options *where, kiln_subject *out,
+                                  kiln_err *err);
 
 /* A source that was read, by other options of the compiler, held against what is expected
  * of it. All are borrowed until the arena is reset. */

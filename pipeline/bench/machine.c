@@ -66,7 +66,10 @@ double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m) {
 
 void kiln_bench_machine(kiln_arena *a, const kiln_subject *s, kiln_machine *out) {
     const char *device = kiln_remote_device(s->remote);
-    kiln_machine_read(a, out);
+    if (s->machine != NULL)
+        *out = *s->machine;
+    else
+        kiln_machine_read(a, out);
     if (device[0] != '\0')
         out->cpu = kiln_format(a, "%s with %s", out->cpu, device);
 }

@@ -22,7 +22,8 @@ static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
 
 static kiln_status open_network(kiln_arena *a, const kiln_source *source,
                                 const kiln_expectation *e, const kiln_network *n,
-                                kiln_subject *out, kiln_err *err) {
+                                const kiln_remote_options *where, kiln_subject *out,
+                                kiln_err *err) {
     kiln_subject s = {.name = source->name,
                       .file = source->path,
                       .format = source->format,
@@ -41,7 +42,7 @@ static kiln_status open_network(kiln_arena *a, const kiln_source *source,
                       .want = e->out,
                       .n_want = e->n_out,
                       .tolerance = kiln_tolerance_network};
-    KILN_TRY(kiln_remote_of_network(a, n, e->in, source->graph->inputs.n, NULL,
+    KILN_TRY(kiln_remote_of_network(a, n, e->in, source->graph->inputs.n, where,
                                     &s.remote, err));
     *out = s;
     return KILN_OK;
@@ -54,14 +55,15 @@ kiln_status kiln_subject_of_source(kiln_arena *a, const kiln_source *source,
                                    kiln_err *err) {
     kiln_network *n = kiln_new(a, kiln_network);
     KILN_TRY(kiln_network_compile(a, source->graph, profile, o, n, err));
-    return open_network(a, source, e, n, out, err);
+    return open_network(a, source, e, n, NULL, out, err);
 }
 
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_import_options *o,
                                   const kiln_profile *profile,
                                   const kiln_choose_options *choose, uint64_t seed,
-                                  kiln_subject *out, kiln_err *err) {
+                                  const kiln_remote_options *where, kiln_subject *out,
+                                  kiln_err *err) {
     kiln_source source;
     kiln_network *n = kiln_new(a, kiln_network);
     kiln_expectation e;
@@ -70,7 +72,7 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
     const kiln_network_options net = {.choose = choose};
     KILN_TRY(kiln_network_compile(a, source.graph, profile, &net, n, err));
     KILN_TRY(kiln_expectation_of(a, &source, seed, &e, err));
-    KILN_TRY(open_network(a, &source, &e, n, &s, err));
+    KILN_TRY(open_network(a, &source, &e, n, where, &s, err));
     if (o != NULL) {
         s.fixed = o->values;
         s.n_fixed = o->n_values;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int64_t start_limit_ms = 120000;
+static const int64_t start_limit_ms = 120000, look_ms = 500;
 
 /* ---- queues ---------------------------------------------------------------------- */
 
@@ -150,7 +150,8 @@ static void make_lease(kiln_measure *m) {
     const int64_t ms = m->o.run_limit_ms * KILN_WIRE_WALL_LIMITS + KILN_RUN_GRACE_MS +
                        KILN_WIRE_SILENCE_MS + KILN_WIRE_SILENCE_MS / 2;
     m->lease_ms = ms < KILN_WIRE_MOST_LEASE_MS ? ms : KILN_WIRE_MOST_LEASE_MS;
-    m->owner = kiln_machine_process(&m->arena);
+    m->owner = m->o.owner != NULL ? kiln_str_dup(&m->arena, m->o.owner)
+                                  : kiln_machine_process(&m->arena);
 }
 
 static kiln_status start_thread(kiln_measure *m, kiln_err *err) {
@@ -181,22 +182,39 @@ static bool are_up(const kiln_measure *m) {
         has_builder = has_builder || m->worker[i].state == KILN_WORKER_IDLE;
     for (int i = 0; i < m->n_runners; i++) {
         const kiln_worker *w = &m->worker[i];
-        if (w->state != KILN_WORKER_IDLE && !w->has_given_up)
+        /* One of a pool that was here will come again when there is work for it. */
+        const bool is_up =
+            w->state == KILN_WORKER_IDLE || (w->is_pooled && w->has_been_up);
+        if (!is_up && !w->has_given_up && !w->is_queued)
             return false;
-        has_runner = has_runner || w->state == KILN_WORKER_IDLE;
+        has_runner = has_runner || is_up;
     }
     return has_builder && has_runner;
 }
 
+/* However long that takes: a pool says again and again that it is there. */
+static bool waits_in_queue(const kiln_measure *m) {
+    for (int i = 0; i < m->n_runners; i++)
+        if (m->worker[i].is_queued && m->worker[i].state == KILN_WORKER_STARTING)
+            return true;
+    return false;
+}
+
 static kiln_status wait_until_up(kiln_measure *m, kiln_err *err) {
-    const struct timespec end = kiln_fleet_after(start_limit_ms);
+    const int64_t begin = kiln_now_ns();
     kiln_status st = KILN_OK;
     pthread_mutex_lock(&m->lock);
-    while (!are_up(m) && m->failure.status == KILN_OK && st == KILN_OK)
-        if (pthread_cond_timedwait(&m->changed, &m->lock, &end) == ETIMEDOUT)
+    while (!are_up(m) && m->failure.status == KILN_OK && st == KILN_OK) {
+        const struct timespec soon = kiln_fleet_after(look_ms);
+        if (pthread_cond_timedwait(&m->changed, &m->lock, &soon) != ETIMEDOUT)
+            continue;
+        if (waits_in_queue(m))
+            st = kiln_interrupt_check(err);
+        else if (kiln_now_ns() - begin > start_limit_ms * 1000000)
             st =
                 kiln_fail(err, KILN_ERR_IO, "workers do not start within %" PRId64 " s",
                           start_limit_ms / 1000);
+    }
     if (m->failure.status != KILN_OK) {
         st = m->failure.status;
         *err = m->failure;

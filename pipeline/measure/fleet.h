@@ -36,7 +36,8 @@ typedef struct kiln_job {
     uint64_t config;
     bool never_stops_early;
     double budget_ms;
-    int n_lost; /* times that a worker was lost under it */
+    int n_lost; /* times that a worker was lost under it, */
+    int n_hung; /* and those of a pool of which it said that they hung */
     /* Of one that takes turns (turns.c): */
     bool takes_turns;
     bool awaits_turn; /* it is proved, and what it was asked for is done: */
@@ -94,6 +95,12 @@ typedef struct kiln_worker {
     bool is_unfit;     /* its machine cannot run what is to be measured: never again */
     bool is_liar;      /* it told what no machine does: never again */
     bool has_given_up; /* nobody waits for it; a far one is tried all the same */
+    /* Of one that a pool lends (kiln device pool): */
+    bool is_pooled;
+    bool is_queued;        /* it waits for its turn */
+    bool is_recalled;      /* to be given back once it is idle */
+    int64_t idle_ns;       /* since when it is */
+    bool is_gone, is_hung; /* the pool said that it is lost; that it gave no answer */
     /* Of a runner: */
     int64_t lease_end_ns, beat_ns; /* when it must be heard of; when we must be */
     double peak_gflops, memory_gbs;
@@ -153,7 +160,9 @@ struct kiln_measure {
     int next_runner; /* that is given a candidate, if it is free */
     int n_here;      /* of the runners: ours, on this machine; they come first */
     KILN_VEC(kiln_lethal) lethal;
-    kiln_map lethal_of; /* key -> index + 1 */
+    kiln_map lethal_of;            /* key -> index + 1 */
+    KILN_VEC(const char *) lender; /* names of devices that a pool lent */
+    bool has_said_unfit;
     kiln_measure_stats stats;
 };
 
@@ -189,6 +198,19 @@ void kiln_worker_failed(kiln_measure *m, kiln_worker *w, kiln_status status,
 kiln_status kiln_worker_take_setup(kiln_measure *m, kiln_worker *w,
                                    const kiln_wire_frame *f, kiln_err *err);
 void kiln_worker_become_idle(kiln_measure *m, kiln_worker *w);
+/* borrowed.c: a runner's frame that only a pool sends; *is_one: it was. */
+kiln_status kiln_worker_take_pool(kiln_measure *m, kiln_worker *w,
+                                  const kiln_wire_frame *f, bool *is_one,
+                                  kiln_err *err);
+/* Asks the pool that greeted for a device. */
+kiln_status kiln_worker_ask_pool(kiln_measure *m, kiln_worker *w, kiln_err *err);
+/* Something was submitted, and did not come to an end. */
+bool kiln_fleet_has_work(const kiln_measure *m);
+/* Gives an idle one back that was recalled, or that nobody here has work for. */
+void kiln_worker_give_back(const kiln_measure *m, kiln_worker *w);
+/* The candidate it had is handed out anew; or nobody will have it again, who hung two
+ * devices. *e: how it ends, where that is so. */
+bool kiln_job_is_over(kiln_job *j, const kiln_worker *w, kiln_trial_error *e);
 /* It said something: its lease begins anew. */
 void kiln_worker_heard(kiln_measure *m, kiln_worker *w);
 /* Lets a runner that waits hear of us, where it is time to. */

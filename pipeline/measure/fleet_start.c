@@ -12,6 +12,8 @@ static const int64_t start_ms = 60000;
 /* A runner that is far is waited for so long, whatever is the matter with it, and tried
  * every so often: it may have been started again. */
 static const int64_t patience_ns = 10 * INT64_C(1000000000);
+static const int64_t pool_beat_ms = 20000; /* a pool takes back what nobody speaks to */
+static const int64_t pool_patience_ns = 60 * INT64_C(1000000000);
 static const int64_t first_retry_ns = 100 * INT64_C(1000000), /* then twice that, ... */
     last_retry_ns = 5 * INT64_C(1000000000);
 
@@ -43,7 +45,8 @@ static void far_failed(kiln_measure *m, kiln_worker *w, kiln_status status,
         w->failed_ns = now;
     w->retry_ns = now + (pause < last_retry_ns ? pause : last_retry_ns);
     w->has_given_up =
-        w->has_given_up || w->is_hopeless || now - w->failed_ns > patience_ns;
+        w->has_given_up || w->is_hopeless ||
+        now - w->failed_ns > (w->is_pooled ? pool_patience_ns : patience_ns);
     (void)pthread_cond_broadcast(&m->changed);
     if (m->failure.status != KILN_OK || !have_all_given_up(m))
         return;
@@ -86,7 +89,7 @@ void kiln_worker_start(kiln_measure *m, kiln_worker *w) {
     w->asked.n = w->asked.cap = w->asked_first = 0;
     w->asked_at = 0;
     w->job = -1;
-    w->is_hopeless = false;
+    w->is_hopeless = w->is_queued = w->is_recalled = w->is_gone = w->is_hung = false;
     w->state = KILN_WORKER_STARTING;
     w->deadline_ns = kiln_now_ns() + start_ms * 1000000;
     *(w->is_runner ? &m->stats.runners_started : &m->stats.builders_started) += 1;
@@ -95,7 +98,9 @@ void kiln_worker_start(kiln_measure *m, kiln_worker *w) {
 static void put_lease(kiln_measure *m, kiln_worker *w) {
     const kiln_wire_lease lease = {.owner = kiln_str_from(m->owner), .ms = m->lease_ms};
     kiln_wire_put(&w->out, KILN_WIRE_LEASE, &lease);
-    w->beat_ns = kiln_now_ns() + m->lease_ms * 1000000 / 4;
+    const int64_t ms = m->lease_ms / 4;
+    w->beat_ns = kiln_now_ns() +
+                 (w->is_pooled && ms > pool_beat_ms ? pool_beat_ms : ms) * 1000000;
 }
 
 void kiln_worker_beat(kiln_measure *m, kiln_worker *w) {
@@ -111,6 +116,8 @@ void kiln_worker_heard(kiln_measure *m, kiln_worker *w) {
 
 static kiln_status greet(kiln_measure *m, kiln_worker *w, const kiln_wire_hello *hello,
                          kiln_err *err) {
+    if (w->t.def->is_far && kiln_str_is(hello->role, "pool"))
+        return kiln_worker_ask_pool(m, w, err);
     if (!kiln_str_is(hello->role, w->is_runner ? "runner" : "builder"))
         return kiln_fail(err, KILN_ERR_PARSE, "it is a '%.*s'",
                          KILN_STR_ARG(hello->role));
@@ -234,6 +241,8 @@ static kiln_status take_answer(kiln_measure *m, kiln_worker *w, kiln_arena *a,
 kiln_status kiln_worker_take_setup(kiln_measure *m, kiln_worker *w,
                                    const kiln_wire_frame *f, kiln_err *err) {
     kiln_arena scratch = {0};
+    KILN_ASSERT(w->state == KILN_WORKER_STARTING || w->state == KILN_WORKER_SETTING_UP,
+                "a worker is set up once");
     const kiln_status st = w->state == KILN_WORKER_STARTING
                                ? take_greeting(m, w, &scratch, f, err)
                                : take_answer(m, w, &scratch, f, err);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LOST = 2, BATCH = 4, MAX_BUILT = 8, EXIT_OOM = 4 };
+enum { BATCH = 4, MAX_BUILT = 8, EXIT_OOM = 4 };
 /* Blobs that a worker may ask for, for one candidate: all of the largest workload. */
 enum { MOST_ASKED = KILN_WIRE_MAX_OPERANDS * KILN_WIRE_MAX_SEEDS * 3 };
 /* What a runner may need beyond the limit that it keeps itself. */
@@ -19,6 +19,7 @@ void kiln_worker_become_idle(kiln_measure *m, kiln_worker *w) {
     w->n_failed = 0;
     w->has_been_up = true;
     w->has_given_up = false;
+    w->idle_ns = kiln_now_ns();
     w->asked.n = w->asked_first = 0;
     w->asked_at = 0;
     (void)pthread_cond_broadcast(&m->changed);
@@ -187,6 +188,8 @@ static bool may_run(const kiln_measure *m, const kiln_worker *w) {
 static bool may_start(const kiln_measure *m, const kiln_worker *w) {
     if (w->state != KILN_WORKER_DOWN || kiln_now_ns() < w->retry_ns)
         return false;
+    if (w->is_pooled && w->has_been_up && !kiln_fleet_has_work(m))
+        return false; /* others may have it meanwhile */
     if (w->is_runner)
         return m->has_meter && !w->is_unfit && !w->is_liar;
     return !m->is_exclusive || !is_timing_here(m);
@@ -196,6 +199,8 @@ void kiln_fleet_dispatch(kiln_measure *m) {
     for (int i = 0; i < m->n_workers && m->failure.status == KILN_OK; i++)
         if (may_start(m, &m->worker[i]))
             kiln_worker_start(m, &m->worker[i]);
+    for (int i = 0; i < m->n_runners; i++)
+        kiln_worker_give_back(m, &m->worker[i]);
     for (int i = 0; i < m->n_workers; i++)
         if (m->worker[i].state == KILN_WORKER_IDLE)
             send_drops(m, &m->worker[i]);
@@ -257,12 +262,13 @@ static bool take_built(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f
 }
 
 /* Once more, or given up. */
-static void job_lost(kiln_measure *m, int job, const char *text) {
+static void job_lost(kiln_measure *m, const kiln_worker *w, int job, const char *text) {
     kiln_job *j = &m->job[job];
     const bool was_built = j->state == KILN_JOB_RUNNING;
+    kiln_trial_error e;
     /* Turns that were taken cannot be taken again. */
-    if (++j->n_lost >= MAX_LOST || m->failure.status != KILN_OK || j->n_turns > 0) {
-        kiln_job_finish(m, job, KILN_TRIAL_LOST, text);
+    if (kiln_job_is_over(j, w, &e) || m->failure.status != KILN_OK || j->n_turns > 0) {
+        kiln_job_finish(m, job, e, text);
         return;
     }
     m->stats.retried++;
@@ -312,7 +318,7 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     const char *text = kiln_str_dupv(&j->arena, r.text);
     kiln_worker_become_idle(m, w);
     if (r.error == KILN_TRIAL_LOST)
-        job_lost(m, job, text);
+        job_lost(m, w, job, text);
     else
         kiln_job_finish(m, job, (kiln_trial_error)r.error, text);
     return true;
@@ -330,8 +336,14 @@ bool kiln_worker_take(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
         kiln_arena_fini(&scratch);
         return false;
     }
-    if (w->is_runner)
+    if (w->is_runner) {
+        bool is_pools;
         kiln_worker_heard(m, w);
+        if (kiln_worker_take_pool(m, w, f, &is_pools, err) != KILN_OK)
+            return false;
+        if (is_pools)
+            return true;
+    }
     if (w->is_runner && f->kind == KILN_WIRE_LEASED && w->state != KILN_WORKER_STARTING)
         return true;
     if (w->state == KILN_WORKER_BUSY && f->kind == KILN_WIRE_NEED)
@@ -378,7 +390,7 @@ static void builder_lost(kiln_measure *m, const kiln_worker *w,
         kiln_job_finish(m, w->job, KILN_TRIAL_BUILD_TIMEOUT, text);
     else if (was_killed || how->kind == KILN_TRANSPORT_GONE ||
              (how->kind == KILN_TRANSPORT_SIGNAL && how->code == SIGKILL))
-        job_lost(m, w->job, text); /* by others; or it talked nonsense */
+        job_lost(m, w, w->job, text); /* by others; or it talked nonsense */
     else
         kiln_job_finish(
             m, w->job, is_oom ? KILN_TRIAL_BUILD_MEMORY : KILN_TRIAL_BUILD_CRASH, text);
@@ -401,11 +413,11 @@ void kiln_worker_lost(kiln_measure *m, kiln_worker *w, const char *why,
     const kiln_worker_state old = w->state;
     w->state = KILN_WORKER_DOWN;
     if (old == KILN_WORKER_BUSY && w->is_runner)
-        job_lost(m, w->job, text);
+        job_lost(m, w, w->job, text);
     else if (old == KILN_WORKER_BUSY)
         builder_lost(m, w, &how, !ended, is_timeout, text);
     w->job = -1;
-    if (was_up && !w->is_liar)
+    if ((was_up || w->is_gone) && !w->is_liar)
         w->n_failed = 0;
     else
         kiln_worker_failed(m, w, status, text);

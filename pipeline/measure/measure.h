@@ -14,7 +14,8 @@
  * the caller thinks. One-thread kernels are timed on the first CPU of the process's
  * affinity mask while the others compile; kernels of as many threads as there are CPUs
  * are timed while no builder works and the caller waits. Runners may be elsewhere, and
- * several: options name their addresses.
+ * several: options name their addresses; that of a pool (kiln device pool), once for each device
+ * that is wanted of it.
  *
  * One caller's thread at a time. docs/workers.md describes processes and protocol.
  */
@@ -91,6 +92,8 @@ typedef struct kiln_measure_options {
      * NULL-terminated; NULL: none. Candidates are spread over all runners, so that they
      * must be of one profile, and should be of one kind of machine. */
     const char *const *runner_addresses;
+    const char *owner; /* of leases; NULL: this process */
+    int priority;      /* with pools among them: the share beside others'; 0: 10 */
     /* Runners of our own, each on CPUs that no other has. 0: one; where addresses are
      * given, none. Negative: none. */
     int n_local_runners;

@@ -13,6 +13,25 @@ static void release(void *far) {
     kiln_arena_fini(&f->arena);
 }
 
+/* A pool's queue: as long as it says that it is there. */
+static kiln_status await_turn(kiln_far *f, kiln_arena *a, kiln_wire_frame *frame,
+                              kiln_err *err) {
+    const kiln_wire_borrow want = {
+        .owner = kiln_str_from(kiln_machine_process(a)),
+        .profile = kiln_str_from(f->o.profile != NULL ? f->o.profile : ""),
+        .threads = (uint32_t)(f->o.threads > 0 ? f->o.threads : 1),
+        .priority = (uint32_t)(f->o.priority > 0 ? f->o.priority : KILN_WIRE_PRIORITY),
+        .keeps_ms = KILN_WIRE_MOST_KEPT_MS};
+    const int64_t silence_ns = KILN_WIRE_SILENCE_MS * INT64_C(1000000);
+    KILN_TRY(kiln_line_send(&f->line, a, KILN_WIRE_BORROW, &want,
+                            kiln_now_ns() + silence_ns, err));
+    do {
+        KILN_TRY(kiln_interrupt_check(err));
+        KILN_TRY(kiln_line_next(&f->line, a, kiln_now_ns() + silence_ns, frame, err));
+    } while (frame->kind == KILN_WIRE_QUEUED || frame->kind == KILN_WIRE_GRANTED);
+    return KILN_OK;
+}
+
 static kiln_status greet(kiln_far *f, kiln_arena *a, int64_t deadline_ns,
                          kiln_err *err) {
     kiln_wire_frame frame;
@@ -24,6 +43,10 @@ static kiln_status greet(kiln_far *f, kiln_arena *a, int64_t deadline_ns,
         return kiln_wire_refuse_lent(&lent, err);
     }
     KILN_TRY(kiln_wire_expect(a, &frame, KILN_WIRE_HELLO, &hello, err));
+    if (kiln_str_is(hello.role, "pool")) {
+        KILN_TRY(await_turn(f, a, &frame, err));
+        KILN_TRY(kiln_wire_expect(a, &frame, KILN_WIRE_HELLO, &hello, err));
+    }
     if (!kiln_str_is(hello.role, "runner"))
         return kiln_fail(err, KILN_ERR_PARSE, "it is a '%s'",
                          kiln_str_printable(a, hello.role, 40));
@@ -31,8 +54,8 @@ static kiln_status greet(kiln_far *f, kiln_arena *a, int64_t deadline_ns,
     return KILN_OK;
 }
 
-static kiln_status borrow(kiln_far *f, kiln_arena *a, int64_t deadline_ns,
-                          kiln_err *err) {
+static kiln_status borrow(kiln_far *f, kiln_arena *a, kiln_err *err) {
+    const int64_t deadline_ns = kiln_now_ns() + ANSWER_MS * INT64_C(1000000);
     kiln_wire_frame frame;
     kiln_wire_leased leased;
     const kiln_wire_lease lease = {.owner = kiln_str_from(kiln_machine_process(a)),
@@ -51,7 +74,7 @@ static kiln_status try_once(kiln_far *f, kiln_arena *a, kiln_err *err) {
     KILN_TRY(kiln_talk_connect(&f->line.process, f->o.address, &o, &f->line.talk, err));
     kiln_status st = greet(f, a, deadline_ns, err);
     if (st == KILN_OK)
-        st = borrow(f, a, deadline_ns, err);
+        st = borrow(f, a, err);
     return st;
 }
 

@@ -20,6 +20,11 @@ typedef struct kiln_far_options {
      * seconds. */
     int64_t patience_ms;
     int64_t grace_ms; /* as of kiln_talk_options */
+    /* Where a pool listens (kiln device pool), it is asked for a device that is fit for
+     * this profile, JSON (NULL: any), with so many threads and this priority (0: 10); and
+     * waited for until it has one. */
+    const char *profile;
+    int threads, priority;
 } kiln_far_options;
 
 /* Connects, and has it lent. It is free again when the arena is reset, at the latest.

@@ -27,6 +27,9 @@ kiln_status kiln_line_next(kiln_line *l, kiln_arena *scratch, int64_t deadline_n
         kiln_err broken = {.len = 0};
         if (kiln_wire_next(&l->in, &has, out, &broken) != KILN_OK)
             return kiln_talk_refuse(l->talk, broken.text, err);
+        /* A pool wants its device back: it gets it when the networks are done. */
+        if (has && out->kind == KILN_WIRE_RECALL)
+            continue;
         if (has)
             return KILN_OK;
         unsigned char *to = kiln_wire_stream_room(&l->in, &room);

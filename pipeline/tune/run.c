@@ -86,6 +86,7 @@ static kiln_status open_pool(kiln_tuning *r, kiln_err *err) {
                                     .builder_argv = r->o->builder_argv,
                                     .runner_argv = r->o->runner_argv,
                                     .runner_addresses = r->o->runner_addresses,
+                                    .priority = r->o->priority,
                                     .seed = r->o->seed,
                                     .pins_caller = true};
     return r->pool != NULL ? KILN_OK : kiln_measure_open(r->arena, &m, &r->pool, err);

@@ -9,9 +9,16 @@ static kiln_status try_at(const kiln_tune_options *o, const char *address,
                           kiln_tune_there_fn *run, void *user, bool *is_over,
                           kiln_err *err) {
     const int threads = o->threads > 0 ? o->threads : 1;
-    const kiln_far_options options = {.address = address, .grace_ms = grace_ms};
     kiln_arena a = {0};
+    kiln_buf profile;
     kiln_far *far = NULL;
+    kiln_buf_init(&profile, &a);
+    kiln_profile_json(&profile, o->profile);
+    const kiln_far_options options = {.address = address,
+                                      .grace_ms = grace_ms,
+                                      .profile = profile.p,
+                                      .threads = threads,
+                                      .priority = o->priority};
     *is_over = false;
     kiln_status st = kiln_far_open(&a, &options, &far, err);
     if (st == KILN_OK)

@@ -102,6 +102,7 @@ typedef struct kiln_tune_options {
     const char *const *builder_argv, *const *runner_argv;
     /* Runners elsewhere, as kiln_measure_options has them; NULL: one of our own. */
     const char *const *runner_addresses;
+    int priority;
 } kiln_tune_options;
 
 /* A template that takes a work, and what it came to. */

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16, WRITE_S = 60, LONGEST_WAIT_MS = 1000, ANSWER_MS = 5000 };
+enum { WRITE_S = 60, LONGEST_WAIT_MS = 1000 };
 /* Until who was lent the runner says for how long; and for the last answer of one whose
  * lease is over. */
 static const int64_t first_ns = 25 * INT64_C(1000000000), grace_ns = 2000000000;
@@ -39,67 +39,6 @@ static void on_end(int number) {
 static int complain(const kiln_err *err) {
     (void)fprintf(stderr, "kiln-runner: %s\n", err->text);
     return 5;
-}
-
-/* ---- listening --------------------------------------------------------------------- */
-
-/* A runner greets who connects. The process that served for one that was killed may have
- * its socket a moment longer; then the connection ends without a word. */
-static bool answers(int fd) {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    char first;
-    const int got = poll(&p, 1, ANSWER_MS);
-    return got <= 0 || recv(fd, &first, 1, MSG_PEEK) > 0;
-}
-
-/* A socket at which nobody answers is what a runner left that was killed. */
-static kiln_status clear_path(const kiln_wire_address *a, kiln_err *err) {
-    const char *path = a->at.local.sun_path;
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return KILN_OK;
-    if (!S_ISSOCK(st.st_mode))
-        return kiln_fail(err, KILN_ERR_ARG, "'%s' is there, and no socket", path);
-    const int fd = kiln_wire_address_socket(a);
-    const bool is_taken =
-        fd >= 0 && connect(fd, &a->at.any, a->bytes) == 0 && answers(fd);
-    if (fd >= 0)
-        close(fd);
-    if (is_taken)
-        return kiln_fail(err, KILN_ERR_ARG, "somebody listens at '%s' already", path);
-    if (unlink(path) != 0)
-        return kiln_fail(err, KILN_ERR_IO, "cannot remove '%s': %s", path,
-                         strerror(errno));
-    return KILN_OK;
-}
-
-static kiln_status listen_at(kiln_wire_address *a, int *out, kiln_err *err) {
-    char text[KILN_WIRE_ADDRESS_TEXT];
-    const int on = 1;
-    const bool is_unix = a->at.any.sa_family == AF_UNIX;
-    KILN_TRY(kiln_wire_address_check_private(a, err));
-    if (is_unix)
-        KILN_TRY(clear_path(a, err));
-    kiln_wire_address_text(a, text);
-    const int fd = kiln_wire_address_socket(a);
-    if (fd >= 0 && !is_unix)
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const mode_t old = umask(S_IRWXG | S_IRWXO);
-    const bool ok = fd >= 0 && bind(fd, &a->at.any, a->bytes) == 0 &&
-                    listen(fd, BACKLOG) == 0 &&
-                    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0;
-    const int error = errno;
-    (void)umask(old);
-    if (!ok) {
-        if (fd >= 0)
-            close(fd);
-        return kiln_fail(err, KILN_ERR_IO, "cannot listen on %s: %s", text,
-                         strerror(error));
-    }
-    a->bytes = sizeof a->at;
-    (void)getsockname(fd, &a->at.any, &a->bytes); /* the port that was chosen */
-    *out = fd;
-    return KILN_OK;
 }
 
 /* ---- one connection ----------------------------------------------------------------- */
@@ -230,9 +169,11 @@ static int wait_ms(const session *s) {
                                     : LONGEST_WAIT_MS;
 }
 
-static void lend(int listener, bool is_door, const char *machine) {
+static void lend(int listener, bool is_door, kiln_enrolment *pool,
+                 const char *machine) {
     session s = {.connection = -1, .notes = -1};
     while (asked_to_end == 0) {
+        kiln_enrol(pool);
         struct pollfd fd[] = {{.fd = listener, .events = POLLIN},
                               {.fd = s.notes, .events = POLLIN},
                               {.fd = s.connection, .events = POLLRDHUP}};
@@ -257,23 +198,31 @@ static void begin_lending(void) {
 }
 
 void kiln_runner_lend(int door, const char *machine) {
+    kiln_enrolment nowhere = {.fd = -1};
     begin_lending();
-    lend(door, true, machine);
+    lend(door, true, &nowhere, machine);
 }
 
-int kiln_runner_listen(const char *address, const char *machine) {
+int kiln_runner_listen(const char *address, const char *pool, const char *name,
+                       const char *machine) {
     kiln_wire_address a;
     kiln_err err = {.len = 0};
     char text[KILN_WIRE_ADDRESS_TEXT];
     int listener = -1;
+    kiln_wire_address to;
     if (kiln_wire_address_parse(address, &a, &err) != KILN_OK ||
-        listen_at(&a, &listener, &err) != KILN_OK)
+        (pool != NULL && kiln_wire_address_parse(pool, &to, &err) != KILN_OK) ||
+        kiln_wire_address_listen(&a, &listener, &err) != KILN_OK)
         return complain(&err);
     begin_lending();
     kiln_wire_address_text(&a, text);
     (void)printf("kiln-runner listens on %s\n", text);
     (void)fflush(stdout);
-    lend(listener, false, machine);
+    kiln_enrolment with = {
+        .pool = pool, .name = name != NULL ? name : text, .address = text, .fd = -1};
+    lend(listener, false, &with, machine);
+    if (with.fd >= 0)
+        close(with.fd);
     close(listener);
     if (a.at.any.sa_family == AF_UNIX)
         (void)unlink(a.at.local.sun_path);

@@ -411,8 +411,20 @@ kiln_status kiln_load_do(kiln_arena *a, kiln_session *const *session, uint32_t n
  * lease go there; -1: nobody wants them. */
 int kiln_runner_talk(int in, int out, int lease_fd, const char *machine);
 /* Listens, and lends itself to one connection after the other, until a signal asks it to
- * end. The exit code. */
-int kiln_runner_listen(const char *address, const char *machine);
+ * end. The exit code. pool: where it registers by that name (NULL: its address); NULL: it
+ * does not. */
+int kiln_runner_listen(const char *address, const char *pool, const char *name,
+                       const char *machine);
+
+/* Tells a pool of it meanwhile, every few seconds: what it is called, where it listens, how
+ * warm the machine is. */
+typedef struct kiln_enrolment {
+    const char *pool; /* its address; NULL: there is none */
+    const char *name, *address;
+    int fd; /* -1: not connected */
+    int64_t next_ns;
+} kiln_enrolment;
+void kiln_enrol(kiln_enrolment *e);
 
 /* ---- the machine ----------------------------------------------------------------- */
 

@@ -245,9 +245,20 @@ int kiln_runner_talk(int in, int out, int lease_fd, const char *machine) {
 int kiln_runner_main(int argc, char *const *argv, const char *machine) {
     if (argc == 1)
         return kiln_runner_talk(STDIN_FILENO, STDOUT_FILENO, -1, machine);
-    if (argc == 3 && strcmp(argv[1], "--serve") == 0)
-        return kiln_runner_listen(argv[2], machine);
-    (void)fprintf(stderr, "usage: kiln-runner [--serve unix:PATH | --serve "
-                          "tcp:127.0.0.1:PORT]\n");
+    const char *serve = NULL, *pool = NULL, *name = NULL;
+    bool is_known = argc % 2 == 1;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char **to = strcmp(argv[i], "--serve") == 0  ? &serve
+                          : strcmp(argv[i], "--pool") == 0 ? &pool
+                          : strcmp(argv[i], "--name") == 0 ? &name
+                                                           : NULL;
+        is_known = is_known && to != NULL;
+        if (to != NULL)
+            *to = argv[i + 1];
+    }
+    if (is_known && serve != NULL)
+        return kiln_runner_listen(serve, pool, name, machine);
+    (void)fprintf(stderr, "usage: kiln-runner [--serve ADDRESS [--pool ADDRESS [--name "
+                          "NAME]]]\nan ADDRESS is unix:PATH or tcp:127.0.0.1:PORT\n");
     return 2;
 }

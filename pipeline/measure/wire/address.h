@@ -30,6 +30,11 @@ void kiln_wire_address_text(const kiln_wire_address *a,
  * KILN_ERR_UNSUPPORTED: who listens there has others' code to run. */
 kiln_status kiln_wire_address_check_private(const kiln_wire_address *a, kiln_err *err);
 
+/* A listening descriptor that does not block; *a then has the port that was chosen.
+ * Where it is private, as above. A socket that somebody left who was killed goes;
+ * KILN_ERR_ARG: somebody listens there. */
+kiln_status kiln_wire_address_listen(kiln_wire_address *a, int *out, kiln_err *err);
+
 /* A descriptor that programs started later do not have. -1: errno says why. */
 int kiln_wire_address_socket(const kiln_wire_address *a);
 

@@ -491,6 +491,44 @@ static void told(codec *c, void *p) {
     text_upto(c, &m->data, KILN_WIRE_MAX_DATA);
 }
 
+static void borrow(codec *c, void *p) {
+    kiln_wire_borrow *m = p;
+    text(c, &m->owner);
+    text(c, &m->profile);
+    u32(c, &m->threads);
+    below(c, &m->priority, KILN_WIRE_MAX_PRIORITY + 1);
+    i64(c, &m->keeps_ms);
+    c->is_bad = c->is_bad || m->keeps_ms < 0 || m->keeps_ms > KILN_WIRE_MOST_KEPT_MS;
+}
+
+static void queued(codec *c, void *p) {
+    kiln_wire_queued *m = p;
+    u32(c, &m->n_waiting);
+    u32(c, &m->n_fit);
+}
+
+static void granted(codec *c, void *p) { text(c, &((kiln_wire_granted *)p)->device); }
+static void recall(codec *c, void *p) { i64(c, &((kiln_wire_recall *)p)->within_ms); }
+
+static void gone(codec *c, void *p) {
+    kiln_wire_gone *m = p;
+    text(c, &m->text);
+    below(c, &m->is_hung, 2);
+}
+
+static void registered(codec *c, void *p) {
+    kiln_wire_register *m = p;
+    text(c, &m->name);
+    text(c, &m->address);
+    u32(c, &m->degrees);
+}
+
+static void list_devices(codec *c, void *p) { u32(c, &((kiln_wire_list *)p)->n_notes); }
+
+static void listed(codec *c, void *p) {
+    text_upto(c, &((kiln_wire_listed *)p)->json, KILN_WIRE_MAX_DATA);
+}
+
 static const struct {
     const char *name;
     void (*fields)(codec *c, void *message);
@@ -522,6 +560,14 @@ static const struct {
     [KILN_WIRE_TOLD] = {"told", told, sizeof(kiln_wire_told)},
     [KILN_WIRE_PACKS] = {"packs", packs, sizeof(kiln_wire_packs)},
     [KILN_WIRE_ENDED] = {"ended", ended, sizeof(kiln_wire_ended)},
+    [KILN_WIRE_BORROW] = {"borrow", borrow, sizeof(kiln_wire_borrow)},
+    [KILN_WIRE_QUEUED] = {"queued", queued, sizeof(kiln_wire_queued)},
+    [KILN_WIRE_GRANTED] = {"granted", granted, sizeof(kiln_wire_granted)},
+    [KILN_WIRE_RECALL] = {"recall", recall, sizeof(kiln_wire_recall)},
+    [KILN_WIRE_GONE] = {"gone", gone, sizeof(kiln_wire_gone)},
+    [KILN_WIRE_REGISTER] = {"register", registered, sizeof(kiln_wire_register)},
+    [KILN_WIRE_LIST] = {"list", list_devices, sizeof(kiln_wire_list)},
+    [KILN_WIRE_LISTED] = {"listed", listed, sizeof(kiln_wire_listed)},
 };
 
 const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }

@@ -181,6 +181,14 @@ typedef enum kiln_wire_kind {
     KILN_WIRE_TOLD,    /* and the answer to either */
     KILN_WIRE_PACKS,   /* kiln to a runner of its own: constants to be packed */
     KILN_WIRE_ENDED,   /* runner: the process that it forked for either is gone */
+    KILN_WIRE_BORROW,  /* fleet to a pool that greeted: a device, please */
+    KILN_WIRE_QUEUED,  /* pool: not yet; said again and again meanwhile */
+    KILN_WIRE_GRANTED, /* pool: this one; its greeting is next, and all is between you */
+    KILN_WIRE_RECALL,  /* pool: give it back once the candidate at hand is done */
+    KILN_WIRE_GONE,    /* pool: it is lost, and the connection ends */
+    KILN_WIRE_REGISTER, /* device to pool: it may be lent; again and again */
+    KILN_WIRE_LIST,     /* anybody to a pool: who has what? */
+    KILN_WIRE_LISTED,
     KILN_WIRE_N_KINDS
 } kiln_wire_kind;
 
@@ -507,6 +515,53 @@ typedef struct kiln_wire_ended {
     kiln_str text;
     uint32_t guest;
 } kiln_wire_ended;
+
+/* ---- pools ----------------------------------------------------------------------- */
+
+/* Who connects to a pool is greeted by a `hello` of the role "pool". */
+enum {
+    KILN_WIRE_PRIORITY = 10, /* of who says none */
+    KILN_WIRE_MAX_PRIORITY = 100,
+    KILN_WIRE_MOST_KEPT_MS = 15 * 60 * 1000
+};
+typedef struct kiln_wire_borrow {
+    kiln_str owner;    /* for people; those of one owner share what is its */
+    kiln_str profile;  /* JSON: that the device must be fit for, */
+    uint32_t threads;  /* with so many threads */
+    uint32_t priority; /* 1 or more: its share beside others' */
+    int64_t keeps_ms;  /* it cannot give it back sooner without beginning anew */
+} kiln_wire_borrow;
+
+typedef struct kiln_wire_queued {
+    uint32_t n_waiting; /* requests, this one among them */
+    uint32_t n_fit;     /* devices that would do, whoever has them */
+} kiln_wire_queued;
+
+typedef struct kiln_wire_granted {
+    kiln_str device;
+} kiln_wire_granted;
+
+typedef struct kiln_wire_recall {
+    int64_t within_ms;
+} kiln_wire_recall;
+
+typedef struct kiln_wire_gone {
+    kiln_str text;
+    uint32_t is_hung; /* it owed an answer and gave none; else it was lost otherwise */
+} kiln_wire_gone;
+
+typedef struct kiln_wire_register {
+    kiln_str name, address;
+    uint32_t degrees; /* Celsius; 0: not known */
+} kiln_wire_register;
+
+typedef struct kiln_wire_list {
+    uint32_t n_notes; /* of the log, the last */
+} kiln_wire_list;
+
+typedef struct kiln_wire_listed {
+    kiln_str json;
+} kiln_wire_listed;
 
 /* Appends a frame. `message`: the struct of that kind. Our own messages keep to the
  * limits (asserted). */

@@ -16,8 +16,8 @@ static kiln_subject subject_of(const char *model) {
     kiln_profile *p = kiln_new(a, kiln_profile);
     kiln_subject s;
     kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
-    kiln_assert_status_ok(kiln_subject_of_model(a, model, NULL, p, NULL, 1, &s, &err),
-                          &err);
+    kiln_assert_status_ok(
+        kiln_subject_of_model(a, model, NULL, p, NULL, 1, NULL, &s, &err), &err);
     return s;
 }
 

@@ -42,6 +42,26 @@ static void put_turns(kiln_buf *out) {
     kiln_wire_put(out, KILN_WIRE_LIMITED, &limited);
 }
 
+/* Of pools. */
+static void put_pool(kiln_buf *out) {
+    const kiln_wire_borrow borrow = {s("me"), s("{}"), 2, 10, 60000};
+    const kiln_wire_queued queued = {3, 8};
+    const kiln_wire_granted granted = {s("board-1")};
+    const kiln_wire_recall recall = {120000};
+    const kiln_wire_gone gone = {s("it owes an answer"), 1};
+    const kiln_wire_register again = {s("board-1"), s("unix:/run/kiln/board-1"), 61};
+    const kiln_wire_list list = {16};
+    const kiln_wire_listed listed = {s("{}")};
+    kiln_wire_put(out, KILN_WIRE_BORROW, &borrow);
+    kiln_wire_put(out, KILN_WIRE_QUEUED, &queued);
+    kiln_wire_put(out, KILN_WIRE_GRANTED, &granted);
+    kiln_wire_put(out, KILN_WIRE_RECALL, &recall);
+    kiln_wire_put(out, KILN_WIRE_GONE, &gone);
+    kiln_wire_put(out, KILN_WIRE_REGISTER, &again);
+    kiln_wire_put(out, KILN_WIRE_LIST, &list);
+    kiln_wire_put(out, KILN_WIRE_LISTED, &listed);
+}
+
 /* Of networks. */
 static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
     static kiln_wire_function kernel[1];
@@ -206,6 +226,7 @@ static void put_all(kiln_buf *out) {
     put_turns(out);
     put_network(out, &meter);
     put_packs(out);
+    put_pool(out);
 }
 
 typedef union message {

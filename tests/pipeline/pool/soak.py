@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""A pool of 8 runners and 3 tuners for some minutes, with kills, hangs, restarts and packet loss.
+
+    tests/pipeline/pool/soak.py FOLDER-OF-KILN [SECONDS [SEED]]
+
+As root each runner is in a network namespace of its own, behind a link that loses packets (tc netem, where
+the kernel has it); else all are on the loopback. Says at the end what was lost, doubled and idle; exits with 1 where
+a trial was lost or doubled, or a device that hung was still lent a minute later.
+"""
+import collections
+import json
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+N = 8
+OPS = ["conv A 16 28 32 3 1", "conv B 32 14 64 1 1", "mm C 64 128 96"]
+
+
+def forward(host, port, to):
+    """Connections to host:port go to the loopback's port `to`: one process each."""
+    listener = socket.create_server((host, port))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        a, _ = listener.accept()
+        if os.fork() > 0:
+            a.close()
+            continue
+        listener.close()
+        try:
+            b = socket.create_connection(("127.0.0.1", to), timeout=5)
+        except OSError:
+            os._exit(0)
+        b.settimeout(None)
+        while True:
+            for s in select.select([a, b], [], [])[0]:
+                try:
+                    data = s.recv(65536)
+                    if not data:
+                        os._exit(0)
+                    (b if s is a else a).sendall(data)
+                except OSError:
+                    os._exit(0)
+
+
+def sh(text):
+    return subprocess.run(text, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+class Board:
+    def __init__(self, i, kiln, is_apart):
+        self.i, self.kiln, self.is_apart, self.runner = i, kiln, is_apart, None
+        self.back = self.stopped = None
+        self.host = f"10.77.3.{10 + i}" if is_apart else "127.0.0.1"
+        self.port = 9001 if is_apart else 19100 + i
+        self.address = f"tcp:{self.host}:{self.port}"
+        self.inside = 9000 if is_apart else self.port
+        self.prefix = ["ip", "netns", "exec", f"kilnp{i}"] if is_apart else []
+        self.down_s = 0.0
+        if is_apart:
+            sh(f"ip netns add kilnp{i}; ip link add kp{i} type veth peer name eth0 netns kilnp{i};"
+               f"ip link set kp{i} master kilnpool up; ip netns exec kilnp{i} ip addr add {self.host}/24 dev eth0;"
+               f"ip netns exec kilnp{i} ip link set eth0 up; ip netns exec kilnp{i} ip link set lo up")
+            self.loses = sh(f"ip netns exec kilnp{i} tc qdisc add dev eth0 root netem loss 1% delay 1ms")
+            self.forwarder = subprocess.Popen(self.prefix + [sys.executable, __file__, "--forward", self.host,
+                                                             str(self.port), str(self.inside)])
+        self.start()
+
+    def start(self):
+        self.runner = subprocess.Popen(self.prefix + [self.kiln + "/kiln-runner", "--serve",
+                                                      f"tcp:127.0.0.1:{self.inside}"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+        self.back = self.stopped = None
+
+    def end(self):
+        self.runner.kill()
+        self.runner.wait()
+
+    def close(self):
+        self.end()
+        if self.is_apart:
+            self.forwarder.kill()
+            sh(f"ip netns pids kilnp{self.i} | xargs -r kill -9; ip link del kp{self.i}; ip netns del kilnp{self.i}")
+
+
+def records(kiln, db):
+    out = subprocess.run([kiln + "/kiln", "db", "export", "--db", db], capture_output=True, text=True).stdout
+    return [line for line in out.splitlines() if line.startswith("{")]
+
+
+def disturb(rng, boards, log):
+    b = rng.choice(boards)
+    if b.back is not None or b.stopped is not None:
+        return
+    what = rng.choice(["kill", "stop", "session"] + (["link"] if b.is_apart else []))
+    log.append(what)
+    if what == "kill":
+        b.end()
+        b.back = time.time() + 2
+        b.down_s += 2
+    elif what == "stop":
+        os.kill(b.runner.pid, signal.SIGSTOP)
+        b.stopped = time.time()
+    elif what == "session":
+        sh(f"pkill -KILL -P {b.runner.pid}")
+    else:
+        sh(f"ip link set kp{b.i} down; sleep 3; ip link set kp{b.i} up")
+
+
+def main(kiln, seconds, seed):
+    rng = random.Random(seed)
+    is_apart = os.geteuid() == 0 and sh("ip link add kilnpool type bridge && ip addr add 10.77.3.1/24 dev kilnpool"
+                                        " && ip link set kilnpool up")
+    folder = tempfile.mkdtemp(prefix="kiln-soak-")
+    boards = [Board(i, kiln, is_apart) for i in range(N)]
+    loses = is_apart and all(b.loses for b in boards)
+    restarts = folder + "/restarts"
+    open(restarts, "w").close()
+    address = f"unix:{folder}/pool"
+    command = [kiln + "/kiln", "device", "pool", "--listen", address, "--slice", "10s", "--restart-command",
+               f"echo $2 >> {restarts}"]
+    for b in boards:
+        command += ["--device", b.address]
+    pool = subprocess.Popen(command, env=dict(os.environ, KILN_LOG="pool=info"), stderr=open(folder + "/pool.log", "w"))
+    time.sleep(2)
+    begin = time.time()
+    tuners = []
+    for i, op in enumerate(OPS):
+        tuners.append(subprocess.Popen(
+            [kiln + "/kiln", "tune", "--op", op, "--pool", address, "--devices", "8", "--db", f"{folder}/{i}.db",
+             "--trials", "100000", "--time-limit", f"{seconds}s", "--json", f"{folder}/{i}.json"],
+            stdout=open(f"{folder}/{i}.out", "w"), stderr=subprocess.STDOUT))
+    done, seen, log, worst, next_at, last = 0, 0, [], 0.0, begin + 15, {}
+    asked = owed = 0
+    while any(t.poll() is None for t in tuners) and time.time() < begin + seconds + 240:
+        time.sleep(0.5)
+        now = time.time()
+        for b in boards:
+            if b.back is not None and now >= b.back:
+                b.start()
+        names = open(restarts).read().splitlines()
+        for name in names[done:]:
+            for b in boards:
+                if b.address == name:
+                    b.end()
+                    b.start()
+        done = len(names)
+        out = subprocess.run([kiln + "/kiln", "device", "list", "--pool", address, "--json", "-"], capture_output=True,
+                             text=True).stdout
+        if out:
+            last = json.loads(out)
+            for d in last["devices"]:
+                b = next(x for x in boards if x.address == d["address"])
+                asked += d["state"] != "joining" and d["state"] != "quarantined"
+                owed += d["state"] == "lent"
+                if b.stopped is not None and d["state"] in ("lent", "free"):
+                    worst = max(worst, now - b.stopped)
+        if now >= next_at and now < begin + seconds - 10:
+            disturb(rng, boards, log)
+            next_at = now + rng.uniform(5, 12)
+    for t in tuners:
+        if t.poll() is None:
+            print("a tuner did not end")
+            t.kill()
+    pool.send_signal(signal.SIGTERM)
+    pool.wait()
+    failed = worst > 60
+    for i in range(len(OPS)):
+        try:
+            told = json.load(open(f"{folder}/{i}.json"))
+        except (OSError, ValueError):
+            print(f"tuner {i}: no summary; see {folder}/{i}.out")
+            failed = True
+            continue
+        kinds = {c["name"]: c["n"] for c in told["trials"]}
+        rows = records(kiln, f"{folder}/{i}.db")
+        keys = collections.Counter()
+        for row in rows:
+            r = json.loads(row)
+            keys[json.dumps([r.get("workload"), r.get("template"), r.get("config")])] += 1
+        doubled = sum(n - 1 for n in keys.values()) - told["measured_again"]
+        print(f"tuner {i}: {told['new_trials']} trials {kinds}, {len(rows)} records, {max(doubled, 0)} doubled")
+        failed |= kinds.get("lost", 0) > 0 or doubled > 0
+    print(f"{'namespaces' if is_apart else 'loopback'}, {'1% loss' if loses else 'no loss'}; "
+          f"{dict(collections.Counter(log))}, {done} restarts; a hung device was out after {worst:.1f} s at most; "
+          f"healthy devices were lent {100.0 * owed / max(asked, 1):.1f}% of the time")
+    for d in last.get("devices", []):
+        print(f"  {d['address']}: {d['loans']} loans, {d['hangs']} hangs, {d['losses']} losses, {d['state']}")
+    for b in boards:
+        b.close()
+    if is_apart:
+        sh("ip link del kilnpool")
+    print("failed" if failed else "good", folder)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--forward":
+        forward(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    sys.exit(main(os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 600,
+                  int(sys.argv[3]) if len(sys.argv) > 3 else 1))
