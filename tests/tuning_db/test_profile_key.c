@@ -209,8 +209,8 @@ static void gpus_go_by_their_limits(void **state) {
     (void)state;
     static const char *const text[] = {
         "{\"arch\": \"opencl\", \"gpu\": {\"warp\": 1, \"shared_bytes\": 32768}}",
-        "{\"arch\": \"opencl\", \"gpu\": {\"shared_bytes\": 32768, \"warp\": 1,"
-        " \"peak_gflops\": 9, \"memory_gbs\": 3, \"has_tensor_cores\": false}}",
+        ("{\"arch\": \"opencl\", \"gpu\": {\"shared_bytes\": 32768, \"warp\": 1,"
+         " \"peak_gflops\": 9, \"memory_gbs\": 3, \"has_tensor_cores\": false}}"),
         "{\"arch\": \"opencl\", \"gpu\": {\"warp\": 1, \"shared_bytes\": 16384}}",
         "{\"arch\": \"nvptx\", \"gpu\": {\"warp\": 1, \"shared_bytes\": 32768}}"};
     enum { N = sizeof text / sizeof text[0] };
