@@ -34,7 +34,7 @@ typedef struct kiln_job {
     kiln_job_state state;
     const kiln_template *tmpl;
     uint64_t config;
-    bool never_stops_early;
+    bool never_stops_early, takes_spills;
     double budget_ms;
     int n_lost; /* times that a worker was lost under it, */
     int n_hung; /* and those of a pool of which it said that they hung */

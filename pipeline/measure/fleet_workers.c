@@ -117,7 +117,7 @@ static void give_build(kiln_measure *m, kiln_worker *w) {
                                .work = (uint32_t)j->out.work,
                                .tmpl = kiln_str_from(j->tmpl->name),
                                .config = j->config,
-                               .takes_spills = m->o.measures_spilling};
+                               .takes_spills = j->takes_spills};
     send_works(m, w);
     kiln_wire_put(&w->out, KILN_WIRE_BUILD, &q);
     j->state = KILN_JOB_BUILDING;

@@ -129,6 +129,7 @@ typedef struct kiln_measure_candidate {
     uint64_t config;        /* index in the space that the template gives */
     bool never_stops_early; /* for a second, longer look at a good one */
     bool takes_turns;       /* is timed as it is asked (below) */
+    bool takes_spills;      /* measured though it spills: a build would take it so */
     double budget_ms;       /* 0: the fleet's */
     void *user;
 } kiln_measure_candidate;

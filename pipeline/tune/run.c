@@ -145,10 +145,13 @@ static kiln_status send(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
     const kiln_config config = as_whole(r, t, index);
     kiln_tune_pending *p = kiln_new(r->arena, kiln_tune_pending);
     *p = (kiln_tune_pending){.work = t, .index = index, .is_again = is_again};
+    /* What a build takes without the database is measured whatever its code looks like:
+     * else anything that was measured would be put in its place. */
     const kiln_measure_candidate c = {.work = t->lead->measured_as,
                                       .tmpl = t->task.tmpl,
                                       .config = kiln_config_index(&t->whole, &config),
                                       .never_stops_early = is_again,
+                                      .takes_spills = t->has_first && index == t->first,
                                       .budget_ms = is_again ? AGAIN_MS : 0,
                                       .user = p};
     uint64_t id = 0;

@@ -31,9 +31,11 @@ kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
     kiln_err err = {0};
     kiln_measure *m = NULL;
     kiln_test_as_worker_environment();
-    kiln_profile *p = kiln_new(a, kiln_profile);
-    kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
-    o->profile = p;
+    if (o->profile == NULL) {
+        kiln_profile *p = kiln_new(a, kiln_profile);
+        kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
+        o->profile = p;
+    }
     if (o->build_limit_ms == 0)
         o->build_limit_ms = KILN_TEST_PATIENCE_MS;
     if (o->run_limit_ms == 0)

@@ -21,7 +21,7 @@ void kiln_test_compile_kernel_as(kiln_arena *a, const char *source, const char *
                                  const char *dir, const char *symbol, const char *more);
 /* Workers under AddressSanitizer catch signals of candidates themselves. */
 void kiln_test_as_worker_environment(void);
-/* Opens a fleet for this machine: *o may have anything set but the profile; builder_argv
+/* Opens a fleet here: *o may have anything set; the profile, of this machine, builder_argv
  * and runner_argv are filled in where NULL. */
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);
 

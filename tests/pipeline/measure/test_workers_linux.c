@@ -126,6 +126,36 @@ static void stops_losers_early(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Code that goes to the stack in its hot loops is not worth a measurement, unless who
+ * asks says that it is: a build would take it. */
+static void measures_what_spills_on_demand(void **state) {
+    enum { TRIED = 24 };
+    (void)state;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_profile p; /* with few registers */
+    kiln_assert_status_ok(kiln_profile_find(&a, "x86-avx2", &p, &err), &err);
+    if (kiln_runs_here(&p, &err) != KILN_OK)
+        kiln_test_skip("%s", err.text);
+    kiln_measure_options o = {.profile = &p, .budget_ms = 5};
+    kiln_measure *m = kiln_test_measure_open(&a, &o);
+    const kiln_test_work w =
+        kiln_test_measure_add(&a, m, &p, "dw D 65 256 256 3 1", false);
+    kiln_measure_candidate c = {.work = w.id, .tmpl = w.tmpl};
+    kiln_measured got = {.error = KILN_TRIAL_GOOD};
+    for (uint64_t i = 0; i < TRIED && got.error != KILN_TRIAL_SPILLS; i++) {
+        c.config = w.space.size - 1 - w.space.size / TRIED * i; /* large tiles first */
+        got = measure_one(m, &c);
+    }
+    assert_int_equal(got.error, KILN_TRIAL_SPILLS);
+    c.takes_spills = true;
+    got = measure_one(m, &c);
+    assert_int_equal(got.error, KILN_TRIAL_GOOD);
+    assert_true(got.n_slices > 0 && got.spills > 0);
+    kiln_measure_close(m);
+    kiln_arena_fini(&a);
+}
+
 /* Kernels that need every CPU: built while the caller thinks, timed once it waits. */
 static void lets_the_caller_think(void **state) {
     (void)state;
@@ -492,6 +522,8 @@ int main(int argc, char **argv) {
     self = argv[0];
     kiln_test_add_rows(proves_and_times, good_rows);
     kiln_test_add("stops_losers_early", stops_losers_early, NULL);
+    kiln_test_add("measures_what_spills_on_demand", measures_what_spills_on_demand,
+                  NULL);
     kiln_test_add("lets_the_caller_think", lets_the_caller_think, NULL);
     kiln_test_add("refuses_wrong_use", refuses_wrong_use, NULL);
     kiln_test_add_rows(reports_workers_that_do_not_start, start_rows);
