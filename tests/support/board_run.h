@@ -19,7 +19,5 @@ void board_run_start(kiln_arena *a, board_run *b);
 const char *board_run_address(const board_run *b, const char *who);
 /* SIGKILL. A second time is fine. */
 void board_run_kill(board_run *b);
-/* The first process that has this one as its parent; 0: none. */
-int board_run_child_of(int parent);
 
 #endif

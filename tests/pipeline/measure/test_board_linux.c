@@ -15,6 +15,7 @@
 #include "pipeline/measure/wire/transport.h"
 #include "pipeline/talk/far.h"
 #include "tests/support/board_run.h"
+#include "tests/support/child_of.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 
@@ -136,7 +137,7 @@ static void outlives_its_runner(void **state) {
     assert_int_equal(measure(&x, 0).error, KILN_TRIAL_GOOD);
     kiln_measure_close(x.m);
     x.m = NULL;
-    const int runner = board_run_child_of(x.board.child.pid);
+    const int runner = kiln_test_child_of(x.board.child.pid);
     assert_true(runner > 0);
     assert_int_equal(kill(runner, SIGKILL), 0);
     open_fleet(&x, "user");
@@ -193,8 +194,8 @@ static void says_nothing_to_strangers(void **state) {
     assert_int_equal(how.kind, KILN_TRANSPORT_GONE);
     assert_non_null(strstr(how.text, "keys that they do not know"));
     /* The one child that it has is its runner, which has started nothing. */
-    const int runner = board_run_child_of(x.board.child.pid);
-    assert_int_equal(board_run_child_of(runner), 0);
+    const int runner = kiln_test_child_of(x.board.child.pid);
+    assert_int_equal(kiln_test_child_of(runner), 0);
     assert_true(read(x.board.child.out, text, sizeof text) < 0);
     assert_true(read(x.board.child.err, text, sizeof text) < 0);
     close_stage(&x);

@@ -1,6 +1,5 @@
 /* Runners that others started: a real kiln-runner behind a socket, lent to one fleet at
  * a time, lost and found again; and several at once. Linux, for /proc. */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "pipeline/measure/wire/address.h"
+#include "tests/support/child_of.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 #include "tests/support/peer.h"
@@ -22,35 +22,10 @@ static const char *new_folder(kiln_arena *a) {
     return folder;
 }
 
-/* The first child of a process; 0: it has none. */
-static int child_of(int parent) {
-    char path[300], text[512];
-    int found = 0;
-    DIR *proc = opendir("/proc");
-    assert_non_null(proc);
-    for (const struct dirent *e; (e = readdir(proc)) != NULL && found == 0;) {
-        int64_t number;
-        int of = 0;
-        if (!kiln_parse_i64(kiln_str_from(e->d_name), &number))
-            continue;
-        (void)snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
-        FILE *f = fopen(path, "r");
-        if (f == NULL)
-            continue;
-        text[fread(text, 1, sizeof text - 1, f)] = '\0';
-        (void)fclose(f);
-        const char *behind = strrchr(text, ')');
-        if (behind != NULL && sscanf(behind, ") %*c %d", &of) == 1 && of == parent)
-            found = (int)number;
-    }
-    (void)closedir(proc);
-    return found;
-}
-
 static int await_child_of(int parent) {
     int pid = 0;
     for (int ms = 0; ms < KILN_TEST_PATIENCE_MS && pid == 0; ms++) {
-        pid = child_of(parent);
+        pid = kiln_test_child_of(parent);
         if (pid == 0)
             kiln_test_pause_ms(1);
     }
