@@ -11,7 +11,8 @@ static const kiln_record_field peak_rows[] = {
     KILN_MEMBER(threads, "number of threads"),
     KILN_MEMBER_POSITIVE(
         gflops, "the larger of what multiply-adds reached between the runs and "
-                "what the clock allows; median"),
+                "what the clock allows, or of a network on a GPU what its profile "
+                "says; median"),
     KILN_MEMBER_POSITIVE(measured_gflops, "what multiply-adds reached"),
     KILN_MEMBER_POSITIVE(fma_per_cycle, "vector multiply-adds that a core begins"),
     KILN_MEMBER_POSITIVE(clock_ghz, "clock, median"),

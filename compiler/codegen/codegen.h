@@ -24,6 +24,7 @@ typedef struct kiln_object {
 typedef struct kiln_codegen_options {
     bool want_assembly; /* text of the whole object as assembly too */
     bool want_ir;       /* LLVM IR after the pipeline */
+    bool narrow;        /* 32 bits for indexes that fit, as GPUs have (tests compare) */
 } kiln_codegen_options;
 
 /* Where an operand of a step lies: byte `at` of a port of the function, of the parameters

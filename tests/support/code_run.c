@@ -245,7 +245,10 @@ code_kernel *code_compile(kiln_arena *a, const kiln_program *p,
     char text[KILN_LOAD_TEXT] = "";
     find();
     *k = (code_kernel){.program = p, .profile = prof};
-    kiln_assert_status_ok(kiln_codegen(a, p, prof, NULL, &k->object, NULL, &err), &err);
+    /* Every other one has indexes of 32 bits, which GPUs have and here would show. */
+    static unsigned n_compiled;
+    const kiln_codegen_options o = {.narrow = n_compiled++ % 2 != 0};
+    kiln_assert_status_ok(kiln_codegen(a, p, prof, &o, &k->object, NULL, &err), &err);
     if (emulator_for(prof) == NULL &&
         kiln_code_open(k->object.bytes.p, k->object.bytes.n, &k->code, text) !=
             KILN_LOAD_OK)

@@ -258,8 +258,8 @@ kiln_str template_assembly(kiln_arena *a, const template_check *t,
         return (kiln_str){NULL, 0};
     kiln_assert_status_ok(st, err);
     kiln_assert_status_ok(kiln_codegen(a, p, t->profile,
-                                       &(kiln_codegen_options){true, false}, &o, &text,
-                                       err),
+                                       &(kiln_codegen_options){.want_assembly = true},
+                                       &o, &text, err),
                           err);
     return text.assembly;
 }

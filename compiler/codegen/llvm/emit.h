@@ -69,6 +69,7 @@ typedef struct kiln_cg_kind {
     void (*attributes)(kiln_cg *g, LLVMValueRef fn);
     const char *pipeline; /* of LLVM's passes */
     bool joins_scalars;   /* LLVM makes one access of several elements where it may */
+    bool is_narrow;       /* it has no arithmetic of 64 bits (narrow.c) */
 } kiln_cg_kind;
 
 struct kiln_cg {
@@ -86,6 +87,8 @@ struct kiln_cg {
     unsigned md_alias_scope, md_no_alias, md_invariant;
     kiln_cg_fn now;
     KILN_VEC(kiln_cg_var) vars;
+    kiln_ranges ranges; /* of the same variables, where that is narrow */
+    bool is_narrow; /* the kind, or a pointer: indexes have 32 bits where they fit */
     KILN_VEC(kiln_cg_mem) mem;
     KILN_VEC(kiln_cg_table) tables;
     LLVMMetadataRef *scope_of; /* per buffer of the program, in order of appearance */
@@ -177,6 +180,22 @@ void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s);
 void kiln_cg_collect_scopes(kiln_cg *g);
 void kiln_cg_push_memory(kiln_cg *g, kiln_cg_mem m);
 void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value);
+/* What is known of its value, too. */
+void kiln_cg_bind_within(kiln_cg *g, const kiln_var *v, LLVMValueRef value,
+                         kiln_interval range);
 LLVMValueRef kiln_cg_field(kiln_cg *g, LLVMValueRef base, int64_t offset);
+
+/* ---- indexes of 32 bits (narrow.c) --------------------------------------------- */
+
+/* Bounds by what is known of variables; elsewhere nothing is. */
+kiln_interval kiln_cg_range(kiln_cg *g, const kiln_expr *e);
+kiln_interval kiln_cg_turns(kiln_cg *g, const kiln_stmt *loop); /* of its variable */
+/* i32 of an i64 that fits, and so do all that it is computed from; NULL: none such. */
+LLVMValueRef kiln_cg_narrow(kiln_cg *g, const kiln_expr *e);
+/* The same as i64, of arithmetic alone. */
+LLVMValueRef kiln_cg_narrowed(kiln_cg *g, const kiln_expr *e);
+/* Both sides of a comparison. */
+bool kiln_cg_narrow_pair(kiln_cg *g, const kiln_expr *e, LLVMValueRef *x,
+                         LLVMValueRef *y);
 
 #endif

@@ -325,8 +325,19 @@ static LLVMValueRef safe_count(kiln_cg *g, const kiln_expr *e, LLVMValueRef y) {
         "");
 }
 
+static bool is_comparison(const kiln_expr *e) {
+    return e->kind == KILN_EXPR_EQ || e->kind == KILN_EXPR_NE ||
+           e->kind == KILN_EXPR_LT || e->kind == KILN_EXPR_LE;
+}
+
 static LLVMValueRef emit_binary(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const kiln_dtype d = e->arg[0]->dtype;
+    LLVMValueRef narrow[2];
+    const LLVMValueRef index = kiln_cg_narrowed(g, e);
+    if (index != NULL)
+        return index;
+    if (is_comparison(e) && kiln_cg_narrow_pair(g, e, &narrow[0], &narrow[1]))
+        return int_compare(g, e, narrow[0], narrow[1]);
     if (is_float(d)) {
         if (e->kind == KILN_EXPR_ADD || e->kind == KILN_EXPR_SUB) {
             const LLVMValueRef v = fused(g, e, mask);

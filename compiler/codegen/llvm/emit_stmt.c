@@ -10,8 +10,7 @@ static const int64_t max_memory = (int64_t)1 << 40;
 
 void kiln_cg_bind(kiln_cg *g, const kiln_var *v, LLVMValueRef value) {
     KILN_ASSERT(value != NULL, "variable '%s' has no value", v->name);
-    const kiln_cg_var x = {v, value, false};
-    kiln_vec_push(g->arena, &g->vars, x);
+    kiln_cg_bind_within(g, v, value, (kiln_interval){INT64_MIN, INT64_MAX});
 }
 
 LLVMValueRef kiln_cg_field(kiln_cg *g, LLVMValueRef base, int64_t offset) {
@@ -108,21 +107,37 @@ static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
 
 /* ---- control --------------------------------------------------------------------- */
 
+static void emit_body(kiln_cg *g, const kiln_stmt *s, LLVMValueRef at) {
+    const LLVMTypeRef t = kiln_cg_value_type(g, s->u.loop.var->dtype);
+    if (LLVMTypeOf(at) != t)
+        at = LLVMBuildSExt(g->b, at, t, "");
+    kiln_cg_bind_within(g, s->u.loop.var, at, kiln_cg_turns(g, s));
+    kiln_cg_stmt(g, s->u.loop.body);
+    g->vars.n--;
+}
+
+/* As a number of 32 bits where the loop's bounds are. */
+static LLVMValueRef bound(kiln_cg *g, const kiln_expr *e, bool is_narrow) {
+    return is_narrow ? kiln_cg_narrow(g, e) : kiln_cg_expr(g, e, NULL);
+}
+
 static void emit_for(kiln_cg *g, const kiln_stmt *s) {
     const kiln_expr *extent = s->u.loop.extent;
-    const LLVMTypeRef t = kiln_cg_value_type(g, s->u.loop.var->dtype);
     int64_t n = 0;
     const bool is_const = kiln_x_is_int(extent, &n);
     if (is_const && n <= 0)
         return;
-    const LLVMValueRef min = kiln_cg_expr(g, s->u.loop.min, NULL);
     if (is_const && n == 1) {
-        kiln_cg_bind(g, s->u.loop.var, min);
-        kiln_cg_stmt(g, s->u.loop.body);
-        g->vars.n--;
+        emit_body(g, s, kiln_cg_expr(g, s->u.loop.min, NULL));
         return;
     }
-    const LLVMValueRef count = kiln_cg_expr(g, extent, NULL);
+    const bool is_narrow = kiln_cg_turns(g, s).max < INT32_MAX &&
+                           kiln_cg_narrow(g, s->u.loop.min) != NULL &&
+                           kiln_cg_narrow(g, extent) != NULL;
+    const LLVMTypeRef t =
+        is_narrow ? g->i32 : kiln_cg_value_type(g, s->u.loop.var->dtype);
+    const LLVMValueRef min = bound(g, s->u.loop.min, is_narrow);
+    const LLVMValueRef count = bound(g, extent, is_narrow);
     const LLVMValueRef end = LLVMBuildAdd(g->b, min, count, "");
     const LLVMBasicBlockRef body = kiln_cg_block(g), done = kiln_cg_block(g);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
@@ -136,9 +151,7 @@ static void emit_for(kiln_cg *g, const kiln_stmt *s) {
     const LLVMValueRef i = LLVMBuildPhi(g->b, t, "");
     LLVMValueRef start = min;
     LLVMAddIncoming(i, &start, &from, 1);
-    kiln_cg_bind(g, s->u.loop.var, i);
-    kiln_cg_stmt(g, s->u.loop.body);
-    g->vars.n--;
+    emit_body(g, s, i);
     LLVMValueRef next = LLVMBuildNSWAdd(g->b, i, LLVMConstInt(t, 1, false), "");
     from = LLVMGetInsertBlock(g->b);
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, next, end, ""), body, done);
@@ -186,7 +199,8 @@ void kiln_cg_stmt(kiln_cg *g, const kiln_stmt *s) {
         emit_if(g, s);
         break;
     case KILN_STMT_LET:
-        kiln_cg_bind(g, s->u.let.var, kiln_cg_expr(g, s->u.let.value, NULL));
+        kiln_cg_bind_within(g, s->u.let.var, kiln_cg_expr(g, s->u.let.value, NULL),
+                            kiln_cg_range(g, s->u.let.value));
         kiln_cg_stmt(g, s->u.let.body);
         g->vars.n--;
         break;

@@ -67,6 +67,7 @@ static kiln_status open_machine(kiln_cg_session *s) {
     const LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
     LLVMSetModuleDataLayout(g->module, layout);
     g->word = LLVMPointerSize(layout);
+    g->is_narrow = g->kind->is_narrow || g->word < sizeof(int64_t);
     LLVMDisposeTargetData(layout);
     LLVMSetTarget(g->module, g->profile->triple);
     return KILN_OK;

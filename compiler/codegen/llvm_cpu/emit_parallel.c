@@ -117,7 +117,8 @@ static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
     LLVMPositionBuilderAtEnd(g->b, body);
     const LLVMValueRef i = LLVMBuildPhi(g->b, g->i64, "");
     LLVMAddIncoming(i, &begin, &from, 1);
-    kiln_cg_bind(g, loop->u.loop.var, LLVMBuildAdd(g->b, min, i, ""));
+    kiln_cg_bind_within(g, loop->u.loop.var, LLVMBuildAdd(g->b, min, i, ""),
+                        kiln_cg_turns(g, loop));
     kiln_cg_stmt(g, loop->u.loop.body);
     LLVMValueRef next = LLVMBuildNSWAdd(g->b, i, LLVMConstInt(g->i64, 1, false), "");
     from = LLVMGetInsertBlock(g->b);

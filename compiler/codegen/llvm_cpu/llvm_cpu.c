@@ -116,6 +116,7 @@ static kiln_status generate(kiln_arena *a, const kiln_program *p,
     KILN_TRY(kiln_cg_check_symbol(p->name, err));
     KILN_TRY(kiln_cg_expand(&s.s.g));
     kiln_status st = kiln_cg_open(&s.s, p->name);
+    s.s.g.is_narrow = s.s.g.is_narrow || (o != NULL && o->narrow);
     if (st == KILN_OK)
         st = compile(&s, out);
     kiln_cg_close(&s.s);

@@ -48,7 +48,8 @@ static const kiln_cg_kind kind = {.prefix = "",
                                   .prefetch = prefetch,
                                   .attributes = attributes,
                                   .pipeline = pipeline,
-                                  .joins_scalars = true};
+                                  .joins_scalars = true,
+                                  .is_narrow = true};
 
 /* ---- functions ------------------------------------------------------------------- */
 
@@ -135,7 +136,7 @@ static kiln_status emit_entry(kiln_cg *g, kiln_gpu_entry *e) {
     const bool has_work = needs_workspace(e->program);
     g->p = e->program;
     g->prefix = kiln_format(g->arena, "%s_", e->name);
-    g->vars.n = g->mem.n = g->tables.n = 0;
+    g->vars.n = g->ranges.stack.n = g->mem.n = g->tables.n = 0;
     g->n_scopes = g->shared_memory.n = 0;
     g->workspace = g->max_workspace = g->stack = g->shared = 0;
     g->bound = 0;

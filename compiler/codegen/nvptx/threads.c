@@ -93,8 +93,14 @@ static void thread_loop(kiln_cg *g, const kiln_stmt *s) {
         inside = LLVMBuildICmp(g->b, LLVMIntSLT, g->axis[axis],
                                kiln_cg_int(g, g->i64, n, 1), "");
     const LLVMValueRef at = LLVMBuildIntCast2(g->b, g->axis[axis], t, true, "");
-    kiln_cg_bind(g, s->u.loop.var,
-                 LLVMBuildAdd(g->b, kiln_cg_expr(g, s->u.loop.min, NULL), at, ""));
+    const kiln_interval min = kiln_cg_range(g, s->u.loop.min);
+    int64_t first = 0;
+    const bool is_from_zero = kiln_x_is_int(s->u.loop.min, &first) && first == 0;
+    kiln_cg_bind_within(
+        g, s->u.loop.var,
+        is_from_zero ? at
+                     : LLVMBuildAdd(g->b, kiln_cg_expr(g, s->u.loop.min, NULL), at, ""),
+        (kiln_interval){min.min, min.max < INT32_MAX ? min.max + n - 1 : INT64_MAX});
     g->bound |= 1u << axis;
     only_where(g, inside, s->u.loop.body);
     g->bound = outside;

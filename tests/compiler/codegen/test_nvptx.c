@@ -8,6 +8,7 @@
 #include "tests/support/ptxas.h"
 #include "tests/support/random_threads.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,51 @@ static void tiles_stay_in_registers(void **state) {
         kiln_test_skip("no ptxas");
 }
 
+/* ---- indexes ---------------------------------------------------------------------- */
+
+/* A copy of n elements that a division and a remainder find. */
+static const char *copy_of(kiln_arena *a, const char *dtype, int64_t n) {
+    const kiln_profile *prof = profile_of("cuda-sm80");
+    kiln_err err = {0};
+    kiln_program *p = NULL;
+    kiln_gpu_module m;
+    const char *text =
+        kiln_format(a,
+                    "program copy(x: %s[%" PRId64 "], out y: %s[%" PRId64 "]) {\n"
+                    "thread \"blockIdx.x\" b in 0 .. +%" PRId64 " {\n"
+                    "thread \"threadIdx.x\" t in 0 .. +96 {\n"
+                    "y[b*96 + t %% 12*8 + t // 12] = x[b*96 + t]\n"
+                    "}\n}\n}\n",
+                    dtype, n, dtype, n, n / 96 - 1);
+    kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), "copy", &p, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_gpu_object_open(a, object_of(a, p, prof), &m, &err),
+                          &err);
+    return m.code;
+}
+
+/* GPUs have no multiplier of 64 bits: only addresses are that wide, and what does not fit
+ * less. */
+static void indexes_are_narrow(void **state) {
+    static const char *const wide[] = {"mul.hi.u64", "mul.hi.s64", "mul.lo.s64",
+                                       "shr.u64", "shr.s64"};
+    const int64_t small = 96 << 10, huge = (int64_t)96 << 26;
+    kiln_arena a = {0};
+    const char *code = copy_of(&a, "f32", small);
+    (void)state;
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        if (count(code, wide[i]) != 0)
+            fail_msg("%d times %s in\n%s", count(code, wide[i]), wide[i], code);
+    assert_true(count(code, "mul.wide.") > 0);
+    code = copy_of(&a, "i8", huge);
+    assert_true(count(code, "mad.lo.s64") + count(code, "mul.lo.s64") +
+                    count(code, "mul.wide.") >
+                0);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
+    kiln_test_add("indexes_are_narrow", indexes_are_narrow, NULL);
     kiln_test_add("random_programs", random_programs, NULL);
     kiln_test_add("tiles_stay_in_registers", tiles_stay_in_registers, NULL);
     return kiln_test_run("PTX");
