@@ -30,31 +30,33 @@ def number(value, digits=4):
 
 
 def baselines_of(line):
-    """Of a line of a list or a number of threads: "cudnn 0.0167 (1.37)" for each library."""
+    """Of an operator or a number of threads: "cudnn 0.0167 ms, kiln takes 1.37 of it" for each library."""
     found = []
     for b in line.get("baselines") or []:
-        name, time = b.get("name") or b.get("baseline"), b.get("median_ms")
-        ratio = b.get("ratio")
-        if time is None:
-            found.append(f"{name} {b.get('problem') or b.get('why') or 'absent'}"[:60])
+        if b.get("state") == "measured":
+            ratio = (b.get("ratio") or {}).get("estimate")
+            found.append(f"{b['name']} {number(b.get('median_ms'))} ms, kiln takes {number(ratio, 2)} of it")
         else:
-            found.append(f"{name} {time:.4f}" + (f" (kiln takes {ratio:.2f} of it)" if ratio else ""))
+            found.append(f"{b.get('name')} {b.get('state')}: {b.get('problem')}"[:80])
     return "; ".join(found)
+
+
+def verdict(output):
+    if not output:
+        return "not measured"
+    return "right" if output.get("ok") else str(output.get("problem"))
 
 
 def operators(name, document):
     for op in document.get("ops", []):
         yield [name, op.get("name"), number(op.get("median_ms")), number(op.get("gflops"), 0),
-               op.get("origin"), op.get("template"), op.get("verdict") or op.get("problem") or "",
-               baselines_of(op)]
+               op.get("origin"), op.get("template"), verdict(op.get("output")), baselines_of(op)]
 
 
 def network(name, document):
-    output = document.get("output") or {}
     for t in document.get("threads", []) or [{}]:
         yield [name, document.get("model"), number(t.get("median_ms")), number(t.get("gflops"), 0), "", "",
-               "right" if output.get("ok") else str(output.get("problem") or "not measured"),
-               baselines_of(t)]
+               verdict(document.get("output")), baselines_of(t)]
 
 
 def tuned(name, document):
