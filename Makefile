@@ -24,6 +24,7 @@ endif
 include mk/build.mk
 include mk/runtime.mk
 include mk/test.mk
+include mk/kit.mk
 include mk/lint.mk
 
 .PHONY: all lib deps install uninstall install-runtime demo format man docs clean help FORCE

@@ -1,0 +1,25 @@
+# Programs for the folder that tools/gpu-kit.sh makes: stripped, and linked so that they find their
+# libraries in a folder beside their own. By DT_RPATH, which holds for libraries of libraries too and
+# is not inherited by what they start, as LD_LIBRARY_PATH would be: a Python on the far side keeps its
+# own libraries.
+KIT_LINK := -s -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib'
+KIT_PROGRAMS := $(B)/kit/kiln $(B)/kit/kiln-builder $(B)/kit/kiln-runner
+KIT_TEST := $(B)/kit/test_gpu_graphs
+
+.PHONY: kit-programs
+kit-programs: $(KIT_PROGRAMS) $(KIT_TEST) $(B)/kiln-bridge $(B)/kiln-run $(DATA)
+
+$(B)/kit/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(KIT_LINK) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
+
+$(B)/kit/kiln-%: $(B)/programs/kiln-%.o $(LIB) $(B)/link.txt
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(KIT_LINK) $< $(LIB) $(if $(filter %-runner,$@),-lm -lpthread,$(LDLIBS)) -o $@
+
+$(KIT_TEST): $(B)/tests/pipeline/test_gpu_graphs.o $(SUPPORT) $(LIB) $(B)/link.txt
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(KIT_LINK) $(filter %.o,$^) $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
