@@ -25,7 +25,7 @@ static bool put_row(kiln_arena *a, const kiln_baseline *b, const char *dir,
     const char *state = is_broken ? "failed" : here.is_here ? "here" : "absent";
     const char *problem = is_broken ? err.text : here.remedy;
     const char *formats = kiln_baseline_formats(a, b);
-    kiln_buf_printf(text, "%-14s %-10s %-8s %s%s%s%s%s\n", b->name,
+    kiln_buf_printf(text, "%-16s %-10s %-8s %s%s%s%s%s\n", b->name,
                     kiln_baseline_runs(b), state, here.is_here ? here.version : problem,
                     here.hint != NULL ? "; " : "", here.hint != NULL ? here.hint : "",
                     formats[0] != '\0' ? "; reads " : "", formats);

@@ -84,8 +84,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BASELINES] =
         {"--baselines", "LIST",
          "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
-         "iree, torch, tvm for models, onednn, onednn2, xnnpack for operators (kiln "
-         "baselines); "
+         "iree, torch, tvm for models, onednn, onednn2, xnnpack for operators; on GPUs "
+         "torch_cuda, onnxruntime_cuda, tensorrt and cudnn (kiln baselines); "
          "profile: those that the profile's file names",
          false},
     [OPT_MODEL] = {"--model", "MODEL",

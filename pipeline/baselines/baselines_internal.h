@@ -56,8 +56,10 @@ kiln_status kiln_program_baseline_open(const kiln_baseline *b, kiln_arena *a,
 kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
                            kiln_baseline_sample *out, kiln_err *err);
 
-/* The Python of the environment in `dir`. */
+/* The Python that runs the wheels: the one that KILN_PYTHON names, with what is installed
+ * there; else that of the environment in `dir`, where kiln installs them. */
 const char *kiln_baselines_python(kiln_arena *a, const char *dir);
+const char *kiln_baselines_python_named(void); /* by KILN_PYTHON; NULL: none */
 
 /* ---- one that answers in JSON (ask.c) -------------------------------------------- */
 

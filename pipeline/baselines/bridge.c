@@ -2,25 +2,43 @@
  * (bridge.py, which documents the protocol) of the environment's Python. */
 #include "pipeline/baselines/baselines_internal.h"
 
-/* An empty answer: Python is there, the wheel is not. */
+#include <string.h>
+
+static const char cannot[] = "absent: ";
+
+static const char *not_there(kiln_arena *a, const kiln_baseline *b, const char *dir) {
+    if (kiln_baselines_python_named() != NULL)
+        return kiln_format(a, "not in the Python that KILN_PYTHON names, '%s'",
+                           kiln_baselines_python_named());
+    return kiln_format(a, "not in '%s'; 'kiln baselines install --only %s' gets it",
+                       dir, b->name);
+}
+
+/* An empty answer: Python is there, the wheel is not. One that begins with "absent: " is
+ * why it cannot run here: there is no GPU. */
 kiln_status kiln_bridge_find(const kiln_baseline *b, kiln_arena *a, const char *dir,
                              kiln_baseline_here *out, kiln_err *err) {
     const char *python = kiln_baselines_python(a, dir);
     char *program;
     kiln_str version = {NULL, 0};
+    if (!kiln_file_exists(python) && kiln_baselines_python_named() != NULL)
+        return kiln_fail(err, KILN_ERR_MISSING,
+                         "there is no Python '%s', which KILN_PYTHON names", python);
     if (kiln_file_exists(python)) {
         KILN_TRY(kiln_program_find(a, "kiln-bridge", &program, err));
         const char *const argv[] = {python, "-I", program, "--version", b->name, NULL};
         KILN_TRY(kiln_asked_version(a, argv, b->name, &version, err));
     }
-    if (version.n > 0)
+    if (kiln_str_starts(version, cannot))
+        *out = (kiln_baseline_here){
+            .remedy = kiln_str_printable(
+                a, (kiln_str){version.p + strlen(cannot), version.n - strlen(cannot)},
+                300)};
+    else if (version.n > 0)
         *out = (kiln_baseline_here){.is_here = true,
                                     .version = kiln_str_printable(a, version, 64)};
     else
-        *out = (kiln_baseline_here){
-            .remedy = kiln_format(
-                a, "not in '%s'; 'kiln baselines install --only %s' gets it", dir,
-                b->name)};
+        *out = (kiln_baseline_here){.remedy = not_there(a, b, dir)};
     return KILN_OK;
 }
 

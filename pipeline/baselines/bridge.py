@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """kiln-bridge: a library that comes as a Python wheel runs a model, and times itself.
 
-    kiln-bridge --version NAME      prints the wheel's version, or an empty line where there is none
+    kiln-bridge --version NAME      prints the wheel's version, an empty line where there is none, or
+                                    "absent: " and why it cannot run here
     kiln-bridge NAME                answers requests until its input ends
 
 Requests and answers are JSON, one line each; an answer with "problem" is a refusal.
@@ -11,10 +12,13 @@ Requests and answers are JSON, one line each; an answer with "problem" is a refu
                                      "implementation", as the library calls what it chose. What it writes besides goes
                                      into the folder of the outputs, which is gone after the session
     {"do": "run", "runs": R}         one run that is not timed, then R that are:
-                                     {"wall_ns": all of them, "cpu_ns": of all threads, "preempted": times}
+                                     {"wall_ns": all of them, "cpu_ns": of all threads, "preempted": times};
+                                     cpu_ns 0: a GPU ran them, the processor only waited
 
 An answer to "run" comes when the library's threads have stopped spinning, so that whoever
 comes next has the processors to itself. A new library is one class here, and a row of baselines.def.
+
+Between this text and what follows the build puts bridge_onnx.py and bridge_cuda.py, so that it is one file.
 """
 
 import gc
@@ -474,6 +478,9 @@ LIBRARIES = {
     "iree": Iree,
     "torch": PyTorch,
     "tvm": Tvm,
+    "torch_cuda": TorchCuda,
+    "onnxruntime_cuda": OnnxRuntimeCuda,
+    "tensorrt": TensorRt,
 }
 
 
@@ -532,14 +539,18 @@ def sample(subject, runs):
     wall, cpu = time.monotonic_ns() - wall, time.process_time_ns() - cpu
     after = preempted()
     settle()
+    if getattr(subject, "is_on_device", False):
+        return {"wall_ns": wall, "cpu_ns": 0, "preempted": 0}
     return {"wall_ns": wall, "cpu_ns": cpu, "preempted": after - before}
 
 
-def version(name):
+def version(library):
     try:
-        return metadata.version(name)
+        found = metadata.version(library.wheel)
     except metadata.PackageNotFoundError:
         return ""
+    why = library.absent() if hasattr(library, "absent") else None
+    return found if why is None else f"absent: {' '.join(why.split())}"
 
 
 def answer_all(library, requests, answers):
@@ -561,7 +572,7 @@ def answer_all(library, requests, answers):
 
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--version" and sys.argv[2] in LIBRARIES:
-        print(version(LIBRARIES[sys.argv[2]].wheel))
+        print(version(LIBRARIES[sys.argv[2]]))
         return
     if len(sys.argv) != 2 or sys.argv[1] not in LIBRARIES:
         sys.exit(f"usage: kiln-bridge [--version] {'|'.join(LIBRARIES)}")

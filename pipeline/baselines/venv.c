@@ -25,8 +25,32 @@ kiln_status kiln_baselines_dir(kiln_arena *a, const char **out, kiln_err *err) {
     return KILN_OK;
 }
 
-const char *kiln_baselines_python(kiln_arena *a, const char *dir) {
+static const char *own_python(kiln_arena *a, const char *dir) {
     return kiln_path_join(a, dir, "bin/python");
+}
+
+const char *kiln_baselines_python_named(void) {
+    const char *named = getenv("KILN_PYTHON");
+    return named != NULL && named[0] != '\0' ? named : NULL;
+}
+
+/* A name without a slash is looked up as a shell does. */
+static const char *look_up(kiln_arena *a, const char *name) {
+    const char *path = getenv("PATH");
+    kiln_str rest = kiln_str_from(path != NULL ? path : ""), folder;
+    while (kiln_str_cut(&rest, ':', &folder)) {
+        const char *at = kiln_path_join(a, kiln_str_dupv(a, folder), name);
+        if (folder.n > 0 && folder.p[0] == '/' && kiln_file_exists(at))
+            return at;
+    }
+    return name;
+}
+
+const char *kiln_baselines_python(kiln_arena *a, const char *dir) {
+    const char *named = kiln_baselines_python_named();
+    if (named == NULL)
+        return own_python(a, dir);
+    return strchr(named, '/') != NULL ? named : look_up(a, named);
 }
 
 /* The end of what a program said, for a message. */
@@ -71,8 +95,8 @@ static kiln_status make_environment(kiln_arena *a, const char *dir, kiln_err *er
 /* Whole once pip is: that comes last. */
 static bool is_environment(kiln_arena *a, const char *dir) {
     kiln_process_result r;
-    const char *const argv[] = {
-        kiln_baselines_python(a, dir), "-I", "-m", "pip", "--version", NULL};
+    const char *const argv[] = {own_python(a, dir), "-I", "-m", "pip",
+                                "--version",        NULL};
     const kiln_process_options o = {.argv = argv, .time_limit_ms = ENVIRONMENT_MS};
     return kiln_file_exists(argv[0]) && kiln_process_run(a, &o, &r, NULL) == KILN_OK &&
            r.end == KILN_PROCESS_EXITED && r.code == 0;
@@ -164,7 +188,7 @@ kiln_status kiln_baselines_install(kiln_arena *a, const char *dir,
     kiln_buf_init(&text, a);
     KILN_TRY(kiln_wheels_requirements(which, kiln_wheel_machine(a), &text, err));
     const char *list = kiln_path_join(a, dir, "requirements.txt");
-    const char *const argv[] = {kiln_baselines_python(a, dir),
+    const char *const argv[] = {own_python(a, dir),
                                 "-I",
                                 "-m",
                                 "pip",

@@ -1,6 +1,6 @@
 /* pipeline/baselines/library: vendor libraries with a C interface that compute single
- * operators, each in a program of its own (kiln-onednn, kiln-onednn3, kiln-xnnpack), as
- * they bring threads of theirs.
+ * operators, each in a program of its own (kiln-onednn, kiln-onednn3, kiln-xnnpack,
+ * kiln-cudnn), as they bring threads of theirs.
  *
  *     kiln_library_op op;              an operator as libraries know it, of a graph
  *     kiln_library_op_put, _get        the same as JSON, on its way to the program
@@ -108,6 +108,9 @@ typedef struct kiln_library {
     kiln_status (*prepare)(kiln_arena *a, const kiln_library_op *op, int threads,
                            kiln_library_ready *out, kiln_err *err);
     kiln_status (*run)(const kiln_library_ready *r, kiln_err *err);
+    /* The same by the clock of the device that it ran on, for libraries that compute on
+     * one: what the host takes to ask for it is not in it. Else NULL. */
+    kiln_status (*time)(const kiln_library_ready *r, int64_t *ns, kiln_err *err);
     /* Sends waiting threads to sleep, where the library can; else they spin for a
      * while. Not timed; may be NULL. */
     void (*rest)(const kiln_library_ready *r);
@@ -121,7 +124,7 @@ kiln_status kiln_library_spread(kiln_err *err);
 
 /* In the programs alone, not in the archive. The two of oneDNN have the same
  * kiln_library; that of version 3 opens its file. */
-extern const kiln_library kiln_library_onednn, kiln_library_xnnpack;
+extern const kiln_library kiln_library_onednn, kiln_library_xnnpack, kiln_library_cudnn;
 /* KILN_ERR_LIB names the file and what it lacks: it is none, another major version, a
  * symbol, another threading than OpenMP's. */
 kiln_status kiln_onednn3_open(const char *file, kiln_err *err);

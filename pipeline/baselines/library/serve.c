@@ -7,7 +7,8 @@
  *                          answer may say which "implementation" the library chose.
  *                          The operator is what kiln_library_op_put writes.
  *     {"do": "run", "runs": R}     one run that is not timed, then R that are:
- *                                  {"wall_ns", "cpu_ns" (of all threads), "preempted"}
+ *                                  {"wall_ns", "cpu_ns" (of all threads; 0: a device's
+ *                                  clock timed them), "preempted"}
  *
  * An answer to "run" comes when the library's threads have stopped spinning, so that
  * whoever comes next has the processors to itself. */
@@ -137,6 +138,20 @@ static kiln_status load(server *s, const kiln_json *request, kiln_json_writer *w
     return settle(s, err);
 }
 
+/* The device's clock knows nothing of who has the processors. */
+static kiln_status sample_device(server *s, int64_t runs, kiln_json_writer *w,
+                                 kiln_err *err) {
+    int64_t ns, sum = 0;
+    for (int64_t i = 0; i < runs; i++) {
+        KILN_TRY(s->library->time(&s->ready, &ns, err));
+        sum += ns;
+    }
+    kiln_json_member_i64(w, "wall_ns", sum > 0 ? sum : 1);
+    kiln_json_member_i64(w, "cpu_ns", 0);
+    kiln_json_member_i64(w, "preempted", 0);
+    return settle(s, err);
+}
+
 static kiln_status sample(server *s, const kiln_json *request, kiln_json_writer *w,
                           kiln_err *err) {
     int64_t runs;
@@ -145,6 +160,8 @@ static kiln_status sample(server *s, const kiln_json *request, kiln_json_writer 
     if (!kiln_json_i64(kiln_json_get(request, "runs"), &runs) || runs < 1)
         return kiln_fail(err, KILN_ERR_PARSE, "'runs' must be a number from 1");
     KILN_TRY(s->library->run(&s->ready, err));
+    if (s->library->time != NULL)
+        return sample_device(s, runs, w, err);
     const int64_t preempted = n_preempted(), cpu = process_ns(), wall = kiln_now_ns();
     for (int64_t i = 0; i < runs; i++)
         KILN_TRY(s->library->run(&s->ready, err));
