@@ -170,6 +170,10 @@ static const kiln_expr *guard_of(kiln_nest *n, bool of_reduction) {
         const int64_t dim = kiln_te_dim(l->te, i);
         if (l->region.extent[i] >= dim)
             continue; /* all of the axis: it starts at 0 */
+        /* What overhangs is guarded above: a root is below its extent. */
+        const kiln_interval begin = kiln_interval_of(&n->lo->ranges, l->region.min[i]);
+        if (begin.min >= 0 && begin.max <= dim - l->root_extent[i])
+            continue;
         const kiln_expr *index = kiln_x_add(a, l->region.min[i], l->root[i]);
         add_guard(n, &guard, kiln_simplify_expr(&n->lo->ranges, a, index), 0, dim);
     }

@@ -1,12 +1,13 @@
 /* gpu_conv: direct convolution. A block computes some channels of a patch of the output;
  * for each step of input channels it fetches the patch that it reads, padded, and the
- * filters, and each thread sums a tile of channels and columns. Depthwise convolutions
- * are those of one channel a group; transposed ones read what is spread out, with zeros
- * between. */
-#include "compiler/schedule/template/gpu/gpu_tiles.h"
+ * filters, and each thread sums a tile of channels, rows and columns. Where the output has
+ * too few tiles for the processors, threads of a block share sums: each has other input
+ * channels. Constant filters are packed with output channels innermost, so that a thread
+ * reads those of its tile as vectors. Depthwise convolutions are those of one channel a
+ * group; transposed ones read what is spread out, with zeros between. */
+#include "compiler/schedule/template/gpu/gpu_conv.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/tiles.h"
@@ -15,32 +16,27 @@ enum {
     THREADS_OC,
     THREADS_OH,
     THREADS_OW,
+    THREADS_K,
     TILE_OC,
     TILE_OH,
     TILE_OW,
     STEP_IC,
     FETCH,
-    LANES
+    LANES,
+    AHEAD
 };
 
 static const int64_t threads[] = {1, 2, 4, 8, 16, 32, 64};
+static const int64_t parts[] = {1, 2, 4, 8, 16, 32, 64};
 static const int64_t tiles[] = {1, 2, 3, 4, 6, 8, 16};
 static const int64_t rows[] = {1, 2, 4, 7};
+static const int64_t columns[] = {1, 2, 3, 4, 6, 7, 8, 14, 16};
 static const int64_t steps[] = {1, 2, 4, 8, 16, 32};
 static const int64_t lanes[] = {1, 2, 4, 8, 16};
-static const char *const fetch_words[] = {"none", "shared"};
+static const char *const fetch_words[] = {"none", "shared", "local"};
+static const char *const ahead_words[] = {"no", "ahead"};
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
-
-typedef struct problem {
-    const kiln_profile *profile;
-    int n_spatial;
-    int64_t batch, groups, c, o; /* channels of a group */
-    int64_t oh, ow, taps;
-    int64_t step[2], reach[2]; /* of rows, columns: stride, elements of a window */
-    int64_t far;               /* of further axes: taps of one output element */
-    int64_t bytes, sum_bytes;
-} problem;
 
 static bool is_transposed(const kiln_workload *w) {
     return w->anchor->op == &kiln_op_conv_transpose;
@@ -52,23 +48,26 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
            n->in[0] != n->in[1] && kiln_ends_element_wise(w) && kiln_gpu_takes(w, p);
 }
 
-static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
+kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,
+                                               const kiln_profile *profile) {
     const kiln_node *n = w->anchor;
     const kiln_type *x = &n->in[0]->type, *f = &n->in[1]->type, *y = &n->out[0]->type;
     const kiln_attr *stride = kiln_node_attr(n, "strides");
     const kiln_attr *dilation = kiln_node_attr(n, "dilations");
-    problem p = {.profile = profile,
-                 .n_spatial = y->rank - 2,
-                 .batch = y->dim[0],
-                 .groups = kiln_node_attr(n, "groups")->i,
-                 .oh = 1,
-                 .ow = y->dim[y->rank - 1],
-                 .taps = 1,
-                 .step = {1, 1},
-                 .reach = {1, 1},
-                 .far = 1,
-                 .bytes = (int64_t)kiln_dtype_bytes(x->dtype),
-                 .sum_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
+    kiln_gpu_conv_problem p = {.profile = profile,
+                               .n_spatial = y->rank - 2,
+                               .batch = y->dim[0],
+                               .groups = kiln_node_attr(n, "groups")->i,
+                               .oh = 1,
+                               .ow = y->dim[y->rank - 1],
+                               .iw = x->dim[x->rank - 1],
+                               .taps = 1,
+                               .kernel = {1, 1},
+                               .step = {1, 1},
+                               .reach = {1, 1},
+                               .far = 1,
+                               .bytes = (int64_t)kiln_dtype_bytes(x->dtype),
+                               .sum_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
     p.c = x->dim[1] / p.groups;
     p.o = y->dim[1] / p.groups;
     p.sum_bytes = p.sum_bytes < 4 ? 4 : p.sum_bytes;
@@ -80,48 +79,52 @@ static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
             p.batch *= y->dim[2 + i];
             continue;
         }
+        p.kernel[at] = f->dim[2 + i];
         p.step[at] = is_transposed(w) ? 1 : kiln_attr_at(stride, i, 1);
         p.reach[at] = (f->dim[2 + i] - 1) * kiln_attr_at(dilation, i, 1) + 1;
     }
     if (p.n_spatial > 1)
         p.oh = y->dim[y->rank - 2];
+    p.is_packed = kiln_value_is_const(n->in[1]) && p.groups == 1 && !is_transposed(w);
+    p.has_window = p.taps > 1 || p.step[1] > 1 || kiln_pads_any(n);
     return p;
 }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *prof,
                          kiln_space *s, kiln_err *err) {
-    const problem p = problem_of(w, prof);
+    const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
     (void)err;
     kiln_space_add_up_to(s, "threads_oc", "threads of a block along channels", threads,
                          COUNT(threads), p.o);
     kiln_space_add_parts(s, "threads_oh", "threads of a block along rows", p.oh);
     kiln_space_add_parts(s, "threads_ow", "threads of a block along columns", p.ow);
+    kiln_space_add_up_to(s, "threads_k", "threads that share one sum", parts,
+                         COUNT(parts), p.c);
     kiln_space_add_up_to(s, "tile_oc", "channels of a thread's tile", tiles,
                          COUNT(tiles), p.o);
     kiln_space_add_up_to(s, "tile_oh", "rows of a thread's tile", rows, COUNT(rows),
                          p.oh);
-    kiln_space_add_up_to(s, "tile_ow", "columns of a thread's tile", tiles,
-                         COUNT(tiles), p.ow);
+    kiln_space_add_up_to(s, "tile_ow", "columns of a thread's tile", columns,
+                         COUNT(columns), p.ow);
     kiln_space_add_up_to(s, "step_ic", "input channels that are fetched at once", steps,
                          COUNT(steps), p.c);
-    kiln_space_add_words(s, "fetch", "where the terms of a step lie", fetch_words, 2);
+    kiln_space_add_words(s, "fetch", "where the terms of a step lie", fetch_words, 3);
     kiln_space_add_ints(s, "lanes", "columns of a vector", lanes, COUNT(lanes));
+    kiln_space_add_words(s, "ahead", "is the next step fetched while one is summed",
+                         ahead_words, 2);
     return KILN_OK;
 }
 
 /* ---- plans ----------------------------------------------------------------------- */
 
-enum { OC, OH, OW };
+enum { OC = KILN_GPU_CONV_OC, OH = KILN_GPU_CONV_OH, OW = KILN_GPU_CONV_OW };
 
-typedef struct plan {
-    int64_t threads[3], tile[3], step_ic, lanes;
-    bool fetches;
-} plan;
-
-static plan plan_of(const kiln_space *s, const kiln_config *c) {
-    plan p = {.step_ic = kiln_config_int(s, c, STEP_IC, 0),
-              .lanes = kiln_config_int(s, c, LANES, 0),
-              .fetches = kiln_config_is(s, c, FETCH, "shared")};
+kiln_gpu_conv_plan kiln_gpu_conv_plan_of(const kiln_space *s, const kiln_config *c) {
+    kiln_gpu_conv_plan p = {.threads_k = kiln_config_int(s, c, THREADS_K, 0),
+                            .step_ic = kiln_config_int(s, c, STEP_IC, 0),
+                            .lanes = kiln_config_int(s, c, LANES, 0),
+                            .fetch = (kiln_gpu_conv_fetch)c->option[FETCH]};
+    p.ahead = kiln_config_is(s, c, AHEAD, "ahead") && p.fetch == KILN_GPU_CONV_SHARED;
     for (int i = 0; i < 3; i++) {
         p.threads[i] = kiln_config_int(s, c, THREADS_OC + i, 0);
         p.tile[i] = kiln_config_int(s, c, TILE_OC + i, 0);
@@ -129,24 +132,58 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
     return p;
 }
 
-static int64_t block_of(const plan *x, int i) { return x->threads[i] * x->tile[i]; }
-
-/* Of x, elements of one channel that a block reads. */
-static int64_t patch_of(const problem *p, const plan *x) {
-    return p->far * ((block_of(x, OH) - 1) * p->step[0] + p->reach[0]) *
-           ((block_of(x, OW) - 1) * p->step[1] + p->reach[1]);
+kiln_config kiln_gpu_conv_config(const kiln_space *s, const kiln_gpu_conv_plan *x) {
+    kiln_config c = {.n = s->n};
+    for (int i = 0; i < 3; i++) {
+        kiln_config_set(s, &c, THREADS_OC + i, &x->threads[i]);
+        kiln_config_set(s, &c, TILE_OC + i, &x->tile[i]);
+    }
+    kiln_config_set(s, &c, THREADS_K, &x->threads_k);
+    kiln_config_set(s, &c, STEP_IC, &x->step_ic);
+    kiln_config_set(s, &c, LANES, &x->lanes);
+    kiln_config_set_word(s, &c, FETCH, fetch_words[x->fetch]);
+    kiln_config_set_word(s, &c, AHEAD, ahead_words[x->ahead]);
+    return c;
 }
 
-static int64_t shared_bytes(const problem *p, const plan *x) {
-    return x->fetches
-               ? x->step_ic * (patch_of(p, x) + block_of(x, OC) * p->taps) * p->bytes
+int64_t kiln_gpu_conv_block(const kiln_gpu_conv_plan *x, int axis) {
+    return x->threads[axis] * x->tile[axis];
+}
+
+int64_t kiln_gpu_conv_rows(const kiln_gpu_conv_problem *p,
+                           const kiln_gpu_conv_plan *x) {
+    return p->far * ((kiln_gpu_conv_block(x, OH) - 1) * p->step[0] + p->reach[0]);
+}
+
+/* Rows begin at a multiple of 16 bytes. */
+static int64_t row_multiple(const kiln_gpu_conv_problem *p) {
+    return p->n_spatial > 1 && p->bytes < 16 ? 16 / p->bytes : 1;
+}
+
+int64_t kiln_gpu_conv_columns(const kiln_gpu_conv_problem *p,
+                              const kiln_gpu_conv_plan *x) {
+    const int64_t n = (kiln_gpu_conv_block(x, OW) - 1) * p->step[1] + p->reach[1];
+    const int64_t m = row_multiple(p);
+    return (n + m - 1) / m * m;
+}
+
+int64_t kiln_gpu_conv_shared(const kiln_gpu_conv_problem *p,
+                             const kiln_gpu_conv_plan *x) {
+    return x->fetch == KILN_GPU_CONV_SHARED
+               ? x->step_ic * x->threads_k *
+                     (kiln_gpu_conv_rows(p, x) * kiln_gpu_conv_columns(p, x) +
+                      kiln_gpu_conv_block(x, OC) * p->taps) *
+                     p->bytes
                : 0;
 }
 
-static kiln_gpu_tiles tiles_of(const problem *p, const plan *x) {
+static kiln_gpu_tiles tiles_of(const kiln_gpu_conv_problem *p,
+                               const kiln_gpu_conv_plan *x) {
     /* Four channels of 9 taps for 32 sums: filters are read four at a time. */
     kiln_gpu_tiles t = {.lanes = x->tile[OW] % x->lanes == 0 ? x->lanes : 1,
-                        .max_unroll = 1152};
+                        .max_unroll = 1152,
+                        .parts = x->threads_k,
+                        .double_buffer = x->ahead && x->step_ic * x->threads_k < p->c};
     const int last = p->n_spatial + 1;
     t.axis[t.n++] =
         (kiln_gpu_axis){1, x->threads[OC], x->tile[OC], 1, p->groups > 1 ? p->o : 0};
@@ -159,149 +196,90 @@ static kiln_gpu_tiles tiles_of(const problem *p, const plan *x) {
     return t;
 }
 
-static kiln_status check(const problem *p, const plan *x, kiln_err *err) {
+/* What a term reads; where a thread has its patch, all of that. */
+static int64_t operands_of(const kiln_gpu_conv_problem *p,
+                           const kiln_gpu_conv_plan *x) {
+    if (x->fetch != KILN_GPU_CONV_LOCAL)
+        return x->tile[OC] + x->tile[OH] * x->tile[OW];
+    return x->tile[OC] + x->step_ic * p->far *
+                             ((x->tile[OH] - 1) * p->step[0] + p->reach[0]) *
+                             ((x->tile[OW] - 1) * p->step[1] + p->reach[1]);
+}
+
+kiln_status kiln_gpu_conv_check(const kiln_gpu_conv_problem *p,
+                                const kiln_gpu_conv_plan *x, kiln_err *err) {
     const kiln_gpu_tiles t = tiles_of(p, x);
-    return kiln_gpu_tiles_check(&t, p->profile, shared_bytes(p, x),
-                                x->tile[OC] + x->tile[OH] * x->tile[OW], p->sum_bytes,
-                                err);
-}
-
-/* ---- guess ----------------------------------------------------------------------- */
-
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
-/* As for matrix products: rounds of blocks, each of multiply-adds, of loads from shared
- * memory, and of what is fetched to it. */
-static double cost_of(const problem *p, const plan *x) {
-    const kiln_gpu *g = &p->profile->gpu;
-    const double blocks =
-        (double)(p->batch * p->groups * ceil_div(p->o, block_of(x, OC)) *
-                 ceil_div(p->oh, block_of(x, OH)) * ceil_div(p->ow, block_of(x, OW)));
-    const double sums = (double)(block_of(x, OC) * block_of(x, OH) * block_of(x, OW));
-    const double all = (double)(x->threads[0] * x->threads[1] * x->threads[2]);
-    const double pixels = (double)(x->tile[OH] * x->tile[OW]);
-    const double loads =
-        4 * sums * (1 / pixels + 1 / (double)x->tile[OC]) * (double)p->taps;
-    const double fetched =
-        8 * ((double)patch_of(p, x) + (double)(block_of(x, OC) * p->taps));
-    const double busy = fmin(1, all / 128);
-    const double warps = (double)ceil_div((int64_t)all, g->warp) * g->warp / all;
-    /* What is cut off at the edges is guarded sum by sum: of three instructions one is a
-     * multiply-add. */
-    const double guards = p->o % block_of(x, OC) != 0 || p->oh % block_of(x, OH) != 0 ||
-                                  p->ow % block_of(x, OW) != 0
-                              ? 2
-                              : 1;
-    return guards * ceil(blocks / (double)g->processors) *
-           (sums * (double)p->taps * warps + loads * warps + fetched) / busy;
-}
-
-static kiln_config with(const kiln_space *s, const plan *x) {
-    kiln_config c = {.n = s->n};
-    for (int i = 0; i < 3; i++) {
-        kiln_config_set(s, &c, THREADS_OC + i, &x->threads[i]);
-        kiln_config_set(s, &c, TILE_OC + i, &x->tile[i]);
-    }
-    kiln_config_set(s, &c, STEP_IC, &x->step_ic);
-    kiln_config_set(s, &c, LANES, &x->lanes);
-    kiln_config_set_word(s, &c, FETCH, fetch_words[x->fetches]);
-    return c;
-}
-
-static plan cut_to_space(const kiln_space *s, const plan *x) {
-    const kiln_config c = with(s, x);
-    return plan_of(s, &c);
-}
-
-static bool has_room(const problem *p, const plan *x) {
-    kiln_err unused = {0};
-    return check(p, x, &unused) == KILN_OK;
-}
-
-/* Threads that are loops of a CPU: one a block, with vectors of columns. */
-static kiln_config guess_alone(const problem *p, const kiln_space *s) {
-    plan x = {.threads = {1, 1, 1},
-              .tile = {6, 1, p->step[1] == 1 ? 16 : 4},
-              .step_ic = 32,
-              .lanes = p->step[1] == 1 ? 8 : 1,
-              .fetches = true};
-    for (x = cut_to_space(s, &x); !has_room(p, &x); x = cut_to_space(s, &x)) {
-        if (x.tile[OC] > 1 && !has_room(p, &(plan){.threads = {1, 1, 1},
-                                                   .tile = {x.tile[0], 1, x.tile[2]},
-                                                   .step_ic = 1,
-                                                   .lanes = 1}))
-            x.tile[OC] /= 2;
-        else if (x.step_ic > 1)
-            x.step_ic /= 2;
-        else
-            break;
-    }
-    while (x.lanes > 1 && x.tile[OW] % x.lanes != 0)
-        x.lanes /= 2;
-    x.fetches = x.fetches && has_room(p, &x);
-    return with(s, &x);
-}
-
-/* The largest step that there is room for in half of shared memory: two blocks of
- * a processor take turns. */
-static void choose_step(const problem *p, const kiln_space *s, kiln_config *c) {
-    plan x = plan_of(s, c);
-    for (int i = s->knob[STEP_IC].n; i-- > 0;) {
-        c->option[STEP_IC] = (int16_t)i;
-        x.step_ic = kiln_config_int(s, c, STEP_IC, 0);
-        if (x.step_ic * p->taps <= 80 &&
-            2 * shared_bytes(p, &x) <= p->profile->gpu.shared_bytes)
-            return;
-    }
-}
-
-/* Threads along rows and columns that leave little over: as many as there are, up to a
- * block's, or equal parts of them. */
-static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
-                         const kiln_space *s) {
-    static const int64_t some_tiles[][3] = {{8, 1, 1}, {4, 1, 1}, {4, 1, 2}, {8, 1, 2},
-                                            {4, 1, 4}, {2, 1, 4}, {1, 1, 4}, {1, 1, 2},
-                                            {1, 1, 1}, {8, 1, 4}, {2, 2, 2}, {4, 2, 2}};
-    const problem p = problem_of(w, prof);
-    double least = HUGE_VAL;
-    if (prof->gpu.warp <= 1)
-        return guess_alone(&p, s);
-    kiln_config best = with(
-        s, &(plan){.threads = {1, 1, 1}, .tile = {1, 1, 1}, .step_ic = 1, .lanes = 1});
-    for (int i = 0; i < COUNT(some_tiles); i++)
-        for (int oc = 0; oc < s->knob[THREADS_OC].n; oc++)
-            for (int oh = 0; oh < s->knob[THREADS_OH].n; oh++)
-                for (int ow = 0; ow < s->knob[THREADS_OW].n; ow++) {
-                    kiln_err unused = {0};
-                    plan x = {.lanes = 1, .fetches = true};
-                    for (int k = 0; k < 3; k++)
-                        x.tile[k] = some_tiles[i][k];
-                    kiln_config c = with(s, &x);
-                    c.option[THREADS_OC] = (int16_t)oc;
-                    c.option[THREADS_OH] = (int16_t)oh;
-                    c.option[THREADS_OW] = (int16_t)ow;
-                    choose_step(&p, s, &c);
-                    x = plan_of(s, &c);
-                    const double cost = cost_of(&p, &x);
-                    if (cost < least && check(&p, &x, &unused) == KILN_OK) {
-                        least = cost;
-                        best = c;
-                    }
-                }
-    return best;
+    if (x->threads_k > 1 && x->threads_k * x->step_ic > p->c)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%" PRId64 " threads of %" PRId64
+                         " input channels share sums of %" PRId64,
+                         x->threads_k, x->step_ic, p->c);
+    return kiln_gpu_tiles_check(&t, p->profile, kiln_gpu_conv_shared(p, x),
+                                operands_of(p, x), p->sum_bytes, err);
 }
 
 /* ---- apply ----------------------------------------------------------------------- */
 
+static const kiln_layout *layouts_of(kiln_arena *a, const kiln_workload *w,
+                                     const kiln_gpu_conv_problem *p) {
+    kiln_layout *layout = kiln_array(a, kiln_layout, w->graph->values.n);
+    if (!p->is_packed)
+        return NULL;
+    for (size_t i = 0; i < w->graph->values.n; i++)
+        layout[i] = w->graph->values.v[i]->type.layout;
+    kiln_layout *f = &layout[w->anchor->in[1]->id];
+    f->n_order = (uint8_t)(p->n_spatial + 2);
+    for (int i = 0; i <= p->n_spatial; i++)
+        f->order[i] = (uint8_t)(i + 1);
+    f->order[p->n_spatial + 1] = 0;
+    return layout;
+}
+
+/* Elements that are copied at once: 16 bytes of what lies in one piece. */
+static int64_t lanes_of(const kiln_gpu_conv_problem *p, int64_t block, int64_t all) {
+    int64_t n = p->bytes < 16 ? 16 / p->bytes : 1;
+    while (n > 1 && (block % n != 0 || all % n != 0))
+        n /= 2;
+    return p->profile->gpu.warp > 1 ? n : 1;
+}
+
+static void fetch_to_shared(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x,
+                            const kiln_te *in, bool is_filter, kiln_gpu_tiles *t) {
+    const int64_t step = x->step_ic * x->threads_k;
+    kiln_gpu_fetched f = {.te = in, .lanes = 1, .pad_axis = -1, .plane_axis = -1};
+    if (is_filter) { /* planes of input channels, plain ones of output channels */
+        f.plane_axis = 0;
+        f.planes = p->is_packed ? step : kiln_gpu_conv_block(x, OC);
+        f.plane = p->taps * (p->is_packed ? kiln_gpu_conv_block(x, OC) : step);
+    } else {
+        const int64_t n = (kiln_gpu_conv_block(x, OW) - 1) * p->step[1] + p->reach[1];
+        f.plane_axis = 1;
+        f.planes = p->groups > 1 && p->c == 1 ? kiln_gpu_conv_block(x, OC) : step;
+        f.plane = kiln_gpu_conv_rows(p, x) * n;
+    }
+    if (is_filter && p->is_packed) {
+        f.lanes = lanes_of(p, kiln_gpu_conv_block(x, OC), p->o);
+    } else if (!is_filter) {
+        if (row_multiple(p) > 1) {
+            f.pad_axis = in->rank - 2;
+            f.modulo = (int32_t)row_multiple(p);
+        }
+        if (!p->has_window)
+            f.lanes = lanes_of(p, kiln_gpu_conv_block(x, OW), p->iw);
+    }
+    t->fetched[t->n_fetched++] = f;
+}
+
 static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *prof, const kiln_space *s,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
-    const problem p = problem_of(w, prof);
-    const plan x = plan_of(s, c);
+    const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
+    const kiln_gpu_conv_plan x = kiln_gpu_conv_plan_of(s, c);
     kiln_scheduled made = {.loop = {.max_unroll = 4096, .keep_large_loops = true}};
     kiln_gpu_tiles t = tiles_of(&p, &x);
-    KILN_TRY(check(&p, &x, err));
-    KILN_TRY(kiln_graph_compute(a, w->graph, NULL, false, &made.te, err));
+    KILN_TRY(kiln_gpu_conv_check(&p, &x, err));
+    KILN_TRY(
+        kiln_graph_compute(a, w->graph, layouts_of(a, w, &p), false, &made.te, err));
     made.schedule = kiln_schedule_new(a, made.te.arg + made.te.n_inputs,
                                       made.te.n_args - made.te.n_inputs);
     kiln_stage *acc =
@@ -310,10 +288,15 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     if (acc->is_output)
         KILN_TRY(kiln_cache_write(acc, KILN_SCOPE_LOCAL, &acc, err));
     kiln_stage *y = made.schedule->stage.v[made.schedule->stage.n - 1];
-    for (int i = 0; i < acc->te->n_in && x.fetches && t.n_fetched < KILN_GPU_FETCHES;
-         i++)
-        t.fetched[t.n_fetched++] =
-            (kiln_gpu_fetched){.te = acc->te->in[i], .lanes = 1, .pad_axis = -1};
+    const kiln_te *filter = made.te.value[w->anchor->in[1]->id].te;
+    for (int i = 0; i < acc->te->n_in && t.n_fetched < KILN_GPU_FETCHES; i++) {
+        const kiln_te *in = acc->te->in[i];
+        if (x.fetch == KILN_GPU_CONV_SHARED)
+            fetch_to_shared(&p, &x, in, in == filter, &t);
+        else if (x.fetch == KILN_GPU_CONV_LOCAL && in != filter)
+            t.fetched[t.n_fetched++] = (kiln_gpu_fetched){
+                .te = in, .pad_axis = -1, .plane_axis = -1, .is_own = true};
+    }
     KILN_TRY(kiln_gpu_tiles_apply(y, acc, &t, err));
     *out = made;
     return KILN_OK;
@@ -328,6 +311,6 @@ const kiln_template kiln_template_gpu_conv = {
     .target = KILN_TARGET_GPU,
     .fits = fits,
     .space = space,
-    .guess = guess,
+    .guess = kiln_gpu_conv_guess,
     .apply = apply,
 };

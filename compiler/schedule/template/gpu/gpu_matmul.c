@@ -1,13 +1,16 @@
 /* gpu_matmul: matrix products in blocks whose operands pass through shared memory, each
  * thread with a tile of sums in registers. */
+#include "compiler/schedule/template/gpu/gpu_cycles.h"
 #include "compiler/schedule/template/gpu/gpu_tiles.h"
 #include "compiler/schedule/template/product/product.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 enum {
     THREADS_M,
     THREADS_N,
+    THREADS_K,
     TILE_M,
     TILE_N,
     VIRTUAL,
@@ -19,6 +22,7 @@ enum {
 };
 
 static const int64_t threads[] = {1, 2, 4, 8, 16, 32, 64};
+static const int64_t parts[] = {1, 2, 4, 8, 16, 32, 64, 128};
 static const int64_t tiles[] = {1, 2, 3, 4, 6, 8, 16};
 static const int64_t virtuals[] = {1, 2};
 static const int64_t steps[] = {1, 2, 4, 8, 16, 32};
@@ -26,8 +30,6 @@ static const int64_t lanes[] = {1, 2, 4, 8, 16};
 static const int64_t pads[] = {0, 1, 4};
 static const char *const fetch_words[] = {"none", "shared"};
 static const char *const ahead_words[] = {"no", "ahead"};
-
-enum { BLOCKS_TOGETHER = 4 }; /* of a processor; more add little */
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
@@ -45,6 +47,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
                          COUNT(threads), x.m);
     kiln_space_add_up_to(s, "threads_n", "threads of a block along columns", threads,
                          COUNT(threads), x.n);
+    kiln_space_add_up_to(s, "threads_k", "threads that share one sum", parts,
+                         COUNT(parts), x.k);
     kiln_space_add_up_to(s, "tile_m", "rows of a thread's tile", tiles, COUNT(tiles),
                          x.m);
     kiln_space_add_up_to(s, "tile_n", "columns of a thread's tile", tiles, COUNT(tiles),
@@ -67,13 +71,15 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
 /* ---- plans ----------------------------------------------------------------------- */
 
 typedef struct plan {
-    int64_t threads_m, threads_n, tile_m, tile_n, virtual, step_k, lanes, pad;
+    int64_t threads_m, threads_n, threads_k, tile_m, tile_n, virtual, step_k, lanes,
+        pad;
     bool fetches, ahead;
 } plan;
 
 static plan plan_of(const kiln_product *x, const kiln_space *s, const kiln_config *c) {
     plan p = {.threads_m = kiln_config_int(s, c, THREADS_M, 0),
               .threads_n = kiln_config_int(s, c, THREADS_N, 0),
+              .threads_k = kiln_config_int(s, c, THREADS_K, 0),
               .tile_m = kiln_config_int(s, c, TILE_M, 0),
               .tile_n = kiln_config_int(s, c, TILE_N, 0),
               .virtual = kiln_config_int(s, c, VIRTUAL, 0),
@@ -81,7 +87,8 @@ static plan plan_of(const kiln_product *x, const kiln_space *s, const kiln_confi
               .lanes = kiln_config_int(s, c, LANES, 0),
               .pad = kiln_config_int(s, c, PAD, 0),
               .fetches = kiln_config_is(s, c, FETCH, "shared")};
-    p.ahead = p.fetches && kiln_config_is(s, c, AHEAD, "ahead") && p.step_k < x->k;
+    p.ahead = p.fetches && kiln_config_is(s, c, AHEAD, "ahead") &&
+              p.step_k * p.threads_k < x->k;
     return p;
 }
 
@@ -98,13 +105,14 @@ static int64_t bytes_of(const kiln_value *v) {
 static int64_t shared_bytes(const kiln_product *x, const plan *p) {
     const int64_t bm = x->row >= 0 ? rows_of(p) : 1;
     const int64_t bn = x->col >= 0 ? columns_of(p) : 1;
-    const int64_t step = p->step_k + p->pad;
+    const int64_t step = p->step_k * p->threads_k + p->pad;
     return p->fetches ? step * (bm * bytes_of(x->a) + bn * bytes_of(x->b)) : 0;
 }
 
 static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
     kiln_gpu_tiles t = {.step = {p->step_k},
                         .lanes = p->lanes,
+                        .parts = p->threads_k,
                         .double_buffer = p->ahead,
                         .max_unroll = 1024};
     if (x->row >= 0)
@@ -118,6 +126,11 @@ static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
 
 static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
     const kiln_gpu_tiles t = tiles_of(x, p);
+    if (p->threads_k > 1 && p->threads_k * p->step_k > x->k)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%" PRId64 " threads of %" PRId64
+                         " terms share sums of %" PRId64,
+                         p->threads_k, p->step_k, x->k);
     return kiln_gpu_tiles_check(&t, x->profile, shared_bytes(x, p),
                                 p->tile_m + p->tile_n * p->virtual,
                                 bytes_of(x->w->anchor->out[0]), err);
@@ -127,35 +140,63 @@ static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
-/* Cycles of a processor, roughly: rounds of blocks, each of multiply-adds and of loads
- * from shared memory, of which fewer are done at once, and what comes from
- * memory. */
-static double cost_of(const kiln_product *x, const plan *p) {
-    const kiln_gpu *g = &x->profile->gpu;
+static double ceiling(int64_t x, int64_t y) { return (double)ceil_div(x, y); }
+
+static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
+    const double step = (double)p->step_k;
+    const int64_t all = p->threads_m * p->threads_n * p->threads_k;
+    const double tile_n = (double)(p->tile_n * p->virtual);
+    const double sums = (double)p->tile_m * tile_n;
     const double bm = (double)rows_of(p), bn = (double)columns_of(p);
-    const double blocks = (double)x->batch * (double)ceil_div(x->m, rows_of(p)) *
-                          (double)ceil_div(x->n, columns_of(p));
-    const double threads_all = (double)(p->threads_m * p->threads_n);
-    const double rounds = ceil(blocks / (double)g->processors);
-    /* A processor hides latency by many warps, of one block or of some: with few it
-     * waits. */
-    const double together = threads_all * fmin(rounds, BLOCKS_TOGETHER);
-    const double busy =
-        g->warp > 1 ? fmin(1, fmax(threads_all / 128, together / 256)) : 1;
+    const int64_t bytes = bytes_of(x->b), four = bytes < 16 ? 16 / bytes : 1;
+    const double blocks =
+        (double)x->batch * ceiling(x->m, rows_of(p)) * ceiling(x->n, columns_of(p));
+    /* Vectors along terms, or along the tile. */
+    const double of_a = x->a_along_k ? (double)p->tile_m * ceiling(p->step_k, four)
+                                     : step * ceiling(p->tile_m, four);
+    const double of_b = x->b_along_n
+                            ? step * (double)p->virtual * ceiling(p->tile_n, four)
+                            : tile_n * ceiling(p->step_k, four);
     /* Tiles of more than 16 bytes a row meet in the same banks. */
-    const double meets = p->tile_n * bytes_of(x->b) > 16 ? 2 : 1;
-    const double loads =
-        bm * bn * (1 / (double)(p->tile_n * p->virtual) + meets / (double)p->tile_m);
+    const double meets = p->tile_n > four ? 2 : 1;
+    const double wide = fmin((double)x->profile->gpu.warp, (double)p->threads_n) / 8;
+    const double fetched = step * (double)p->threads_k * (bm + bn);
+    kiln_gpu_work w = {
+        .blocks = (int64_t)blocks,
+        .threads = all,
+        .registers =
+            (int64_t)sums + p->tile_m + (int64_t)tile_n + KILN_GPU_OTHER_REGISTERS,
+        .shared_bytes = shared_bytes(x, p) * (p->ahead ? 2 : 1) +
+                        (p->threads_k > 1 ? all * (int64_t)sums * 4 : 0),
+        .steps = ceiling(x->k, p->step_k * p->threads_k),
+        .muladds = sums * step,
+        .loads = of_a + of_b,
+        .others = p->fetches ? 4 * fetched / (double)all + 20 : of_a + of_b + 8,
+        .turns = of_a + of_b * meets * fmax(1, wide),
+        .waits = p->ahead ? 0.4 : 1,
+        .cache_bytes = blocks * (double)x->k * (bm + bn) * (double)bytes,
+        .memory_bytes = (double)(x->batch * bytes) *
+                        (double)(x->m * x->k + x->n * x->k + x->m * x->n),
+        .tail = p->threads_k > 1 ? 200 + 6 * sums : 100,
+    };
+    if (!p->fetches) /* neighbours along terms read what is far apart */
+        w.turns *= x->b_along_n ? 2 : 16;
+    return w;
+}
+
+static double cost_of(const kiln_product *x, const plan *p) {
+    const kiln_gpu_work w = work_of(x, p);
     /* What is cut off at the edges is guarded sum by sum. */
-    const double guards = x->m % p->tile_m != 0 || x->n % p->tile_n != 0 ? 1.25 : 1;
-    const double waste = threads_all < g->warp ? (double)g->warp / threads_all : 1;
-    return rounds * (bm * bn + loads + 8 * (bm + bn)) * waste * guards / busy;
+    const bool has_edge = x->m % rows_of(p) != 0 || x->n % columns_of(p) != 0 ||
+                          x->k % (p->step_k * p->threads_k) != 0;
+    return kiln_gpu_cycles(x->profile, &w) * (has_edge ? 1.5 : 1);
 }
 
 static kiln_config with(const kiln_space *s, const plan *p) {
     kiln_config c = {.n = s->n};
     kiln_config_set(s, &c, THREADS_M, &p->threads_m);
     kiln_config_set(s, &c, THREADS_N, &p->threads_n);
+    kiln_config_set(s, &c, THREADS_K, &p->threads_k);
     kiln_config_set(s, &c, TILE_M, &p->tile_m);
     kiln_config_set(s, &c, TILE_N, &p->tile_n);
     kiln_config_set(s, &c, VIRTUAL, &p->virtual);
@@ -171,6 +212,7 @@ static kiln_config with(const kiln_space *s, const plan *p) {
 static kiln_config guess_alone(const kiln_product *x, const kiln_space *s) {
     plan p = {.threads_m = 1,
               .threads_n = 1,
+              .threads_k = 1,
               .tile_m = x->m < 6 ? x->m : 6,
               .tile_n = 16,
               .virtual = 1,
@@ -192,37 +234,110 @@ static kiln_config guess_alone(const kiln_product *x, const kiln_space *s) {
     return c;
 }
 
+typedef struct search {
+    const kiln_product *x;
+    const kiln_space *s;
+    kiln_config best;
+    double least;
+} search;
+
+static void consider(search *g, const plan *p) {
+    kiln_err unused = {0};
+    if (cost_of(g->x, p) >= g->least)
+        return;
+    const kiln_config c = with(g->s, p);
+    const plan q = plan_of(g->x, g->s, &c);
+    const double cost = cost_of(g->x, &q);
+    if (cost < g->least && check(g->x, &q, &unused) == KILN_OK) {
+        g->least = cost;
+        g->best = c;
+    }
+}
+
+/* How many threads share a sum, how many terms a step has. */
+static void try_terms(search *g, plan *p) {
+    enum { MOST_THREADS = 512 };
+    const bool is_vector = p->tile_m * p->threads_m == 1;
+    for (p->threads_k = 1; p->threads_k <= 64; p->threads_k *= 2)
+        for (p->step_k = 4; p->step_k <= 16; p->step_k *= 2) {
+            const int64_t all = p->threads_m * p->threads_n * p->threads_k;
+            if (all > MOST_THREADS || (all < 32 && p->threads_k < 64) ||
+                p->threads_k * p->step_k > g->x->k)
+                continue;
+            p->fetches = true;
+            p->lanes = 1;
+            consider(g, p);
+            p->fetches = false;
+            if (g->x->b_along_n && g->x->n % 4 == 0 && p->tile_n % 4 == 0)
+                p->lanes = 4;
+            if (is_vector)
+                consider(g, p);
+        }
+}
+
+/* Others are read one element at a time. */
+static bool is_power_of_two(int64_t x) { return (x & (x - 1)) == 0; }
+
 static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
                          const kiln_space *s) {
     const kiln_product x = kiln_product_of(w, prof);
-    kiln_config best = {.n = s->n};
-    double least = HUGE_VAL;
+    search g = {.x = &x, .s = s, .least = HUGE_VAL};
     if (prof->gpu.warp <= 1)
         return guess_alone(&x, s);
+    g.best = with(s, &(plan){.threads_m = 1,
+                             .threads_n = 1,
+                             .threads_k = 1,
+                             .tile_m = 1,
+                             .tile_n = 1,
+                             .virtual = 1,
+                             .step_k = 1,
+                             .lanes = 1});
     for (int i = 0; i < s->knob[THREADS_M].n * s->knob[THREADS_N].n; i++)
         for (int k = 0; k < 2 * s->knob[TILE_M].n * s->knob[TILE_N].n; k++) {
-            kiln_err unused = {0};
-            plan p = {.virtual = 1 + k % 2,
-                      .step_k = 8,
-                      .lanes = 1,
-                      .pad = 4,
-                      .fetches = true};
-            kiln_config c = with(s, &p);
+            kiln_config c = {.n = s->n};
             c.option[THREADS_M] = (int16_t)(i % s->knob[THREADS_M].n);
             c.option[THREADS_N] = (int16_t)(i / s->knob[THREADS_M].n);
             c.option[TILE_M] = (int16_t)(k / 2 % s->knob[TILE_M].n);
             c.option[TILE_N] = (int16_t)(k / 2 / s->knob[TILE_M].n);
-            p = plan_of(&x, s, &c);
-            const double cost = cost_of(&x, &p);
-            if (cost < least && check(&x, &p, &unused) == KILN_OK) {
-                least = cost;
-                best = c;
-            }
+            plan p = plan_of(&x, s, &c);
+            p.virtual = 1 + k % 2;
+            p.pad = 4;
+            if (is_power_of_two(p.tile_m) && is_power_of_two(p.tile_n))
+                try_terms(&g, &p);
         }
-    return best;
+    return g.best;
 }
 
 /* ---- apply ----------------------------------------------------------------------- */
+
+/* 16 bytes at once where rows of the operand, and of its part, are whole ones of them. */
+static int64_t lanes_of(const kiln_product *x, int64_t bytes, int64_t all, int64_t row,
+                        int64_t stride) {
+    int64_t n = bytes < 16 ? 16 / bytes : 1;
+    while (n > 1 && (all % n != 0 || row % n != 0 || stride % n != 0))
+        n /= 2;
+    return x->profile->gpu.warp > 1 ? n : 1;
+}
+
+static kiln_gpu_fetched fetched_of(const kiln_product *x, const plan *p,
+                                   const kiln_te *te, bool is_a) {
+    const bool along_k = is_a ? x->a_along_k : !x->b_along_n;
+    const int64_t step = p->step_k * p->threads_k;
+    const int64_t block = is_a ? rows_of(p) : columns_of(p);
+    const bool pads_rows = p->pad > 0 && along_k && te->rank > 1;
+    kiln_gpu_fetched f = {.te = te,
+                          .lanes = 1,
+                          .plane_axis = te->rank > 1 ? te->rank - 2 : -1,
+                          .planes = along_k ? block : step,
+                          .plane = along_k ? step : block,
+                          .pad_axis = pads_rows ? te->rank - 2 : -1,
+                          .stride = (int32_t)(step + p->pad)};
+    if (te->rank > 1)
+        f.lanes =
+            lanes_of(x, bytes_of(is_a ? x->a : x->b), kiln_te_dim(te, te->rank - 1),
+                     f.plane, pads_rows ? f.stride : f.plane);
+    return f;
+}
 
 static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *prof, const kiln_space *s,
@@ -235,15 +350,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     out->loop = (kiln_loop_options){.max_unroll = 4096, .keep_large_loops = true};
     kiln_gpu_tiles t = tiles_of(&x, &p);
     const kiln_te *operand[] = {out->te.value[x.a->id].te, out->te.value[x.b->id].te};
-    const bool along_k[] = {x.a_along_k, !x.b_along_n};
-    for (int i = 0; i < 2 && p.fetches && !is_by_itself(&x); i++) {
-        const bool pads_rows = p.pad > 0 && along_k[i] && operand[i]->rank > 1;
-        t.fetched[t.n_fetched++] =
-            (kiln_gpu_fetched){.te = operand[i],
-                               .lanes = 1,
-                               .pad_axis = pads_rows ? operand[i]->rank - 2 : -1,
-                               .stride = (int32_t)(p.step_k + p.pad)};
-    }
+    for (int i = 0; i < 2 && p.fetches && !is_by_itself(&x); i++)
+        t.fetched[t.n_fetched++] = fetched_of(&x, &p, operand[i], i == 0);
     return kiln_gpu_tiles_apply(y, acc, &t, err);
 }
 

@@ -18,23 +18,33 @@ typedef struct kiln_gpu_axis {
 /* What a block has in shared memory for each step. */
 typedef struct kiln_gpu_fetched {
     const kiln_te *te;
-    int64_t lanes; /* copied at once; 1: one after another */
+    bool is_own; /* each thread has what it reads, in registers; nothing else counts */
+    int64_t lanes;  /* copied at once; 1: one after another */
+    int plane_axis; /* of it there are `planes`, of `plane` elements each; -1: all are
+                       copied as they lie */
+    int64_t planes, plane;
     int pad_axis; /* from one of its elements to the next there are `stride` elements, as
                      banks count: modulo 32; -1: none is padded */
-    int32_t stride;
+    int32_t stride, modulo; /* modulo: another than 32; 0: that */
 } kiln_gpu_fetched;
 
-enum { KILN_GPU_AXES = 3, KILN_GPU_FETCHES = 4 };
+enum { KILN_GPU_AXES = 4, KILN_GPU_FETCHES = 4 };
 typedef struct kiln_gpu_tiles {
-    int n; /* axes that threads share; all others are blocks of one element */
+    int n; /* axes that threads share, at most 3; all others are blocks of one element */
     kiln_gpu_axis axis[KILN_GPU_AXES]; /* the last one's threads are neighbours */
     int64_t step[KILN_MAX_AXES];       /* iterations of each reduction axis in a step */
     int64_t lanes;                     /* of the tile along the last axis; 1: scalars */
     int n_fetched;
     kiln_gpu_fetched fetched[KILN_GPU_FETCHES];
+    int64_t parts; /* threads that share one sum: each has every so manieth step of the
+                      first reduction axis; 1 or less: one has all */
     bool double_buffer; /* the next step is fetched while one is summed */
     int64_t max_unroll; /* multiply-adds that a step may be unrolled to */
 } kiln_gpu_tiles;
+
+/* `copy`, in shared memory, by so many threads of the block. */
+kiln_status kiln_gpu_fetch(kiln_stage *copy, const kiln_gpu_fetched *f, int64_t threads,
+                           kiln_err *err);
 
 /* `y`, untouched, has the axes of `acc`, the reduction that it reads; both become one
  * launch. */

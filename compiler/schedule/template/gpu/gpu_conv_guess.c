@@ -1,0 +1,213 @@
+/* What gpu_conv does where nothing was measured: all plans of some tiles, by the model of
+ * the machine. */
+#include "compiler/schedule/template/gpu/gpu_conv.h"
+#include "compiler/schedule/template/gpu/gpu_cycles.h"
+
+#include <math.h>
+
+#define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
+
+enum { OC = KILN_GPU_CONV_OC, OH = KILN_GPU_CONV_OH, OW = KILN_GPU_CONV_OW };
+
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
+
+static bool has_room(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+    kiln_err unused = {0};
+    return kiln_gpu_conv_check(p, x, &unused) == KILN_OK;
+}
+
+static bool divides(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+    return p->o % kiln_gpu_conv_block(x, OC) == 0 &&
+           p->oh % kiln_gpu_conv_block(x, OH) == 0 &&
+           p->ow % kiln_gpu_conv_block(x, OW) == 0 &&
+           p->c % (x->step_ic * x->threads_k) == 0;
+}
+
+/* ---- one plan -------------------------------------------------------------------- */
+
+/* Of so many neighbours' vectors of 16 bytes, turns of shared memory. */
+static double turns_of(int64_t threads) { return fmax(1, (double)threads / 8); }
+
+static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
+                             const kiln_gpu_conv_plan *x) {
+    const double step = (double)x->step_ic;
+    const double sums = (double)(x->tile[OC] * x->tile[OH] * x->tile[OW]);
+    const int64_t threads = x->threads[OC] * x->threads[OH] * x->threads[OW];
+    const int64_t warp = most(p->profile->gpu.warp, 1);
+    const double rows =
+        (double)(p->far * ((x->tile[OH] - 1) * p->step[0] + p->kernel[0]));
+    const int64_t columns = (x->tile[OW] - 1) * p->step[1] + p->reach[1];
+    /* Vectors where rows of a tile begin at a multiple of them. */
+    const bool is_shared = x->fetch == KILN_GPU_CONV_SHARED;
+    const bool in_fours =
+        is_shared && (x->tile[OW] * p->step[1] % 4 == 0 || x->threads[OW] == 1);
+    const double of_x = rows * (double)(in_fours ? ceil_div(columns, 4) : columns);
+    const double of_w =
+        (double)p->taps *
+        (p->is_packed ? (double)ceil_div(x->tile[OC], 4) : (double)x->tile[OC]);
+    /* Threads of a warp that differ in columns and rows, in channels. */
+    const int64_t pixels = least(x->threads[OH] * x->threads[OW], warp);
+    const int64_t channels = most(1, warp / pixels);
+    const double patch =
+        (double)(kiln_gpu_conv_rows(p, x) * kiln_gpu_conv_columns(p, x));
+    const double filters = (double)(kiln_gpu_conv_block(x, OC) * p->taps);
+    const double all = (double)(threads * x->threads_k);
+    const int64_t blocks = p->batch * p->groups *
+                           ceil_div(p->o, kiln_gpu_conv_block(x, OC)) *
+                           ceil_div(p->oh, kiln_gpu_conv_block(x, OH)) *
+                           ceil_div(p->ow, kiln_gpu_conv_block(x, OW));
+    kiln_gpu_work w = {
+        .blocks = blocks,
+        .threads = threads * x->threads_k,
+        .registers = (int64_t)sums + x->tile[OC] + columns * x->tile[OH] +
+                     KILN_GPU_OTHER_REGISTERS,
+        .shared_bytes = kiln_gpu_conv_shared(p, x) * (x->ahead ? 2 : 1) +
+                        (x->threads_k > 1 ? (int64_t)(all * sums) * p->sum_bytes : 0),
+        .steps = (double)ceil_div(p->c, x->step_ic * x->threads_k),
+        .muladds = sums * (double)p->taps * step,
+        .loads = (of_x + of_w) * step,
+        .turns = step * (of_x * turns_of(in_fours ? pixels : pixels / 4) +
+                         of_w * turns_of(channels)),
+        .waits = x->ahead ? 0.4 : 1,
+        .tail = x->threads_k > 1 ? 200 + 6 * sums : 100,
+    };
+    /* Load and store of each element, some with bounds; filters four at a time. */
+    const double fetched =
+        step * (double)x->threads_k * (6 * patch + (p->is_packed ? 1 : 5) * filters);
+    w.others = is_shared ? fetched / all + 20 : 3 * w.loads;
+    if (!is_shared) /* of the first cache: as many lines as a warp reads of */
+        w.turns = step * (of_x * (double)least(x->tile[OW] * p->step[1], warp) + of_w);
+    w.cache_bytes =
+        (double)blocks * (double)p->c * (patch + filters) * (double)p->bytes;
+    w.memory_bytes =
+        (double)p->bytes * ((double)(p->o * p->c * p->groups * p->taps) +
+                            (double)(p->batch * p->groups * p->c * p->oh * p->ow *
+                                     p->step[0] * p->step[1]) +
+                            (double)(p->batch * p->groups * p->o * p->oh * p->ow));
+    return w;
+}
+
+/* What is cut off at the edges is guarded sum by sum: of three instructions one is a
+ * multiply-add. */
+static double cost_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+    const kiln_gpu_work w = work_of(p, x);
+    return kiln_gpu_cycles(p->profile, &w) * (divides(p, x) ? 1 : 1.8);
+}
+
+/* ---- threads that are loops of a CPU --------------------------------------------- */
+
+static kiln_gpu_conv_plan cut_to_space(const kiln_space *s,
+                                       const kiln_gpu_conv_plan *x) {
+    const kiln_config c = kiln_gpu_conv_config(s, x);
+    return kiln_gpu_conv_plan_of(s, &c);
+}
+
+/* One a block, with vectors of columns. */
+static kiln_config guess_alone(const kiln_gpu_conv_problem *p, const kiln_space *s) {
+    kiln_gpu_conv_plan x = {.threads = {1, 1, 1},
+                            .tile = {6, 1, p->step[1] == 1 ? 16 : 4},
+                            .threads_k = 1,
+                            .step_ic = 32,
+                            .lanes = p->step[1] == 1 ? 8 : 1,
+                            .fetch = KILN_GPU_CONV_SHARED};
+    for (x = cut_to_space(s, &x); !has_room(p, &x); x = cut_to_space(s, &x)) {
+        if (x.tile[OC] > 1 &&
+            !has_room(p, &(kiln_gpu_conv_plan){.threads = {1, 1, 1},
+                                               .tile = {x.tile[0], 1, x.tile[2]},
+                                               .threads_k = 1,
+                                               .step_ic = 1,
+                                               .lanes = 1}))
+            x.tile[OC] /= 2;
+        else if (x.step_ic > 1)
+            x.step_ic /= 2;
+        else
+            break;
+    }
+    while (x.lanes > 1 && x.tile[OW] % x.lanes != 0)
+        x.lanes /= 2;
+    if (!has_room(p, &x))
+        x.fetch = KILN_GPU_CONV_NONE;
+    return kiln_gpu_conv_config(s, &x);
+}
+
+/* ---- search ---------------------------------------------------------------------- */
+
+typedef struct search {
+    const kiln_gpu_conv_problem *p;
+    const kiln_space *s;
+    kiln_gpu_conv_plan best;
+    double least;
+} search;
+
+static void consider(search *k, const kiln_gpu_conv_plan *plan) {
+    if (cost_of(k->p, plan) >= k->least)
+        return;
+    const kiln_gpu_conv_plan x = cut_to_space(k->s, plan);
+    const double cost = cost_of(k->p, &x);
+    if (cost < k->least && has_room(k->p, &x)) {
+        k->least = cost;
+        k->best = x;
+    }
+}
+
+/* Steps that are unrolled whole, as few as shared memory has room for. */
+static void try_steps(search *k, kiln_gpu_conv_plan *x) {
+    for (x->step_ic = 1; x->step_ic <= 16 && x->step_ic * x->threads_k <= k->p->c;
+         x->step_ic *= 2) {
+        x->fetch = KILN_GPU_CONV_SHARED;
+        if (x->step_ic * k->p->taps <= 80)
+            consider(k, x);
+        if (x->step_ic == 1 && k->p->taps <= 9 && k->p->c == 1) {
+            x->fetch = KILN_GPU_CONV_LOCAL;
+            consider(k, x);
+        }
+    }
+}
+
+static void try_tile(search *k, const int64_t *tile) {
+    enum { MOST_THREADS = 512 };
+    const kiln_gpu_conv_problem *p = k->p;
+    const int64_t across[] = {ceil_div(p->o, tile[OC]), ceil_div(p->oh, tile[OH]),
+                              ceil_div(p->ow, tile[OW])};
+    kiln_gpu_conv_plan x = {.lanes = 1};
+    for (int i = 0; i < 3; i++)
+        x.tile[i] = tile[i];
+    for (int64_t oc = 1; oc < 2 * across[OC] && oc <= 64; oc *= 2)
+        for (int64_t h = 0; h < 14; h++)
+            for (int64_t w = 0; w < 8; w++)
+                for (int64_t parts = 1; parts <= 64 && parts <= p->c; parts *= 2) {
+                    x.threads[OC] = oc;
+                    x.threads[OH] = ceil_div(across[OH], h + 1);
+                    x.threads[OW] = ceil_div(across[OW], w + 1);
+                    x.threads_k = parts;
+                    if (x.threads[OH] * h >= across[OH] ||
+                        x.threads[OW] * w >= across[OW])
+                        break; /* seen already */
+                    const int64_t all = oc * x.threads[OH] * x.threads[OW] * parts;
+                    if (all >= 32 && all <= MOST_THREADS)
+                        try_steps(k, &x);
+                }
+}
+
+kiln_config kiln_gpu_conv_guess(const kiln_workload *w, const kiln_profile *prof,
+                                const kiln_space *s) {
+    static const int64_t channels[] = {1, 2, 4, 8}, rows[] = {1, 2, 4},
+                         columns[] = {1, 2, 4, 7, 8};
+    const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
+    search k = {.p = &p, .s = s, .least = HUGE_VAL};
+    if (prof->gpu.warp <= 1)
+        return guess_alone(&p, s);
+    k.best = (kiln_gpu_conv_plan){.threads = {1, 1, 1},
+                                  .tile = {1, 1, 1},
+                                  .threads_k = 1,
+                                  .step_ic = 1,
+                                  .lanes = 1};
+    for (int i = 0; i < COUNT(channels); i++)
+        for (int h = 0; h < COUNT(rows); h++)
+            for (int c = 0; c < COUNT(columns); c++)
+                try_tile(&k, (int64_t[]){least(channels[i], p.o), least(rows[h], p.oh),
+                                         least(columns[c], p.ow)});
+    return kiln_gpu_conv_config(s, &k.best);
+}
