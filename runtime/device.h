@@ -108,6 +108,8 @@ struct kiln_device_kind {
     const char *name;    /* as plans have it */
     uint32_t n_memories; /* kinds of memory */
     int is_host_visible; /* the host may read and write the device's memory */
+    int is_apart; /* it computes by itself: what the host's processors do meanwhile is no
+                     matter to it */
     int has_driver; /* the system's, which opens files and makes code of its own: no
                        process that uses it can be confined */
 
@@ -126,6 +128,11 @@ struct kiln_device_kind {
     int (*module_kernel)(kiln_device_module *m, const char *symbol,
                          kiln_device_kernel *out); /* -1: there is none */
     void (*module_close)(kiln_device_module *m);
+    /* The image as this very device's machine code, which opens at once: what its driver
+     * would make of it. *bytes are the device's allocator's. NULL: modules are that, or
+     * the driver does not give it away. */
+    int (*translate)(kiln_device *d, const kiln_device_image *image, void **bytes,
+                     size_t *n, char error[KILN_ERROR_TEXT]);
 
     int (*queue_open)(kiln_device *d, const kiln_device_queue_options *o,
                       kiln_device_queue **out, char error[KILN_ERROR_TEXT]);
@@ -146,6 +153,18 @@ struct kiln_device_kind {
     /* How long the device took for the launch that a timed queue was told last and has
      * done, by the device's clock; 0: it does not say. NULL: the kind has no clock. */
     uint64_t (*last_ns)(kiln_device_queue *q);
+    /* Launches of a timed queue that are told between begin and end, 64 at most, are
+     * timed as one for last_ns: the device begins them once all are told, so that they
+     * follow one another as fast as it can. The queue is finished ahead of it. NULL: the
+     * kind cannot. */
+    void (*span)(kiln_device_queue *q, int begins);
+    /* Its workspace in the device's memory. NULL: it has none, or nobody may know. */
+    void *(*workspace)(kiln_device_queue *q);
+    /* Copies to and from these bytes of the host's, whole pages, become faster until they
+     * are unpinned; no copy may begin in them and end outside. -1: they do not. NULL:
+     * nothing is to be gained. */
+    int (*pin)(kiln_device *d, void *host, size_t bytes);
+    void (*unpin)(kiln_device *d, void *host);
 };
 
 #define KILN_DEVICE(row) extern const kiln_device_kind kiln_device_kind_##row;

@@ -61,8 +61,10 @@ static int read_header(reader *r) {
         return refused(r, "gpu module: must have %llu bytes, at most %d; has %llu",
                        (unsigned long long)r->h->bytes, KILN_GPU_MAX_BYTES,
                        (unsigned long long)r->n);
-    if (r->h->language != KILN_GPU_OPENCL_C && r->h->language != KILN_GPU_PTX)
-        return refused(r, "gpu module: language %u is not one of 1 (OpenCL C), 2 (PTX)",
+    if (r->h->language < KILN_GPU_OPENCL_C || r->h->language > KILN_GPU_CUBIN)
+        return refused(r,
+                       "gpu module: language %u is not one of 1 (OpenCL C), 2 (PTX), 3 "
+                       "(machine code of a GPU by NVIDIA)",
                        r->h->language);
     if (r->h->reserved != 0)
         return refused(r, "gpu module: the reserved number must be 0, is %u",
@@ -88,10 +90,13 @@ static int read_tables(reader *r) {
         return refused(r, "gpu module: a table lies outside the file");
     if (!is_text(r, h->strings, h->string_bytes))
         return refused(r, "gpu module: its strings do not end in the file");
+    const int is_binary = h->language == KILN_GPU_CUBIN;
     if (!is_text(r, h->code, h->code_bytes) ||
-        memchr(r->bytes + h->code, '\0', (size_t)h->code_bytes) !=
-            r->bytes + h->code + h->code_bytes - 1)
+        (!is_binary && memchr(r->bytes + h->code, '\0', (size_t)h->code_bytes) !=
+                           r->bytes + h->code + h->code_bytes - 1))
         return refused(r, "gpu module: its code is no text that ends in the file");
+    if (is_binary && h->code % sizeof(uint64_t) != 0)
+        return refused(r, "gpu module: its code is not aligned");
     r->m = (kiln_gpu_module){
         .header = h,
         .kernel = (const kiln_gpu_kernel *)(const void *)(r->bytes + h->kernels),

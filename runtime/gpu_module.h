@@ -1,4 +1,5 @@
-/* A GPU's module: kernels as texts that its driver compiles, and how they are launched.
+/* A GPU's module: kernels as texts that its driver compiles (or did, ahead of a
+ * measurement), and how they are launched.
  * Flat little-endian tables that are used where they lie:
  *
  *     header, kernels, launches, arguments, strings, code
@@ -30,7 +31,9 @@ enum {
 
 typedef enum kiln_gpu_language {
     KILN_GPU_OPENCL_C = 1, /* 1.2 */
-    KILN_GPU_PTX = 2
+    KILN_GPU_PTX = 2,
+    KILN_GPU_CUBIN = 3 /* PTX as CUDA's driver compiled it for the GPU that it was asked
+                          with; for that one alone, so never in a package */
 } kiln_gpu_language;
 
 typedef struct kiln_gpu_header {
@@ -40,7 +43,8 @@ typedef struct kiln_gpu_header {
     uint32_t n_kernels, n_launches, n_args;
     uint32_t reserved;                               /* 0 */
     uint64_t kernels, launches, args, strings, code; /* offsets; 8-byte aligned */
-    uint64_t string_bytes, code_bytes; /* code ends in a zero byte, which counts */
+    uint64_t string_bytes, code_bytes; /* code ends in a zero byte, which counts; a text
+                                          has no other */
     uint64_t bytes;                    /* of all of it */
 } kiln_gpu_header;
 

@@ -1,5 +1,6 @@
 /* The fleet as its caller sees it. */
 #include "pipeline/measure/fleet.h"
+#include "runtime/device.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* One waits for the device while the driver's own threads work. */
+enum { DRIVER_CPUS = 2 };
 static const int64_t start_limit_ms = 120000, look_ms = 500;
 
 /* ---- queues ---------------------------------------------------------------------- */
@@ -38,12 +41,20 @@ int kiln_queue_pop(kiln_job_queue *q) {
 
 static double or_else(double v, double otherwise) { return v != 0 ? v : otherwise; }
 
+/* A GPU of its own: what processors do meanwhile is no matter to it. */
+static bool is_apart(const kiln_profile *p) {
+    const char *name = kiln_profile_is_gpu(p) ? kiln_arch_of(p->arch)->device : NULL;
+    const kiln_device_kind *k =
+        name != NULL ? kiln_device_kind_named(name, NULL, 0) : NULL;
+    return k != NULL && k->is_apart;
+}
+
 static kiln_measure_options with_defaults(const kiln_measure_options *given) {
     kiln_measure_options o = *given;
     const bool is_gpu = kiln_profile_is_gpu(o.profile);
     o.threads = o.threads > 1 && !is_gpu ? o.threads : 1;
-    /* A driver's threads and memory are its own affair: some compute by themselves. */
-    o.is_alone = o.is_alone || is_gpu;
+    /* Some drivers compute on the processors themselves. */
+    o.is_alone = is_gpu ? !is_apart(o.profile) : o.is_alone;
     o.build_limit_ms = o.build_limit_ms > 0 ? o.build_limit_ms : 10000;
     o.run_limit_ms = o.run_limit_ms > 0 ? o.run_limit_ms : 4000;
     o.build_bytes = o.build_bytes > 0 ? o.build_bytes : UINT64_C(2) << 30;
@@ -63,7 +74,9 @@ static int count_addresses(const kiln_measure_options *o) {
 
 /* Who computes where. With a CPU to spare, builders work while kernels are timed. */
 static kiln_status share_cpus(kiln_measure *m, kiln_err *err) {
-    const int n_far = count_addresses(&m->o), threads = m->o.threads;
+    const bool apart = is_apart(m->o.profile);
+    const int n_far = count_addresses(&m->o),
+              threads = apart ? DRIVER_CPUS : m->o.threads;
     const int n_here = m->o.n_local_runners > 0   ? m->o.n_local_runners
                        : m->o.n_local_runners < 0 ? 0
                                                   : n_far == 0;
@@ -77,8 +90,9 @@ static kiln_status share_cpus(kiln_measure *m, kiln_err *err) {
                          "%d runners of kernels with %d thread%s each disturb one "
                          "another on %d CPUs, of which builders need one",
                          n_here, threads, threads == 1 ? "" : "s", n);
-    m->is_exclusive = n_here == 1 && (threads + 1 > n || m->o.is_alone);
-    if (n_here > 0 && !m->is_exclusive) {
+    m->is_exclusive = n_here == 1 && !apart && (threads + 1 > n || m->o.is_alone);
+    const bool is_shared = apart && n_here * threads >= n;
+    if (n_here > 0 && !m->is_exclusive && !is_shared) {
         m->measuring = kiln_cpus_part(&m->all, 0, n_here * threads);
         m->building = kiln_cpus_part(&m->all, n_here * threads, n - n_here * threads);
     }
@@ -116,11 +130,11 @@ static kiln_status find_workers(kiln_measure *m, kiln_err *err) {
 static void make_runner(kiln_measure *m, int i) {
     kiln_worker *w = &m->worker[i];
     const int threads = m->o.threads;
-    const kiln_cpus own = m->is_exclusive
-                              ? m->measuring
-                              : kiln_cpus_part(&m->measuring, i * threads, threads);
+    const bool has_all = m->is_exclusive || is_apart(m->o.profile);
+    const kiln_cpus own =
+        has_all ? m->measuring : kiln_cpus_part(&m->measuring, i * threads, threads);
     w->is_here = true;
-    w->cpu = !m->is_exclusive && threads == 1 ? kiln_cpus_first(&own) : -1;
+    w->cpu = !has_all && threads == 1 ? kiln_cpus_first(&own) : -1;
     w->name = m->n_here == 1 ? "local" : kiln_format(&m->arena, "local %d", i + 1);
     kiln_transport_child(&w->t, m->argv[1], &own,
                          m->n_here == 1

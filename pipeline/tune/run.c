@@ -246,11 +246,18 @@ static int64_t n_left_of(const kiln_tuning *r) {
     return r->o->more > 0 ? r->o->more - r->n_new - (int64_t)pending(r) : INT64_MAX;
 }
 
+/* Building for a GPU takes longer than timing on it: every builder should have one. */
+static size_t low_water(const kiln_tuning *r) {
+    const kiln_measure_stats s = kiln_measure_count(r->pool);
+    return s.device[0] != '\0' && s.n_builders > LOW_WATER ? (size_t)s.n_builders
+                                                           : LOW_WATER;
+}
+
 static kiln_status look_at(kiln_tuning *r, kiln_tuned_work *t, int n, kiln_err *err) {
     const int64_t left = n_left_of(r);
     if (t->row.n_known == 0 && n > 0 && left > 0 && !is_over(r))
         KILN_TRY(begin_turn(r, t, n < left ? n : (int)left, err));
-    while (pending(r) >= LOW_WATER && !is_over(r))
+    while (pending(r) >= low_water(r) && !is_over(r))
         KILN_TRY(poll_one(r, err));
     return KILN_OK;
 }
@@ -326,7 +333,7 @@ static bool is_model_stale(const kiln_tuning *r, const kiln_tuned_work *t) {
 
 /* Keeps so many on their way that no worker waits; false: the scheduler has ended. */
 static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
-    while (pending(r) < LOW_WATER) {
+    while (pending(r) < low_water(r)) {
         int n = 0;
         KILN_TRY(kiln_tune_count_left(r, err));
         const int64_t left = r->n_left;

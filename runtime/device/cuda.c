@@ -5,12 +5,14 @@
 #include "runtime/device/cuda_api.h"
 #include "runtime/device/gpu.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
     MOST_TITLE = 128,
     LOG_BYTES = 4096,
+    BEST_CODE = 4,
     SHARED_WITHOUT_ASKING = 48 << 10 /* CUDA programming guide, compute capabilities */
 };
 
@@ -142,28 +144,97 @@ static void release(kiln_device *base, uint32_t memory, void *block) {
     leave(&d->base);
 }
 
+static int pin(kiln_device *base, void *host, size_t bytes) {
+    cuda_device *d = (cuda_device *)base;
+    enter(&d->base);
+    const int code = d->cu->cuMemHostRegister_v2(host, bytes, 0);
+    leave(&d->base);
+    return code == 0 ? 0 : -1;
+}
+
+static void unpin(kiln_device *base, void *host) {
+    cuda_device *d = (cuda_device *)base;
+    enter(&d->base);
+    d->cu->cuMemHostUnregister(host);
+    leave(&d->base);
+}
+
 /* ---- code ------------------------------------------------------------------------- */
 
+/* How the driver is to compile, and where it says what is wrong. */
+typedef struct compiling {
+    char log[LOG_BYTES];
+    int option[3];
+    void *value[3];
+} compiling;
+enum { N_OPTIONS = 3 };
+
+static void begin_compiling(compiling *c) {
+    c->log[0] = '\0';
+    c->option[0] = KILN_CU_JIT_ERROR_LOG_BUFFER;
+    c->value[0] = c->log;
+    c->option[1] = KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES;
+    c->value[1] = (void *)(uintptr_t)(sizeof c->log - 1);
+    c->option[2] = KILN_CU_JIT_OPTIMIZATION_LEVEL;
+    c->value[2] = (void *)(uintptr_t)BEST_CODE;
+}
+
 /* The log's first line: it says what is wrong, and where. */
-static int build(kiln_gpu_device *base, const kiln_gpu_module *m, void **program,
-                 char error[KILN_ERROR_TEXT]) {
-    const cuda_device *d = (cuda_device *)base;
-    char log[LOG_BYTES] = "";
-    int option[] = {KILN_CU_JIT_ERROR_LOG_BUFFER,
-                    KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    const int code =
-        d->cu->cuModuleLoadDataEx((kiln_cu_module *)program, m->code, 2, option, value);
-    if (code == 0)
-        return 0;
-    const char *why = kiln_cuda_why(code), *line = log + strspn(log, "\n ");
-    *program = NULL;
+static int say_log(const cuda_device *d, const compiling *c, int code, char *error) {
+    const char *why = kiln_cuda_why(code), *line = c->log + strspn(c->log, "\n ");
     snprintf(error, KILN_ERROR_TEXT,
              "the PTX does not build for this GPU (sm_%d): %.*s", d->sm,
              line[0] != '\0' ? (int)strcspn(line, "\n") : 100,
              line[0] != '\0' ? line
              : why != NULL   ? why
                              : "an error without a name");
+    return -1;
+}
+
+static int build(kiln_gpu_device *base, const kiln_gpu_module *m, void **program,
+                 char error[KILN_ERROR_TEXT]) {
+    const cuda_device *d = (cuda_device *)base;
+    compiling c;
+    begin_compiling(&c);
+    const int code = d->cu->cuModuleLoadDataEx((kiln_cu_module *)program, m->code,
+                                               N_OPTIONS, c.option, c.value);
+    if (code == 0)
+        return 0;
+    *program = NULL;
+    return say_log(d, &c, code, error);
+}
+
+/* A linker of one input: it runs nothing, and the cubin is its own until it goes. */
+static int translate(kiln_gpu_device *base, const kiln_gpu_module *m, size_t room,
+                     void **out, size_t *n, char error[KILN_ERROR_TEXT]) {
+    const cuda_device *d = (cuda_device *)base;
+    kiln_cu_link l = NULL;
+    compiling c;
+    void *cubin = NULL;
+    size_t bytes = 0;
+    begin_compiling(&c);
+    int code = d->cu->cuLinkCreate_v2(N_OPTIONS, c.option, c.value, &l);
+    if (code != 0)
+        return say_log(d, &c, code, error);
+    code =
+        d->cu->cuLinkAddData_v2(l, KILN_CU_JIT_INPUT_PTX, (void *)(uintptr_t)m->code,
+                                (size_t)m->header->code_bytes, "kernel", 0, NULL, NULL);
+    if (code == 0)
+        code = d->cu->cuLinkComplete(l, &cubin, &bytes);
+    const size_t all = room + bytes + 1;
+    char *whole = code == 0 ? kiln_cpu_alloc(&base->base, 0, all) : NULL;
+    if (whole != NULL) {
+        memcpy(whole + room, cubin, bytes);
+        whole[all - 1] = '\0';
+        *out = whole;
+        *n = all;
+    }
+    d->cu->cuLinkDestroy(l);
+    if (code != 0)
+        return say_log(d, &c, code, error);
+    if (whole != NULL)
+        return 0;
+    snprintf(error, KILN_ERROR_TEXT, "no memory for %zu bytes of machine code", bytes);
     return -1;
 }
 
@@ -218,6 +289,12 @@ static int make_stream(kiln_gpu_queue *q) {
                                  KILN_CU_EVENT_DISABLE_TIMING);
     for (int i = 0; i < 2 && q->is_timed && code == 0; i++)
         code = cu->cuEventCreate((kiln_cu_event *)&q->timed[i], 0);
+    if (q->is_timed && code == 0) {
+        q->gate = kiln_cpu_alloc(&q->device->base, 0, sizeof(sem_t));
+        code = q->gate != NULL && sem_init(q->gate, 0, 0) == 0
+                   ? 0
+                   : KILN_CU_ERROR_OUT_OF_MEMORY;
+    }
     return code;
 }
 
@@ -231,6 +308,7 @@ static void release_stream(kiln_gpu_queue *q) {
             cu->cuEventDestroy_v2(q->timed[i]);
     if (q->stream != NULL)
         cu->cuStreamDestroy_v2(q->stream);
+    kiln_cpu_release(&q->device->base, 0, q->gate);
 }
 
 static int launch(kiln_gpu_queue *q, void *entry, const kiln_gpu_launch *l,
@@ -279,13 +357,27 @@ static uint64_t elapsed_ns(kiln_gpu_queue *q) {
     return code == 0 && ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
 }
 
+/* A thread of the driver's waits in the stream's place. */
+static void wait_at_gate(void *gate) {
+    while (sem_wait(gate) != 0) /* interrupted */
+        ;
+}
+
+static int hold(kiln_gpu_queue *q) {
+    return api_of(q)->cuLaunchHostFunc(q->stream, wait_at_gate, q->gate);
+}
+
+static void let_go(kiln_gpu_queue *q) { (void)sem_post(q->gate); }
+
 static const kiln_gpu_driver driver = {
     .language = KILN_GPU_PTX,
+    .machine_language = KILN_GPU_CUBIN,
     .enter = enter,
     .leave = leave,
     .why = kiln_cuda_why,
     .build = build,
     .unbuild = unbuild,
+    .translate = translate,
     .entry = make_entry,
     .release_entry = release_entry,
     .stream = make_stream,
@@ -299,15 +391,22 @@ static const kiln_gpu_driver driver = {
     .begin_timing = begin_timing,
     .end_timing = end_timing,
     .elapsed_ns = elapsed_ns,
+    .hold = hold,
+    .let_go = let_go,
 };
 
 const kiln_device_kind kiln_device_kind_cuda = {
     .name = "cuda",
     .n_memories = 1,
+    .is_apart = 1,
     .open = open_cuda,
     .close = close_cuda,
     .title = title_of,
     .alloc = alloc,
     .release = release,
+    .translate = kiln_gpu_module_translate,
+    .span = kiln_gpu_queue_span,
+    .pin = pin,
+    .unpin = unpin,
     KILN_GPU_CODE_AND_QUEUES,
 };

@@ -10,6 +10,7 @@
 
 typedef struct kiln_cu_context_s *kiln_cu_context;
 typedef struct kiln_cu_module_s *kiln_cu_module;
+typedef struct kiln_cu_link_s *kiln_cu_link;
 typedef struct kiln_cu_function_s *kiln_cu_function;
 typedef struct kiln_cu_stream_s *kiln_cu_stream;
 typedef struct kiln_cu_event_s *kiln_cu_event;
@@ -24,6 +25,9 @@ enum {
     KILN_CU_FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     KILN_CU_JIT_ERROR_LOG_BUFFER = 5,
     KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+    KILN_CU_JIT_OPTIMIZATION_LEVEL = 7, /* 0 to 4 */
+    KILN_CU_JIT_INPUT_PTX = 1,
+    KILN_CU_ERROR_OUT_OF_MEMORY = 2,
     KILN_CU_STREAM_NON_BLOCKING = 1,
     KILN_CU_EVENT_DISABLE_TIMING = 2
 };

@@ -30,6 +30,9 @@ typedef struct kiln_gpu_queue {
     void *last;                  /* for the driver: of what was told last */
     void *timed[2]; /* for the driver: where the last launch began, ended */
     char is_timed;
+    char in_span; /* launches are timed together; is_held: none has begun */
+    char is_held;
+    void *gate;      /* for the driver: what holds the stream */
     char *workspace; /* NULL: none */
     size_t workspace_bytes;
     uint64_t n_told, n_done; /* tickets given, and those known to be done */
@@ -45,6 +48,7 @@ typedef struct kiln_gpu_queue {
  * at once. */
 struct kiln_gpu_driver {
     kiln_gpu_language language;
+    uint32_t machine_language; /* kiln_gpu_language that it takes too; 0: none */
     /* Around everything below, by the thread that calls it. NULL: nothing is to be done.
      */
     void (*enter)(kiln_gpu_device *d);
@@ -55,6 +59,10 @@ struct kiln_gpu_driver {
     int (*build)(kiln_gpu_device *d, const kiln_gpu_module *m, void **program,
                  char error[KILN_ERROR_TEXT]);
     void (*unbuild)(kiln_gpu_device *d, void *program);
+    /* Its machine code, behind `room` bytes of the device's allocator that are the
+     * caller's, and with a zero byte behind it. NULL: it gives none. */
+    int (*translate)(kiln_gpu_device *d, const kiln_gpu_module *m, size_t room,
+                     void **out, size_t *n, char error[KILN_ERROR_TEXT]);
     int (*entry)(kiln_gpu_device *d, void *program, const kiln_gpu_module *m,
                  const kiln_gpu_launch *l, void **entry, char error[KILN_ERROR_TEXT]);
     void (*release_entry)(kiln_gpu_device *d, void *entry);
@@ -75,6 +83,9 @@ struct kiln_gpu_driver {
     int (*begin_timing)(kiln_gpu_queue *q);
     int (*end_timing)(kiln_gpu_queue *q);
     uint64_t (*elapsed_ns)(kiln_gpu_queue *q); /* 0: unknown */
+    /* What is told behind `hold` does not begin before `let_go`. NULL: no spans. */
+    int (*hold)(kiln_gpu_queue *q);
+    void (*let_go)(kiln_gpu_queue *q);
 };
 
 /* Members of the row of a kind that is one. */
@@ -84,13 +95,16 @@ struct kiln_gpu_driver {
     .queue_open = kiln_gpu_queue_open, .queue_close = kiln_gpu_queue_close,            \
     .launch = kiln_gpu_queue_launch, .copy = kiln_gpu_queue_copy,                      \
     .order = kiln_gpu_queue_order, .finish = kiln_gpu_queue_finish,                    \
-    .last_ns = kiln_gpu_queue_last_ns
+    .last_ns = kiln_gpu_queue_last_ns, .workspace = kiln_gpu_queue_workspace
 
 int kiln_gpu_module_open(kiln_device *base, const kiln_device_image *image,
                          kiln_device_module **out, char error[KILN_ERROR_TEXT]);
 int kiln_gpu_module_kernel(kiln_device_module *base, const char *symbol,
                            kiln_device_kernel *out);
 void kiln_gpu_module_close(kiln_device_module *base);
+/* Of kinds whose driver translates. */
+int kiln_gpu_module_translate(kiln_device *base, const kiln_device_image *image,
+                              void **bytes, size_t *n, char error[KILN_ERROR_TEXT]);
 int kiln_gpu_queue_open(kiln_device *d, const kiln_device_queue_options *o,
                         kiln_device_queue **out, char error[KILN_ERROR_TEXT]);
 void kiln_gpu_queue_close(kiln_device_queue *base);
@@ -101,6 +115,9 @@ void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_ot
 int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
                           kiln_device_failure *out);
 uint64_t kiln_gpu_queue_last_ns(kiln_device_queue *base);
+void *kiln_gpu_queue_workspace(kiln_device_queue *base);
+/* Of kinds whose driver can hold a stream. */
+void kiln_gpu_queue_span(kiln_device_queue *base, int begins);
 
 /* A kernel's handle: which one it is, and what its launches are told by. */
 typedef struct kiln_gpu_handle {

@@ -28,6 +28,7 @@ static void leave(kiln_gpu_device *d) {
 static const char *const languages[] = {
     [KILN_GPU_OPENCL_C] = "OpenCL C",
     [KILN_GPU_PTX] = "PTX",
+    [KILN_GPU_CUBIN] = "machine code of a GPU by NVIDIA",
 };
 
 static int read_module(code *c, const kiln_device_image *image, char *error) {
@@ -53,7 +54,8 @@ static int read_module(code *c, const kiln_device_image *image, char *error) {
         return -1;
     }
     const uint32_t has = c->module.header->language;
-    if (has != c->device->driver->language) {
+    if (has != c->device->driver->language &&
+        has != c->device->driver->machine_language) {
         snprintf(error, KILN_ERROR_TEXT,
                  "device '%s' takes %s, the module is %s: build the package for it",
                  d->kind->name, languages[c->device->driver->language], languages[has]);
@@ -141,4 +143,39 @@ void kiln_gpu_module_close(kiln_device_module *base) {
     kiln_cpu_release(&d->base, 0, c->entry);
     kiln_cpu_release(&d->base, 0, c->bytes);
     kiln_cpu_release(&d->base, 0, c);
+}
+
+/* Tables as they were; the code is a module's last part. */
+static int translate(code *c, void **out, size_t *n, char *error) {
+    const kiln_gpu_driver *driver = c->device->driver;
+    kiln_gpu_header h = *c->module.header;
+    const size_t room = (size_t)h.code;
+    size_t all = 0;
+    if (h.code + h.code_bytes != h.bytes || h.language == driver->machine_language) {
+        snprintf(error, KILN_ERROR_TEXT, "the module's code is not its last part");
+        return -1;
+    }
+    if (driver->translate(c->device, &c->module, room, out, &all, error) != 0)
+        return -1;
+    h.language = driver->machine_language;
+    h.code_bytes = all - room;
+    h.bytes = all;
+    memcpy(*out, c->bytes, room);
+    memcpy(*out, &h, sizeof h);
+    *n = all;
+    return 0;
+}
+
+int kiln_gpu_module_translate(kiln_device *base, const kiln_device_image *image,
+                              void **bytes, size_t *n, char error[KILN_ERROR_TEXT]) {
+    kiln_gpu_device *d = (kiln_gpu_device *)base;
+    code c = {.base = {base->kind}, .device = d};
+    int failed = read_module(&c, image, error);
+    if (!failed) {
+        enter(d);
+        failed = translate(&c, bytes, n, error);
+        leave(d);
+    }
+    kiln_cpu_release(base, 0, c.bytes);
+    return failed;
 }

@@ -32,9 +32,17 @@ static void fail_by_driver(kiln_gpu_queue *q, uint64_t ticket, int code) {
                                    q->device->driver->why(code)});
 }
 
+static void let_go(kiln_gpu_queue *q) {
+    if (q->is_held)
+        q->device->driver->let_go(q);
+    q->is_held = 0;
+}
+
 /* Until everything up to the ticket is done. Streams are in order, but each operation has
  * a result of its own. */
 static void await(kiln_gpu_queue *q, uint64_t ticket) {
+    if (q->n_done < ticket)
+        let_go(q); /* else nobody would */
     while (q->n_done < ticket) {
         const uint64_t next = q->n_done + 1;
         if (q->is_marked[slot_of(next)])
@@ -53,11 +61,13 @@ static uint64_t begin(kiln_gpu_queue *q, uint32_t tag) {
     return ticket;
 }
 
-/* What was told of the ticket is told; `code` is the driver's answer. */
+/* What was told of the ticket is told; `code` is the driver's answer. Marks would come
+ * between the launches of a span: its end has one. */
 static void end(kiln_gpu_queue *q, uint64_t ticket, int code) {
-    if (code == 0)
+    const int has_mark = code == 0 && !q->in_span;
+    if (has_mark)
         code = q->device->driver->mark(q, slot_of(ticket));
-    q->is_marked[slot_of(ticket)] = code == 0;
+    q->is_marked[slot_of(ticket)] = has_mark && code == 0;
     fail_by_driver(q, ticket, code);
 }
 
@@ -77,7 +87,8 @@ static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
     const kiln_gpu_handle *h = l->kernel.handle;
     const kiln_gpu_driver *driver = q->device->driver;
     uint64_t value[KILN_GPU_MAX_ARGS];
-    int code = q->is_timed ? driver->begin_timing(q) : 0;
+    const int is_timed = q->is_timed && !q->in_span;
+    int code = is_timed ? driver->begin_timing(q) : 0;
     for (uint32_t i = 0; i < h->kernel->n_launches && code == 0; i++) {
         const kiln_gpu_launch *one = &h->module->launch[h->kernel->first_launch + i];
         const kiln_gpu_arg *arg = &h->module->arg[one->first_arg];
@@ -89,7 +100,7 @@ static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
                            : arg[j].value;
         code = driver->launch(q, h->entry[i], one, arg, value);
     }
-    return code == 0 && q->is_timed ? driver->end_timing(q) : code;
+    return code == 0 && is_timed ? driver->end_timing(q) : code;
 }
 
 uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch *l) {
@@ -103,6 +114,35 @@ uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch
         end(q, ticket, launch(q, l));
     leave(q->device);
     return ticket;
+}
+
+void kiln_gpu_queue_span(kiln_device_queue *base, int begins) {
+    kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    const kiln_gpu_driver *driver = q->device->driver;
+    if (!q->is_timed || q->in_span == (begins != 0))
+        return;
+    enter(q->device);
+    q->in_span = 0;
+    const uint64_t ticket = begin(q, 0); /* a failure of these has no tag of its own */
+    int code = 0;
+    if (begins && !q->has_failed) {
+        code = driver->hold(q);
+        q->is_held = code == 0;
+        if (code == 0)
+            code = driver->begin_timing(q);
+    }
+    if (!begins && !q->has_failed)
+        code = driver->end_timing(q);
+    q->in_span = begins != 0;
+    if (!q->has_failed)
+        end(q, ticket, code);
+    if (!begins)
+        let_go(q);
+    leave(q->device);
+}
+
+void *kiln_gpu_queue_workspace(kiln_device_queue *base) {
+    return ((kiln_gpu_queue *)base)->workspace;
 }
 
 uint64_t kiln_gpu_queue_copy(kiln_device_queue *base, const kiln_device_copy *c) {
@@ -153,6 +193,8 @@ int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
     enter(q->device);
     await(q, last);
     if (ticket == KILN_DEVICE_ALL)
+        let_go(q);
+    if (ticket == KILN_DEVICE_ALL)
         fail_by_driver(q, last, q->device->driver->drain(q));
     leave(q->device);
     if (!q->has_failed || q->failed_at > last)
@@ -179,6 +221,7 @@ void kiln_gpu_queue_close(kiln_device_queue *base) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base;
     kiln_device *d = &q->device->base;
     enter(q->device);
+    let_go(q);
     q->device->driver->unstream(q);
     leave(q->device);
     if (q->workspace != NULL)

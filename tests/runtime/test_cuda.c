@@ -168,6 +168,101 @@ static void refuses(void **state) {
     close_trial(&t);
 }
 
+/* ---- ahead of a measurement -------------------------------------------------------- */
+
+static const char step[] = "kernel k 2 0\nlaunch times5 1 1 1 192 1 1 o0 o1 i0\n";
+
+static bool translate(const kiln_gpu_trial *t, const char *code, char *error,
+                      kiln_device_image *out) {
+    kiln_device_image image = {0};
+    void *bytes = NULL;
+    image.bytes =
+        kiln_gpu_module_text(kiln_test_arena(), KILN_GPU_PTX, step, code, &image.n);
+    const bool ok = t->kind->translate(t->device, &image, &bytes, &out->n, error) == 0;
+    if (!ok)
+        return false;
+    out->bytes = kiln_arena_dup(kiln_test_arena(), bytes, out->n);
+    t->device->allocator.release(t->device->allocator.user, bytes);
+    return true;
+}
+
+/* Machine code of this GPU: it opens as the text does. Whatever the driver refuses, and
+ * wherever it fails, nothing is left. */
+static void translates_ahead(void **state) {
+    (void)state;
+    char error[KILN_ERROR_TEXT] = "";
+    kiln_device_image image = {0};
+    kiln_device_module *m = NULL;
+    kiln_device_kernel k;
+    kiln_gpu_module own;
+    kiln_gpu_trial t;
+    open_trial(&t);
+    const int blocks = kiln_gpu_row_live();
+    const long live = fake.live();
+    assert_false(translate(&t, "nonesuch;\n", error, &image));
+    assert_non_null(strstr(error, "line 1; error: nonesuch;"));
+    long n = 0;
+    for (bool is_good = false; !is_good; n++) {
+        fake.fail_at(n);
+        is_good = translate(&t, ptx, error, &image) && image.n > 0;
+        fake.fail_at(-1);
+        assert_int_equal(kiln_gpu_row_live(), blocks);
+        assert_int_equal(fake.live(), live);
+    }
+    assert_true(n > 3); /* calls, of which ends may fail unnoticed */
+    assert_int_equal(kiln_gpu_module_check(image.bytes, image.n, &own, error), 0);
+    assert_int_equal(own.header->language, KILN_GPU_CUBIN);
+    assert_int_equal(t.kind->module_open(t.device, &image, &m, error), 0);
+    assert_int_equal(t.kind->module_kernel(m, "k", &k), 0);
+    t.kind->module_close(m);
+    close_trial(&t);
+}
+
+/* What the driver counts: a millisecond for each launch. */
+static void times_launches_in_a_row(void **state) {
+    (void)state;
+    enum { IN_A_ROW = 5 };
+    char error[KILN_ERROR_TEXT] = "";
+    const kiln_device_queue_options o = {.workspace_bytes = 4096, .is_timed = 1};
+    kiln_device_failure failure = {0};
+    kiln_device_queue *q = NULL;
+    kiln_gpu_trial t;
+    open_trial(&t);
+    assert_int_equal(t.kind->queue_open(t.device, &o, &q, error), 0);
+    void *operand[2] = {t.memory, t.memory + KILN_GPU_TRIAL_BYTES};
+    const kiln_device_launch l = {t.step, operand, 2, 1};
+    for (int again = 0; again < 2; again++) {
+        t.kind->span(q, 1);
+        for (int i = 0; i < IN_A_ROW; i++)
+            t.kind->launch(q, &l);
+        t.kind->span(q, 0);
+        assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
+        assert_int_equal(t.kind->last_ns(q), IN_A_ROW * rows[0].ns);
+        t.kind->launch(q, &l); /* and one by itself again */
+        assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
+        assert_int_equal(t.kind->last_ns(q), rows[0].ns);
+    }
+    t.kind->span(q, 1); /* who waits in between lets them go */
+    for (int i = 0; i < 100; i++)
+        t.kind->launch(q, &l);
+    assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
+    t.kind->span(q, 0);
+    assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
+    t.kind->queue_close(q);
+    close_trial(&t);
+}
+
+static void pins_the_hosts_memory(void **state) {
+    (void)state;
+    static _Alignas(4096) char memory[4096];
+    kiln_gpu_trial t;
+    open_trial(&t);
+    assert_int_equal(t.kind->pin(t.device, memory + 1, 4095), -1);
+    assert_int_equal(t.kind->pin(t.device, memory, sizeof memory), 0);
+    t.kind->unpin(t.device, memory);
+    close_trial(&t);
+}
+
 /* ---- machines without one --------------------------------------------------------- */
 
 /* The first test: a library that was found stays. */
@@ -217,5 +312,8 @@ int main(void) {
     kiln_test_add("tells_of_a_fault_that_comes_late", tells_of_a_fault_that_comes_late,
                   NULL);
     kiln_test_add_rows(refuses, refusals);
+    kiln_test_add("translates_ahead", translates_ahead, NULL);
+    kiln_test_add("times_launches_in_a_row", times_launches_in_a_row, NULL);
+    kiln_test_add("pins_the_hosts_memory", pins_the_hosts_memory, NULL);
     return kiln_test_run("cuda");
 }

@@ -65,7 +65,7 @@ typedef struct row {
 static row rows[] = {
     {"magic", H(magic[0]), 'X', 0, "does not begin with 'KILNGPUM'"},
     {"version", H(version), 2, 0, "version 2, this runtime reads version 1"},
-    {"language", H(language), 3, 0, "language 3 is not one of"},
+    {"language", H(language), 4, 0, "language 4 is not one of"},
     {"reserved", H(reserved), 1, 0, "the reserved number must be 0, is 1"},
     {"bytes", H(bytes), 1, 1, "must have"},
     {"kernels_far", H(kernels), -8, 0, "a table lies outside"},

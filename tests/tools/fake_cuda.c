@@ -11,16 +11,22 @@
 #include <time.h>
 
 enum { MAX_STREAMS = 64, MAX_OPERATIONS = 256, MAX_PARAMETERS = 3 };
-enum { MAX_EVENTS = 64 * MAX_STREAMS, MAX_BLOCKS = 64, BLOCK_BYTES = 8192 };
+enum {
+    MAX_EVENTS = 64 * MAX_STREAMS,
+    MAX_BLOCKS = 64,
+    BLOCK_BYTES = 8192,
+    MAX_LINKS = 8
+};
 enum { INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_PTX = 218, NO_CONTEXT = 201 };
-enum { NOT_FOUND = 500, FAULT = 700, MADE_UP = 999 };
+enum { PAGE = 4096, NOT_FOUND = 500, FAULT = 700, MADE_UP = 999 };
 
-typedef enum operation_kind { COPY, KERNEL, WAIT } operation_kind;
+typedef enum operation_kind { COPY, KERNEL, WAIT, HOST } operation_kind;
 typedef struct operation {
     operation_kind kind;
     int which; /* kernel, or stream that is waited for */
     unsigned long long until;
     unsigned long long value[MAX_PARAMETERS];
+    void (*fn)(void *user);
 } operation;
 
 typedef struct kiln_cu_stream_s {
@@ -34,6 +40,15 @@ typedef struct kiln_cu_event_s {
     unsigned long long at;
 } event;
 
+static struct kiln_cu_link_s {
+    int is_open;
+    char text[BLOCK_BYTES];
+    size_t bytes; /* 0: none yet */
+    unsigned n;
+    int *option;
+    void **value;
+} links[MAX_LINKS];
+static const char translated[] = "made up machine code of: ";
 static const char *const kernels[] = {"times5", "plus3", "mixed", "fault"};
 static const int n_parameters[] = {3, 2, 3, 0};
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
@@ -94,6 +109,8 @@ static void run_until(stream *s, unsigned long long n) { /* NOLINT(misc-no-recur
             run_until(&streams[o.which], o.until);
         else if (o.kind == KERNEL)
             run_kernel(o.which, o.value);
+        else if (o.kind == HOST)
+            o.fn((void *)(uintptr_t)o.value[0]);
         else
             memmove((void *)(uintptr_t)o.value[0], (const void *)(uintptr_t)o.value[1],
                     (size_t)o.value[2]);
@@ -219,25 +236,81 @@ int cuMemFree_v2(kiln_cu_address p) {
 
 int cuMemcpyAsync(kiln_cu_address to, kiln_cu_address from, size_t bytes,
                   kiln_cu_stream s) {
-    const operation o = {COPY, 0, 0, {to, from, bytes}};
+    const operation o = {COPY, 0, 0, {to, from, bytes}, NULL};
     const int code = begin(1);
     return end(code != 0 ? code : tell(s, &o));
+}
+
+/* What is wrong with the code, told as the driver does. */
+static int look_at(const char *code, unsigned n, const int *option, void **value) {
+    const char *wrong = strstr(code, "nonesuch");
+    for (unsigned i = 0; i < n && wrong != NULL; i++)
+        if (option[i] == KILN_CU_JIT_ERROR_LOG_BUFFER)
+            (void)snprintf(value[i], (size_t)(uintptr_t)value[i + 1],
+                           "ptxas application ptx input, line 1; error: %.20s\n",
+                           wrong);
+    return wrong != NULL ? INVALID_PTX : 0;
 }
 
 int cuModuleLoadDataEx(kiln_cu_module *m, const void *image, unsigned n, int *option,
                        void **value) {
     int code = begin(1);
-    const char *wrong = strstr(image, "nonesuch");
-    if (code == 0 && wrong != NULL)
-        code = INVALID_PTX;
-    for (unsigned i = 0; i < n && code == INVALID_PTX; i++)
-        if (option[i] == KILN_CU_JIT_ERROR_LOG_BUFFER)
-            (void)snprintf(value[i], (size_t)(uintptr_t)value[i + 1],
-                           "ptxas application ptx input, line 1; error: %.20s\n",
-                           wrong);
+    if (code == 0)
+        code = look_at(image, n, option, value);
     if (code == 0)
         n_live++;
     *m = (kiln_cu_module)(uintptr_t)image;
+    return end(code);
+}
+
+/* A linker keeps its options: the log is theirs. */
+int cuLinkCreate_v2(unsigned n, int *option, void **value, kiln_cu_link *l) {
+    int code = begin(1), i = 0;
+    while (i < MAX_LINKS && links[i].is_open)
+        i++;
+    if (code == 0 && i == MAX_LINKS)
+        code = NO_MEMORY;
+    if (code == 0) {
+        *l = &links[i];
+        (*l)->is_open = 1;
+        (*l)->bytes = 0;
+        (*l)->n = n;
+        (*l)->option = option;
+        (*l)->value = value;
+        n_live++;
+    }
+    return end(code);
+}
+
+int cuLinkAddData_v2(kiln_cu_link l, int type, void *data, size_t bytes,
+                     const char *name, unsigned n, int *option, void **value) {
+    const size_t ahead = sizeof translated - 1;
+    int code = begin(1);
+    if (code == 0 &&
+        (type != KILN_CU_JIT_INPUT_PTX || name == NULL || n != 0 || option != NULL ||
+         value != NULL || l->bytes > 0 || bytes > sizeof l->text - ahead))
+        code = INVALID_VALUE;
+    if (code == 0)
+        code = look_at(data, l->n, l->option, l->value);
+    if (code == 0) {
+        memcpy(l->text, translated, ahead);
+        memcpy(l->text + ahead, data, bytes);
+        l->bytes = bytes + ahead;
+    }
+    return end(code);
+}
+
+int cuLinkComplete(kiln_cu_link l, void **cubin, size_t *bytes) {
+    const int code = begin(1);
+    *cubin = l->text;
+    *bytes = l->bytes;
+    return end(code != 0 ? code : l->bytes > 0 ? 0 : INVALID_VALUE);
+}
+
+int cuLinkDestroy(kiln_cu_link l) {
+    const int code = begin(1);
+    n_live--;
+    l->is_open = 0;
     return end(code);
 }
 
@@ -281,7 +354,7 @@ int cuLaunchKernel(kiln_cu_function f, unsigned grid_x, unsigned grid_y,
                    unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared, kiln_cu_stream s,
                    void **parameter, void **extra) {
-    operation o = {KERNEL, f->which, 0, {0}};
+    operation o = {KERNEL, f->which, 0, {0}, NULL};
     const unsigned all = grid_x * grid_y * grid_z * block_x * block_y * block_z;
     const int code = begin(1);
     (void)shared;
@@ -290,6 +363,26 @@ int cuLaunchKernel(kiln_cu_function f, unsigned grid_x, unsigned grid_y,
     return end(code != 0                                        ? code
                : extra == NULL && (all == 192 || f->which == 3) ? tell(s, &o)
                                                                 : INVALID_VALUE);
+}
+
+int cuLaunchHostFunc(kiln_cu_stream s, void (*fn)(void *user), void *user) {
+    const operation o = {HOST, 0, 0, {(unsigned long long)(uintptr_t)user}, fn};
+    const int code = begin(1);
+    return end(code != 0 ? code : tell(s, &o));
+}
+
+int cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags) {
+    int code = begin(1);
+    if (code == 0 && (bytes == 0 || flags != 0 || (uintptr_t)p % PAGE != 0))
+        code = INVALID_VALUE;
+    n_live += code == 0;
+    return end(code);
+}
+
+int cuMemHostUnregister(void *p) {
+    const int code = begin(1);
+    n_live--;
+    return end(code != 0 ? code : p != NULL ? 0 : INVALID_VALUE);
 }
 
 int cuStreamCreate(kiln_cu_stream *s, unsigned flags) {
@@ -323,7 +416,7 @@ int cuStreamSynchronize(kiln_cu_stream s) {
 
 int cuStreamWaitEvent(kiln_cu_stream s, kiln_cu_event e, unsigned flags) {
     const int code = begin(1);
-    operation o = {WAIT, 0, e->at, {0}};
+    operation o = {WAIT, 0, e->at, {0}, NULL};
     if (code == 0 && flags == 0 && e->stream != NULL) {
         o.which = (int)(e->stream - streams);
         tell(s, &o);

@@ -32,6 +32,8 @@ typedef struct builder {
     int64_t time_limit_ms;
     kiln_wire_peer peer; /* the fleet; standard output itself leads to standard error */
     kiln_blobs blobs;
+    uint64_t data_limit_bytes;
+    kiln_translator translator;
 } builder;
 
 /* Beyond what this process has now: what a sanitizer reserves does not count. */
@@ -73,6 +75,7 @@ static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer
     KILN_TRY(kiln_profile_read(&b->arena, json, "profile", &b->profile, err));
     KILN_TRY(make_meter(b, &meter, err));
     limit_data(m.data_limit_bytes);
+    b->data_limit_bytes = m.data_limit_bytes;
     b->time_limit_ms = m.time_limit_ms;
     kiln_wire_put(answer, KILN_WIRE_METER, &meter);
     return KILN_OK;
@@ -220,7 +223,7 @@ static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
         out->text = kiln_str_from(
             kiln_format(a, "its hot loops go to the stack %d times", loops.spills));
     }
-    out->code.object = kernel.object.bytes;
+    out->code.object = kiln_translate(&b->translator, a, kernel.object.bytes);
     out->code.name = kiln_str_from(kernel.program->name);
     out->code.workspace_bytes = kernel.object.workspace_bytes;
     out->code.scratch_bytes = kernel.object.scratch_bytes;
@@ -240,6 +243,8 @@ static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame
     kiln_err refusal = {.len = 0};
     kiln_wire_built built = {.id = q.id};
     const int64_t begin = kiln_now_ns();
+    if (kiln_translator_open(&b->translator, &b->profile))
+        limit_data(b->data_limit_bytes); /* beside what the driver has */
     limit_time(b->time_limit_ms);
     const kiln_status st = build(b, a, &q, &built, &refusal);
     limit_time(0);
@@ -307,6 +312,7 @@ int kiln_builder_main(kiln_builder_make_fn *make) {
         kiln_wire_put(&last, KILN_WIRE_FAILED, &why);
         (void)kiln_wire_write(b.peer.out, kiln_buf_str(&last), NULL);
     }
+    kiln_translator_close(&b.translator);
     kiln_arena_fini(&request);
     kiln_blobs_fini(&b.blobs);
     for (size_t i = 0; i < b.work.n; i++)

@@ -4,10 +4,23 @@
 
 #include "compiler/network/kernel.h"
 #include "pipeline/measure/wire/wire.h"
+#include "runtime/device.h"
 
 /* The kernel's arguments in terms of the workload's values, for runners. */
 kiln_status kiln_operands_describe(kiln_arena *a, const kiln_te_graph *te,
                                    const kiln_wire_work *w, kiln_wire_code *out,
                                    kiln_err *err);
+
+/* The device that candidates are for, where its driver compiles ahead for it. */
+typedef struct kiln_translator {
+    kiln_device *device; /* NULL: none does */
+    bool has_tried;
+} kiln_translator;
+
+/* Once, the first time; true: a driver was opened just now. */
+bool kiln_translator_open(kiln_translator *t, const kiln_profile *p);
+/* The module in the device's machine code, in the arena; as it is, where that fails. */
+kiln_str kiln_translate(const kiln_translator *t, kiln_arena *a, kiln_str module);
+void kiln_translator_close(kiln_translator *t);
 
 #endif

@@ -1,26 +1,26 @@
-/* A candidate for a GPU, in its own process: the only one that opens the driver, which
- * must not be there in a process that forks. Opening it and compiling cost more than
- * what is measured, so proofs and slices are rounds of one process.
+/* The process that has a device, and serves candidates one after another: opening the
+ * driver costs more than measuring. Inputs that others had too are on the device
+ * already. The runner ends it after a candidate that failed (device_host_linux.c).
  *
- * Outputs are copied to the device ahead of a round, as the parent spoilt them, and back
- * behind it; inputs and copies of weights stay there. Behind each block lie canaries.
- * Times are the device's, launch by launch: what it takes to tell it of one is not the
- * kernel's.
+ * Outputs are spoilt on the device ahead of a round, all of them, and copied back behind
+ * it; inputs and copies of weights stay there. Behind each block lie canaries. Times are
+ * the device's: of calls told in a row, each with outputs of its own, where the device
+ * can begin them together, else of each call by itself. What it takes to tell it of one
+ * is not the kernel's.
  *
  * A driver opens files, makes code and starts threads: nothing of this is confined
- * (docs/devices.md). Linux, for dying with the parent. */
-#include "pipeline/measure/runner/runner_internal.h"
+ * (docs/devices.md). */
+#include "pipeline/measure/runner/device_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-enum { TAIL = 256, CANARY = 0xC3, SPOILT = 0xFF, MOST_POKE = 16, MOST_NAME = 32 };
+enum { CANARY = 0xC3, SPOILT = 0xFF, MOST_SPARE = 64, MOST_POISON = 16 << 20 };
+enum { ALIGNED = 256 }; /* copies of weights */
 
 /* A block of the device's memory, with canaries behind its bytes. */
 typedef struct block {
@@ -28,213 +28,376 @@ typedef struct block {
     size_t bytes;
 } block;
 
-typedef struct on_device {
-    const kiln_trial_run *t;
+typedef struct input {
+    block block;
+    size_t stride;
+    uint32_t n_copies;
+} input;
+
+typedef struct guest {
+    kiln_runner *r;
     kiln_page *page;
+    kiln_device_order *order;
+    unsigned char *window;
     const kiln_device_kind *kind;
     kiln_device *device;
+    kiln_device_queue *queue;
+    size_t workspace_bytes; /* of the queue */
+    bool is_pinned;         /* the first bytes of the window */
+    block poison;           /* all of it spoilt */
+    input slot[KILN_DEVICE_SLOTS];
+    block spare[MOST_SPARE]; /* whole ones, that were outputs */
+    uint32_t n_spare;
+    /* Of the candidate: */
     kiln_device_module *module;
     kiln_device_kernel kernel;
-    kiln_device_queue *queue;
-    block input[KILN_MAX_SETS][KILN_WIRE_MAX_OPERANDS];
     block output[KILN_MAX_BUFFERS][KILN_WIRE_MAX_OPERANDS];
     void *operand[KILN_WIRE_MAX_OPERANDS];
     uint64_t turn;
-} on_device;
-
-static uint32_t n_outputs(const on_device *d) {
-    return d->t->q->code.n_operands - d->t->q->code.n_inputs;
-}
+} guest;
 
 /* ---- how it ends ----------------------------------------------------------------- */
 
-static _Noreturn void end(const on_device *d, kiln_stage stage, const char *text) {
-    (void)snprintf(d->page->text, sizeof d->page->text, "%s", text);
-    d->page->stage = stage;
+static _Noreturn void end(const guest *g, kiln_stage stage, const char *text) {
+    (void)snprintf(g->page->text, sizeof g->page->text, "%s", text);
+    g->page->stage = stage;
     _exit(0);
 }
 
-static _Noreturn void end_with_code(const on_device *d, int code, const char *text) {
-    d->page->code = code != 0 ? code : -1;
-    end(d, KILN_STAGE_DONE, text);
-}
-
 /* Waits for all that was told. */
-static void settle(const on_device *d) {
+static void settle(const guest *g) {
     kiln_device_failure f = {.code = 0};
-    if (d->kind->finish(d->queue, KILN_DEVICE_ALL, &f) != 0)
-        end_with_code(d, f.code, f.why != NULL ? f.why : "");
+    if (g->kind->finish(g->queue, KILN_DEVICE_ALL, &f) == 0)
+        return;
+    g->page->code = f.code != 0 ? f.code : -1;
+    end(g, KILN_STAGE_DONE, f.why != NULL ? f.why : "");
 }
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static void open_device(on_device *d) {
+static void open_queue(guest *g, size_t workspace_bytes) {
+    const kiln_device_queue_options o = {
+        .n_threads = 1, .workspace_bytes = workspace_bytes, .is_timed = 1};
+    char error[KILN_ERROR_TEXT] = "";
+    if (g->queue != NULL)
+        g->kind->queue_close(g->queue);
+    if (g->kind->queue_open(g->device, &o, &g->queue, error) != 0)
+        end(g, KILN_STAGE_NO_THREADS, error);
+    g->workspace_bytes = workspace_bytes;
+}
+
+static void open_device(guest *g) {
     char error[KILN_ERROR_TEXT] = "";
     kiln_allocator allocator;
     kiln_allocator_default(&allocator);
-    d->kind = d->t->r->device;
-    /* PoCL keeps what it compiles in a folder; of a candidate nobody wants it again. */
+    /* Drivers keep what they compile in a folder; of a candidate nobody wants it again. */
     (void)setenv("POCL_KERNEL_CACHE", "0", 0);
-    if (d->kind->open(&allocator, &d->device, error) != 0)
-        end(d, KILN_STAGE_NO_THREADS, error);
-}
-
-static void open_kernel(on_device *d) {
-    const kiln_wire_code *c = &d->t->q->code;
-    const kiln_device_image image = {.bytes = c->object.p, .n = c->object.n};
-    const kiln_device_queue_options o = {
-        .n_threads = 1, .workspace_bytes = (size_t)c->workspace_bytes, .is_timed = 1};
-    char error[KILN_ERROR_TEXT] = "", name[64];
-    (void)snprintf(name, sizeof name, "%.*s", KILN_STR_ARG(c->name));
-    if (d->kind->module_open(d->device, &image, &d->module, error) != 0)
-        end(d, KILN_STAGE_UNLOADABLE, error);
-    if (d->kind->module_kernel(d->module, name, &d->kernel) != 0)
-        end(d, KILN_STAGE_UNLOADABLE, "it has no kernel of that name");
-    if (d->kind->queue_open(d->device, &o, &d->queue, error) != 0)
-        end(d, KILN_STAGE_NO_THREADS, error);
+    (void)setenv("CUDA_CACHE_DISABLE", "1", 0);
+    /* Else a first launch may wait for streams, and one is held (call_in_a_row). */
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    if (g->kind->open(&allocator, &g->device, error) != 0)
+        end(g, KILN_STAGE_NO_THREADS, error);
+    open_queue(g, 0);
+    g->is_pinned = g->kind->pin != NULL &&
+                   g->kind->pin(g->device, g->window, KILN_DEVICE_FAST) == 0;
 }
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-static void copy(const on_device *d, void *to, const void *from, size_t bytes) {
+static void copy(const guest *g, void *to, const void *from, size_t bytes) {
     const kiln_device_copy c = {.to = to, .from = from, .bytes = bytes};
     if (bytes > 0)
-        (void)d->kind->copy(d->queue, &c);
+        (void)g->kind->copy(g->queue, &c);
 }
 
-static block take_block(const on_device *d, size_t bytes) {
-    unsigned char canary[TAIL];
-    block b = {.bytes = bytes, .at = d->kind->alloc(d->device, 0, bytes + TAIL)};
-    if (b.at == NULL)
-        end(d, KILN_STAGE_NO_THREADS, "the device has no memory for an operand");
+static void release_spare(guest *g) {
+    while (g->n_spare > 0)
+        g->kind->release(g->device, 0, g->spare[--g->n_spare].at);
+}
+
+static char *take_bytes(guest *g, size_t bytes) {
+    char *p = g->kind->alloc(g->device, 0, bytes);
+    if (p == NULL) {
+        release_spare(g);
+        p = g->kind->alloc(g->device, 0, bytes);
+    }
+    if (p == NULL)
+        end(g, KILN_STAGE_NO_THREADS, "the device has no memory for an operand");
+    return p;
+}
+
+static block take_block(guest *g, size_t bytes) {
+    unsigned char canary[KILN_DEVICE_TAIL];
+    for (uint32_t i = 0; i < g->n_spare; i++)
+        if (g->spare[i].bytes == bytes) {
+            const block b = g->spare[i];
+            g->spare[i] = g->spare[--g->n_spare];
+            return b;
+        }
+    const block b = {.bytes = bytes, .at = take_bytes(g, bytes + sizeof canary)};
     memset(canary, CANARY, sizeof canary);
-    copy(d, b.at + bytes, canary, sizeof canary);
-    settle(d); /* the canaries are this function's */
+    copy(g, b.at + bytes, canary, sizeof canary);
+    settle(g); /* the canaries are this function's */
     return b;
 }
 
-static void check_block(const on_device *d, const block *b, const char *what) {
-    unsigned char got[TAIL];
+static void give_block(guest *g, block *b) {
+    if (b->at != NULL && g->n_spare == MOST_SPARE)
+        release_spare(g);
+    if (b->at != NULL)
+        g->spare[g->n_spare++] = *b;
+    *b = (block){.at = NULL};
+}
+
+static void make_poison(guest *g, size_t bytes) {
+    const size_t most = bytes < MOST_POISON ? bytes : MOST_POISON;
+    if (most <= g->poison.bytes)
+        return;
+    kiln_arena scratch = {0};
+    unsigned char *spoilt = kiln_arena_alloc_raw(&scratch, most);
+    memset(spoilt, SPOILT, most);
+    g->kind->release(g->device, 0, g->poison.at);
+    g->poison = (block){.at = take_bytes(g, most), .bytes = most};
+    copy(g, g->poison.at, spoilt, most);
+    settle(g);
+    kiln_arena_fini(&scratch);
+}
+
+/* By copies from one part of the device's memory to another: fast. */
+static void spoil(const guest *g, char *at, size_t bytes) {
+    while (at != NULL && bytes > 0) {
+        const size_t n = bytes < g->poison.bytes ? bytes : g->poison.bytes;
+        copy(g, at, g->poison.at, n);
+        at += n;
+        bytes -= n;
+    }
+}
+
+static void put_input(guest *g) {
+    const kiln_device_order *o = g->order;
+    const size_t bytes = (size_t)o->place.bytes;
+    input *in = &g->slot[o->slot];
+    in->n_copies = o->n_copies;
+    in->stride = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    in->block = take_block(g, in->n_copies > 1 ? in->stride * in->n_copies : bytes);
+    copy(g, in->block.at, g->window + o->place.at, bytes);
+    for (uint32_t k = 1; k < in->n_copies; k++)
+        copy(g, in->block.at + k * in->stride, in->block.at, bytes);
+    settle(g);
+}
+
+/* ---- canaries -------------------------------------------------------------------- */
+
+typedef struct tails {
+    unsigned char *got;
+    const char *what[KILN_DEVICE_TAILS / KILN_DEVICE_TAIL];
+    size_t bytes[KILN_DEVICE_TAILS / KILN_DEVICE_TAIL], n;
+} tails;
+
+static void check_tails(const guest *g, tails *t) {
     char text[KILN_LOAD_TEXT];
+    settle(g);
+    for (size_t i = 0; i < t->n * KILN_DEVICE_TAIL; i++) {
+        const size_t of = i / KILN_DEVICE_TAIL;
+        if (t->got[i] == CANARY)
+            continue;
+        (void)snprintf(text, sizeof text, "byte %zu of %s was written, it has %zu",
+                       t->bytes[of] + i % KILN_DEVICE_TAIL, t->what[of], t->bytes[of]);
+        end(g, KILN_STAGE_BESIDE, text);
+    }
+    t->n = 0;
+}
+
+static void fetch_tail(const guest *g, tails *t, const block *b, const char *what) {
     if (b->at == NULL)
         return;
-    copy(d, got, b->at + b->bytes, sizeof got);
-    settle(d);
-    for (size_t i = 0; i < sizeof got; i++)
-        if (got[i] != CANARY) {
-            (void)snprintf(text, sizeof text, "byte %zu of %s was written, it has %zu",
-                           b->bytes + i, what, b->bytes);
-            end(d, KILN_STAGE_BESIDE, text);
+    if (t->n == KILN_DEVICE_TAILS / KILN_DEVICE_TAIL)
+        check_tails(g, t);
+    t->what[t->n] = what;
+    t->bytes[t->n] = b->bytes;
+    copy(g, t->got + t->n * KILN_DEVICE_TAIL, b->at + b->bytes, KILN_DEVICE_TAIL);
+    t->n++;
+}
+
+/* Of others' inputs as well: whose they were it does not know. */
+static void check_blocks(const guest *g) {
+    const kiln_device_order *o = g->order;
+    tails t = {.got = (unsigned char *)(g->order + 1)};
+    for (uint32_t i = 0; i < KILN_DEVICE_SLOTS; i++)
+        fetch_tail(g, &t, &g->slot[i].block, "an input");
+    for (uint32_t b = 0; b < o->n_buffers; b++)
+        for (uint32_t i = 0; i < o->n_outputs; i++)
+            fetch_tail(g, &t, &g->output[b][i], "an output");
+    check_tails(g, &t);
+}
+
+/* ---- candidates ------------------------------------------------------------------ */
+
+/* SIGPROF ends the process. */
+static void limit_processor(int64_t ns) {
+    const int64_t us = ns > 0 ? ns / 1000 + 1 : 0;
+    const struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)(us / 1000000),
+                     .tv_usec = (suseconds_t)(us % 1000000)}};
+    (void)setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+static bool open_kernel(guest *g) {
+    const kiln_device_order *o = g->order;
+    const kiln_device_image image = {.bytes = g->window + o->place.at,
+                                     .n = (size_t)o->place.bytes};
+    char error[KILN_ERROR_TEXT] = "";
+    const bool is_open =
+        g->kind->module_open(g->device, &image, &g->module, error) == 0;
+    if (!is_open)
+        g->module = NULL;
+    else if (g->kind->module_kernel(g->module, o->name, &g->kernel) != 0)
+        (void)snprintf(error, sizeof error, "it has no kernel of that name");
+    if (is_open && error[0] == '\0')
+        return true;
+    (void)snprintf(g->page->text, sizeof g->page->text, "%.*s",
+                   (int)sizeof g->page->text - 1, error);
+    g->page->stage = KILN_STAGE_UNLOADABLE;
+    return false;
+}
+
+static void leave(guest *g) {
+    for (uint32_t b = 0; b < KILN_MAX_BUFFERS; b++)
+        for (uint32_t i = 0; i < KILN_WIRE_MAX_OPERANDS; i++)
+            give_block(g, &g->output[b][i]);
+    if (g->module != NULL)
+        g->kind->module_close(g->module);
+    g->module = NULL;
+    limit_processor(0);
+}
+
+static void load(guest *g) {
+    const kiln_device_order *o = g->order;
+    size_t most = (size_t)o->workspace_bytes;
+    limit_processor(o->cpu_ns);
+    if (!open_kernel(g)) {
+        leave(g);
+        return;
+    }
+    if (o->workspace_bytes > g->workspace_bytes)
+        open_queue(g, (size_t)o->workspace_bytes);
+    for (uint32_t b = 0; b < o->n_buffers; b++)
+        for (uint32_t i = 0; i < o->n_outputs; i++) {
+            const size_t bytes = (size_t)o->output[b][i].bytes;
+            g->output[b][i] = take_block(g, bytes);
+            most = bytes > most ? bytes : most;
         }
-}
-
-/* Whose bytes another set has already are there once. */
-static void put_inputs(on_device *d, uint32_t set) {
-    const kiln_trial_run *t = d->t;
-    for (uint32_t i = 0; i < t->q->code.n_inputs; i++) {
-        const kiln_region *g = &t->input[set][i]->region;
-        block *b = &d->input[set][i];
-        for (uint32_t s = 0; s < KILN_MAX_SETS && b->at == NULL; s++)
-            if (d->input[s][i].at != NULL && t->input[s][i]->region.data == g->data)
-                *b = d->input[s][i];
-        if (b->at == NULL) {
-            *b = take_block(d, g->bytes);
-            copy(d, b->at, g->data, g->bytes);
-        }
-        d->operand[i] = b->at;
-    }
-    settle(d);
-}
-
-static void put_outputs(on_device *d, uint32_t buffer) {
-    for (uint32_t o = 0; o < n_outputs(d); o++) {
-        const kiln_region *g = &d->t->buffer[buffer][o];
-        block *b = &d->output[buffer][o];
-        if (b->at == NULL)
-            *b = take_block(d, g->bytes);
-        copy(d, b->at, g->data, g->bytes);
-        d->operand[d->t->q->code.n_inputs + o] = b->at;
-    }
-    settle(d);
-}
-
-static void fetch_outputs(const on_device *d, uint32_t buffer) {
-    for (uint32_t o = 0; o < n_outputs(d); o++) {
-        const kiln_region *g = &d->t->buffer[buffer][o];
-        copy(d, g->data, d->output[buffer][o].at, g->bytes);
-    }
-    settle(d);
+    make_poison(g, most);
+    g->page->stage = KILN_STAGE_RUNNING;
 }
 
 /* ---- rounds ---------------------------------------------------------------------- */
 
 /* The copies of weights in turn, as on the host (round.c). */
-static void turn_weights(on_device *d, uint32_t set) {
-    for (uint32_t i = 0; i < d->t->q->code.n_inputs; i++) {
-        const kiln_packed *p = d->t->input[set][i];
-        if (p->n_copies > 1)
-            d->operand[i] =
-                d->input[set][i].at + (size_t)(d->turn % p->n_copies) * p->stride;
+static void use_inputs(guest *g, uint32_t set) {
+    for (uint32_t i = 0; i < g->order->n_inputs; i++) {
+        const input *in = &g->slot[g->order->slot_of[set][i]];
+        g->operand[i] = in->block.at + (size_t)(g->turn % in->n_copies) * in->stride;
     }
-    d->turn++;
+    g->turn++;
+}
+
+static void use_outputs(guest *g, uint32_t buffer) {
+    for (uint32_t i = 0; i < g->order->n_outputs; i++)
+        g->operand[g->order->n_inputs + i] = g->output[buffer][i].at;
+}
+
+static void spoil_outputs(const guest *g, uint32_t buffer) {
+    for (uint32_t i = 0; i < g->order->n_outputs; i++)
+        spoil(g, g->output[buffer][i].at, g->output[buffer][i].bytes);
+}
+
+/* What a kernel hands on to itself: not what one before it left there. */
+static void spoil_workspace(const guest *g) {
+    if (g->order->workspace_bytes > 0 && g->kind->workspace != NULL)
+        spoil(g, g->kind->workspace(g->queue), (size_t)g->order->workspace_bytes);
+}
+
+static void fetch_outputs(const guest *g, uint32_t buffer) {
+    for (uint32_t i = 0; i < g->order->n_outputs; i++)
+        copy(g, g->window + g->order->output[buffer][i].at, g->output[buffer][i].at,
+             g->output[buffer][i].bytes);
+}
+
+static void tell(guest *g, uint32_t set, uint32_t buffer) {
+    use_inputs(g, set);
+    use_outputs(g, buffer);
+    const kiln_device_launch l = {.kernel = g->kernel,
+                                  .operand = g->operand,
+                                  .n_operands =
+                                      g->order->n_inputs + g->order->n_outputs};
+    (void)g->kind->launch(g->queue, &l);
 }
 
 /* Nanoseconds of one call: the device's word, or the host's where it has none. */
-static double call(on_device *d, uint32_t set) {
-    turn_weights(d, set);
-    const kiln_device_launch l = {.kernel = d->kernel,
-                                  .operand = d->operand,
-                                  .n_operands = d->t->q->code.n_operands};
+static double call(guest *g, uint32_t set, uint32_t buffer) {
     const int64_t begin = kiln_now_ns();
-    (void)d->kind->launch(d->queue, &l);
-    settle(d);
+    tell(g, set, buffer);
+    settle(g);
     const int64_t end_ns = kiln_now_ns();
-    const uint64_t own = d->kind->last_ns != NULL ? d->kind->last_ns(d->queue) : 0;
+    const uint64_t own = g->kind->last_ns != NULL ? g->kind->last_ns(g->queue) : 0;
     return own > 0 ? (double)own : (double)(end_ns - begin);
 }
 
-static void spoil(const on_device *d, const kiln_poke *p) {
-    static const unsigned char spoilt[MOST_POKE] = {
-        SPOILT, SPOILT, SPOILT, SPOILT, SPOILT, SPOILT, SPOILT, SPOILT,
-        SPOILT, SPOILT, SPOILT, SPOILT, SPOILT, SPOILT, SPOILT, SPOILT};
-    char *to = d->operand[d->t->q->code.n_inputs + p->output];
-    copy(d, to + p->at, spoilt, p->bytes < MOST_POKE ? p->bytes : MOST_POKE);
-}
-
-static void run_round(on_device *d, const kiln_round *r, kiln_slice *out) {
+/* Of all calls of a round, told in a row. */
+static double call_in_a_row(guest *g, const kiln_round *r) {
     uint64_t i = 0;
-    uint32_t poke = 0;
-    double ns = 0;
-    put_inputs(d, r->set);
-    d->turn = r->turn;
-    if (r->n_warm > 0)
-        put_outputs(d, r->warm_buffer);
-    for (uint32_t k = 0; k < r->n_warm; k++)
-        (void)call(d, r->set);
-    if (r->n_warm > 0)
-        fetch_outputs(d, r->warm_buffer);
-    for (uint32_t s = 0; s < r->n_segments; s++) {
-        put_outputs(d, r->segment[s].buffer);
-        for (; i < r->segment[s].end; i++) {
-            if (r->n_pokes > 0)
-                spoil(d, &r->poke[poke]);
-            poke = poke + 1 < r->n_pokes ? poke + 1 : 0;
-            ns += call(d, r->set);
-        }
-        fetch_outputs(d, r->segment[s].buffer);
-    }
-    out->ns = r->runs > 0 ? ns / (double)r->runs : 0;
-    out->peak_gflops = d->t->r->options.device_gflops;
+    g->kind->span(g->queue, 1);
+    for (uint32_t s = 0; s < r->n_segments; s++)
+        for (; i < r->segment[s].end; i++)
+            tell(g, r->set, r->segment[s].buffer);
+    g->kind->span(g->queue, 0);
+    settle(g);
+    return (double)g->kind->last_ns(g->queue);
 }
 
-static void check_blocks(const on_device *d) {
-    for (uint32_t s = 0; s < KILN_MAX_SETS; s++)
-        for (uint32_t i = 0; i < d->t->q->code.n_inputs; i++)
-            check_block(d, &d->input[s][i], "an input");
-    for (uint32_t b = 0; b < KILN_MAX_BUFFERS; b++)
-        for (uint32_t o = 0; o < n_outputs(d); o++)
-            check_block(d, &d->output[b][o], "an output");
+static double call_one_by_one(guest *g, const kiln_round *r) {
+    uint64_t i = 0;
+    double ns = 0;
+    for (uint32_t s = 0; s < r->n_segments; s++)
+        for (; i < r->segment[s].end; i++)
+            ns += call(g, r->set, r->segment[s].buffer);
+    return ns;
 }
+
+static void run_round(guest *g, const kiln_round *r, kiln_slice *out) {
+    double ns = 0;
+    g->turn = r->turn;
+    if (r->n_warm > 0)
+        spoil_outputs(g, r->warm_buffer);
+    for (uint32_t k = 0; k < r->n_warm; k++)
+        tell(g, r->set, r->warm_buffer);
+    if (r->n_warm > 0)
+        fetch_outputs(g, r->warm_buffer);
+    if (r->runs > 0) {
+        spoil_workspace(g);
+        for (uint32_t s = 0; s < r->n_segments; s++)
+            spoil_outputs(g, r->segment[s].buffer);
+        settle(g);
+        ns = g->kind->span != NULL && r->runs > 1 ? call_in_a_row(g, r)
+                                                  : call_one_by_one(g, r);
+        for (uint32_t s = 0; s < r->n_segments; s++)
+            fetch_outputs(g, r->segment[s].buffer);
+    }
+    settle(g);
+    out->ns = r->runs > 0 ? ns / (double)r->runs : 0;
+    out->peak_gflops = g->r->options.device_gflops;
+}
+
+static void do_round(guest *g) {
+    const kiln_round r = g->page->round;
+    kiln_slice slice = {.ns = 0};
+    run_round(g, &r, &slice);
+    g->page->slice = slice;
+    g->page->peak = (kiln_peak_slice){slice.peak_gflops, 1};
+}
+
+/* ---- orders ---------------------------------------------------------------------- */
 
 static bool next(int channel) {
     char byte;
@@ -245,85 +408,50 @@ static bool next(int channel) {
     return n == 1;
 }
 
-void kiln_device_rounds(const kiln_trial_run *t, kiln_page *page, int channel) {
-    on_device d = {.t = t, .page = page};
-    open_device(&d);
-    open_kernel(&d);
-    page->stage = KILN_STAGE_RUNNING;
-    while (next(channel)) {
-        const kiln_round r = page->round;
-        kiln_slice slice = {.ns = 0};
-        run_round(&d, &r, &slice);
-        page->slice = slice;
-        page->peak = (kiln_peak_slice){slice.peak_gflops, 1};
-        if (write(channel, "", 1) != 1)
-            break;
+static void obey(guest *g) {
+    switch ((kiln_device_kind_of_order)g->order->kind) {
+    case KILN_DEVICE_ROUND:
+        do_round(g);
+        return;
+    case KILN_DEVICE_PUT:
+        put_input(g);
+        return;
+    case KILN_DEVICE_LOAD:
+        load(g);
+        return;
+    case KILN_DEVICE_LEAVE:
+        check_blocks(g);
+        leave(g);
+        return;
     }
-    check_blocks(&d);
-    /* Drivers keep what was compiled until it is closed. */
-    d.kind->queue_close(d.queue);
-    d.kind->module_close(d.module);
-    d.kind->close(d.device);
+    end(g, KILN_STAGE_NO_THREADS, "the runner gave no order");
 }
 
-/* ---- which device? --------------------------------------------------------------- */
-
-static _Noreturn void probe(kiln_runner *r, pid_t parent) {
-    const kiln_trial_run none = {.r = r};
-    on_device d = {.t = &none, .page = r->page};
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(0);
-    (void)alarm((unsigned)(r->options.driver_limit_ms / 1000) + 10);
-    kiln_device_std_files();
-    open_device(&d);
-    end(&d, KILN_STAGE_DONE,
-        d.kind->title != NULL ? d.kind->title(d.device) : d.kind->name);
+/* Drivers keep what was compiled until it is closed. */
+static void close_all(guest *g) {
+    leave(g);
+    release_spare(g);
+    for (uint32_t i = 0; i < KILN_DEVICE_SLOTS; i++)
+        g->kind->release(g->device, 0, g->slot[i].block.at);
+    g->kind->release(g->device, 0, g->poison.at);
+    g->kind->queue_close(g->queue);
+    if (g->is_pinned)
+        g->kind->unpin(g->device, g->window);
+    g->kind->close(g->device);
 }
 
-/* What is wrong is no failure of the runner's: it says so, and has no device. */
-kiln_status kiln_device_set_up(kiln_runner *r, kiln_arena *a, kiln_wire_ready *out,
-                               kiln_err *err) {
-    const char *name = kiln_str_dupv(a, r->options.device);
-    const pid_t self = getpid();
-    int status = 0;
-    r->device = kiln_device_kind_named(name, NULL, 0);
-    if (r->device == NULL || r->options.driver_limit_ms < 0)
-        return kiln_fail(err, KILN_ERR_ARG, "this runner knows no device '%s'",
-                         kiln_str_printable(a, r->options.device, MOST_NAME));
-    memset(r->page, 0, sizeof *r->page);
-    const pid_t pid = fork();
-    if (pid == 0)
-        probe(r, self);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    char *text = r->page->text;
-    text[sizeof r->page->text - 1] = '\0';
-    const bool is_there = pid > 0 && r->page->stage == KILN_STAGE_DONE;
-    const char *why = text[0] != '\0' ? text : "its driver ended the process";
-    r->meter.best_gflops = r->options.device_gflops;
-    *out = (kiln_wire_ready){
-        .peak_gflops = r->options.device_gflops,
-        .clock_ghz = 1,
-        .fma_per_cycle = 1,
-        .memory_gbs = r->options.device_gbs,
-        .not_confined = kiln_str_from(
-            is_there ? "a GPU's driver does more than compute"
-                     : kiln_format(a, "device '%s' cannot be used: %s", name, why)),
-        .device = kiln_str_from(is_there ? kiln_str_dup(a, text) : "")};
-    return KILN_OK;
-}
-
-/* ---- limits ---------------------------------------------------------------------- */
-
-/* A device that hangs takes nothing of the processor: then only the wall tells. */
-enum { WALL_LIMITS = 4 };
-
-int64_t kiln_device_limit_ns(const kiln_wire_runner *o) {
-    return (o->driver_limit_ms + o->time_limit_ms) * 1000000 * WALL_LIMITS;
-}
-
-int64_t kiln_device_cpu_ns(const kiln_wire_runner *o) {
-    const kiln_cpus own = kiln_cpus_own();
-    return (o->driver_limit_ms + o->time_limit_ms * own.n) * 1000000;
+void kiln_device_serve(kiln_runner *r, int channel) {
+    static guest g; /* too large for a stack that a driver may have made small */
+    g = (guest){.r = r,
+                .page = r->page,
+                .window = r->host.window,
+                .order = (kiln_device_order *)(void *)r->host.window,
+                .kind = r->device};
+    open_device(&g);
+    (void)snprintf(r->page->text, sizeof r->page->text, "%s",
+                   g.kind->title != NULL ? g.kind->title(g.device) : g.kind->name);
+    r->page->stage = KILN_STAGE_RUNNING;
+    while (write(channel, "", 1) == 1 && next(channel))
+        obey(&g);
+    close_all(&g);
 }

@@ -76,8 +76,8 @@ void kiln_device_std_files(void) {
 }
 
 /* No descriptor but standard error and the channel. */
-static void close_files(const kiln_trial_run *t, int channel) {
-    if (t->r->device != NULL) {
+static void close_files(const kiln_runner *r, int channel) {
+    if (r->device != NULL) {
         kiln_device_std_files();
     } else {
         close(STDIN_FILENO);
@@ -88,18 +88,39 @@ static void close_files(const kiln_trial_run *t, int channel) {
     (void)close_range(CHANNEL_FD + (channel >= 0), ~0U, 0);
 }
 
-static void limit_all(const kiln_trial_run *t, pid_t parent, int channel) {
-    const kiln_wire_runner *o = &t->r->options;
+static void die_with(const kiln_runner *r, pid_t parent, int channel) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (getppid() != parent)
         _exit(0);
-    close_files(t, channel);
+    close_files(r, channel);
     limit(RLIMIT_CORE, 0);
-    if (t->r->device == NULL) { /* drivers write files, and have memory of their own */
-        limit(RLIMIT_FSIZE, 0);
-        limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
-    }
+}
+
+static void stay_on(const kiln_runner *r, int threads) {
+    const int32_t cpu = r->options.cpu;
+    cpu_set_t one;
+    if (threads != 1 || cpu < 0)
+        return;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+/* Drivers write files, have memory of their own, and serve many candidates. */
+int kiln_trial_begin_child(kiln_runner *r, int parent, int channel) {
+    own_page = r->page;
+    die_with(r, parent, channel);
+    stay_on(r, 1);
+    catch_signals();
+    return CHANNEL_FD;
+}
+
+static void limit_all(const kiln_trial_run *t, pid_t parent, int channel) {
+    const kiln_wire_runner *o = &t->r->options;
+    die_with(t->r, parent, channel);
+    limit(RLIMIT_FSIZE, 0);
+    limit(RLIMIT_DATA, kiln_data_bytes(0) + o->data_limit_bytes);
     /* What the runs before took may be past the limit by a tick of the clock. */
     const int64_t left_ns = t->cpu_left_ns > 0 ? t->cpu_left_ns : 0;
     limit(RLIMIT_CPU, (uint64_t)(left_ns / 1000000000) + 2);
@@ -107,12 +128,7 @@ static void limit_all(const kiln_trial_run *t, pid_t parent, int channel) {
     const struct itimerval timer = {
         .it_value = {.tv_sec = (time_t)(us / 1000000),
                      .tv_usec = (suseconds_t)(us % 1000000)}};
-    if (t->threads == 1 && o->cpu >= 0) {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET((size_t)o->cpu, &one);
-        (void)sched_setaffinity(0, sizeof one, &one);
-    }
+    stay_on(t->r, t->threads);
     catch_signals();
     (void)setitimer(ITIMER_PROF, &timer, NULL);
 }
@@ -183,11 +199,6 @@ static void confine(const kiln_trial_run *t, kiln_page *page, int channel) {
 static void child(const kiln_trial_run *t, pid_t parent, int channel) {
     kiln_page *page = own_page = t->r->page;
     limit_all(t, parent, channel);
-    if (t->r->device != NULL) {
-        kiln_device_rounds(t, page, CHANNEL_FD);
-        page->stage = KILN_STAGE_DONE;
-        _exit(0);
-    }
     prepare_memory(t);
     kiln_kernel_fn *fn = load(t, page);
     kiln_pool *pool = t->threads > 1 ? open_pool(t, page) : NULL;
@@ -376,6 +387,8 @@ static void close_channel(kiln_trial_process *p) {
 bool kiln_trial_start(kiln_trial_run *t, kiln_trial_process *p) {
     const pid_t self = getpid();
     int end[2] = {-1, -1};
+    if (t->r->device != NULL)
+        return kiln_device_start(t, p);
     *p = (kiln_trial_process){.channel = -1, .own_bytes = kiln_data_bytes(0)};
     if (t->is_timed && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) != 0)
         return kiln_trial_fault(t, KILN_TRIAL_LOST, "no channel: %s", strerror(errno));
@@ -405,14 +418,14 @@ int64_t kiln_trial_cpu_ns(const kiln_trial_process *p) {
 
 /* A descriptor that a process of its own kept open hides the end: then the clock has us
  * look. */
-static bool has_ended(const kiln_trial_process *p) {
+bool kiln_trial_has_ended(const kiln_trial_process *p) {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
            info.si_pid == p->pid;
 }
 
 /* A byte from it. */
-static bool await(const kiln_trial_process *p, int64_t deadline_ns) {
+bool kiln_trial_await(const kiln_trial_process *p, int64_t deadline_ns) {
     enum { LOOK_MS = 50 };
     for (;;) {
         char byte;
@@ -422,16 +435,21 @@ static bool await(const kiln_trial_process *p, int64_t deadline_ns) {
             return false;
         if (poll(&fd, 1, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) > 0)
             return recv(p->channel, &byte, 1, MSG_DONTWAIT) == 1;
-        if (has_ended(p))
+        if (kiln_trial_has_ended(p))
             return false;
     }
+}
+
+bool kiln_trial_tell(const kiln_trial_process *p, int64_t deadline_ns) {
+    return send(p->channel, "", 1, MSG_NOSIGNAL) == 1 &&
+           kiln_trial_await(p, deadline_ns);
 }
 
 bool kiln_trial_do_round(kiln_trial_run *t, const kiln_trial_process *p,
                          const kiln_round *r, kiln_slice *out) {
     kiln_page *page = t->r->page;
     page->round = *r;
-    if (send(p->channel, "", 1, MSG_NOSIGNAL) != 1 || !await(p, t->deadline_ns))
+    if (!kiln_trial_tell(p, t->deadline_ns))
         return false;
     /* The candidate may have written any byte there. */
     unsigned char disturbed;
@@ -443,8 +461,14 @@ bool kiln_trial_do_round(kiln_trial_run *t, const kiln_trial_process *p,
 }
 
 bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p) {
-    ending e = {.own_bytes = p->own_bytes};
+    if (t->r->device != NULL)
+        return kiln_device_finish(t, p);
     close_channel(p);
+    return kiln_trial_reap(t, p);
+}
+
+bool kiln_trial_reap(kiln_trial_run *t, const kiln_trial_process *p) {
+    ending e = {.own_bytes = p->own_bytes};
     if (t->out->error != KILN_TRIAL_GOOD)
         (void)kill(p->pid, SIGKILL);
     wait_for(p->pid, t->deadline_ns, &e);

@@ -165,7 +165,7 @@ void kiln_operand_pack(const kiln_wire_value *v, const kiln_wire_operand *o,
 
 /* ---- what is kept ---------------------------------------------------------------- */
 
-static bool is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
+bool kiln_operand_is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
     if (x->value != y->value || x->n_steps != y->n_steps || x->n_rows != y->n_rows)
         return false;
     for (uint32_t i = 0; i < x->n_rows; i++)
@@ -185,7 +185,7 @@ static kiln_packed *find(kiln_runner *r, const kiln_wire_work *w,
     for (size_t i = 0; i < r->packed.n; i++) {
         kiln_packed *p = r->packed.v[i];
         if (p->region.map != NULL && p->work == w->id && p->seed == seed &&
-            is_same(&p->operand, o))
+            kiln_operand_is_same(&p->operand, o))
             return p;
     }
     return NULL;
@@ -283,7 +283,7 @@ static bool is_rotated(const kiln_runner *r, kiln_packed ***of, size_t n,
     for (size_t i = 0; i < n; i++) {
         const kiln_packed *p = *of[i], *q = &r->rotated.v[i];
         if (q->work != p->work || q->n_copies != n_copies ||
-            !is_same(&q->operand, &p->operand))
+            !kiln_operand_is_same(&q->operand, &p->operand))
             return false;
     }
     return true;

@@ -61,6 +61,7 @@ typedef struct kiln_packed {
     size_t stride; /* from copy to copy */
 } kiln_packed;
 
+bool kiln_operand_is_same(const kiln_wire_operand *x, const kiln_wire_operand *y);
 /* Packs, or finds. Borrowed until kiln_operands_forget. */
 kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
@@ -166,6 +167,22 @@ typedef struct kiln_hosted {
     bool was_refused; /* it could not be opened, and ends by itself */
 } kiln_hosted;
 
+/* An input that the device's process has, in a slot of its own. */
+typedef struct kiln_device_input {
+    uint32_t work, seed, n_copies, slot;
+    kiln_wire_operand operand;
+} kiln_device_input;
+
+/* The process that has the device (device_host_linux.c), and what it shares with it. */
+typedef struct kiln_device_host {
+    unsigned char *window;
+    uint64_t window_bytes, used;
+    int pid, channel; /* pid 0: there is none */
+    uint32_t n_candidates;
+    KILN_VEC(kiln_device_input) input;
+    uint64_t input_bytes;
+} kiln_device_host;
+
 struct kiln_runner {
     kiln_arena arena;
     kiln_wire_runner options;
@@ -186,6 +203,7 @@ struct kiln_runner {
     KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
     const kiln_device_kind *device; /* that candidates are for; NULL: the host */
+    kiln_device_host host;          /* of the device */
     kiln_hosted hosted[KILN_WIRE_MAX_GUESTS]; /* by number */
     int n_hosted;
 };
@@ -218,6 +236,7 @@ typedef struct kiln_trial_run {
     kiln_region *buffer[KILN_MAX_BUFFERS];
     uint32_t n_sets, n_buffers;
     uint32_t n_given;      /* sets that its process has: n_sets or more */
+    uint32_t n_copies;     /* of weights, where a device makes them; else 1 */
     uint64_t output_bytes; /* of one buffer */
     kiln_probe *probe;     /* by argument - n_inputs; NULL: not made yet */
     kiln_region workspace, *scratch;
@@ -281,11 +300,30 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
 /* One call with the first inputs and outputs. */
 int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool);
 
-/* On a device: the same, proofs too, and returns once the channel is closed; what fails
- * ends the process, with the reason on its page. */
-void kiln_device_rounds(const kiln_trial_run *t, kiln_page *page, int channel);
-/* Opens the runner's device, in a process that ends with it, and says what it is, or, in
- * not_confined, why it cannot be used. KILN_ERR_ARG: there is no such kind. */
+/* A byte to it and one back; or just that. False: it ended, or time is up. */
+bool kiln_trial_tell(const kiln_trial_process *p, int64_t deadline_ns);
+bool kiln_trial_await(const kiln_trial_process *p, int64_t deadline_ns);
+bool kiln_trial_has_ended(const kiln_trial_process *p);
+/* Waits for its end as kiln_trial_finish does, and judges it. */
+bool kiln_trial_reap(kiln_trial_run *t, const kiln_trial_process *p);
+/* In a process that was just forked by `parent` for the device: ends with it, has no
+ * files but standard error and the channel, which is returned, and notes signals. */
+int kiln_trial_begin_child(kiln_runner *r, int parent, int channel);
+
+/* On a device one process serves many candidates, proofs and slices: what start and
+ * finish do there. A candidate that did not leave as it should ends it. */
+bool kiln_device_start(kiln_trial_run *t, kiln_trial_process *p);
+bool kiln_device_finish(kiln_trial_run *t, kiln_trial_process *p);
+/* Others were there before: what is wrong may be theirs. */
+bool kiln_device_is_used(const kiln_runner *r);
+/* Ends its process. */
+void kiln_device_end(kiln_runner *r);
+/* Memory that the process sees too, until the next candidate. */
+void kiln_device_window_reset(kiln_runner *r);
+kiln_status kiln_device_window_take(kiln_runner *r, size_t bytes, kiln_region *out,
+                                    kiln_err *err);
+/* Starts the process, and says what the device is, or, in not_confined, why it cannot be
+ * used. KILN_ERR_ARG: there is no such kind. */
 kiln_status kiln_device_set_up(kiln_runner *r, kiln_arena *a, kiln_wire_ready *out,
                                kiln_err *err);
 /* In a process that opens a driver: nothing comes in, what it prints goes to standard

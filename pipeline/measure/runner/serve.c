@@ -234,6 +234,7 @@ int kiln_runner_talk(int in, int out, int lease_fd, const char *machine) {
         kiln_wire_put(&last, KILN_WIRE_FAILED, &why);
         (void)kiln_wire_write(r.peer.out, kiln_buf_str(&last), NULL);
     }
+    kiln_device_end(&r);
     kiln_arena_fini(&request);
     kiln_blobs_fini(&r.blobs);
     for (size_t i = 0; i < r.work.n; i++)

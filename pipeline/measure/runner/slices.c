@@ -28,9 +28,8 @@ enum { MIN_SLICES = 7, FEW_SLICES = 3, MAX_BUDGETS = 3, MIN_CHECKED = 40 };
  * call is not always between the checked ones. */
 enum { RUNS_OF_INPUTS = 16, FEWER_RUNS = 7 };
 static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one will do */
-/* On a device each call is told and waited for by itself, which takes longer than a
- * short one, and outputs are copied around each round: a few of either must do. */
-enum { MOST_DEVICE_RUNS = 16, DEVICE_ROUNDS = 4 };
+/* On a device outputs are spoilt and copied around each round: few rounds must do. */
+enum { DEVICE_ROUNDS = 4 };
 /* Of a turn: others take theirs between, and few are as short. */
 static const double turn_ns = 1e6;
 /* A peak this far below its best: the processor was not ours, or slower. */
@@ -220,6 +219,13 @@ static bool prove_here(timing *m) {
 
 /* ---- timing ---------------------------------------------------------------------- */
 
+/* On a device each call of a round has outputs of its own, all of which are spoilt, and
+ * looked at: so calls may follow one another without a look between. */
+static uint64_t runs_at_most(const timing *m, uint64_t runs) {
+    const uint64_t most = m->t->n_buffers;
+    return m->t->r->device != NULL && runs > most ? most : runs;
+}
+
 /* Until caches and predictors are warm; then how many runs make a slice. */
 static bool warm_up(timing *m) {
     const bool is_host = m->t->r->device == NULL;
@@ -232,12 +238,10 @@ static bool warm_up(timing *m) {
             return false;
         all += s.ns * (double)r.runs;
         m->runs = (uint64_t)fmax(1, fmin(2 * (double)m->runs, m->slice_ns / s.ns));
-        if (!is_host && m->runs > MOST_DEVICE_RUNS)
-            m->runs = MOST_DEVICE_RUNS;
+        m->runs = runs_at_most(m, m->runs);
     }
     m->runs = (uint64_t)fmax(1, m->slice_ns / s.ns);
-    if (!is_host && m->runs > MOST_DEVICE_RUNS)
-        m->runs = MOST_DEVICE_RUNS;
+    m->runs = runs_at_most(m, m->runs);
     return true;
 }
 
@@ -372,7 +376,8 @@ static bool take_turns(timing *m) {
 
 /* Short rounds, until enough calls were checked; none where all of them were. */
 static bool check_more(timing *m) {
-    while (m->n_checked < MIN_CHECKED && m->n_checked < m->turn) {
+    const bool is_host = m->t->r->device == NULL; /* else all were */
+    while (is_host && m->n_checked < MIN_CHECKED && m->n_checked < m->turn) {
         kiln_slice s;
         double hidden_ns;
         kiln_round r = {.runs = 1 + below(m, 2 * (uint64_t)m->t->n_buffers)};

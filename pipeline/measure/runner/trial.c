@@ -93,10 +93,12 @@ static kiln_status take_outputs(kiln_trial_run *t, uint32_t buffer, uint64_t *al
     t->buffer[buffer] = kiln_array(t->arena, kiln_region, c->n_operands);
     t->n_buffers = buffer + 1;
     for (uint32_t i = c->n_inputs; i < c->n_operands; i++) {
+        kiln_region *g = &t->buffer[buffer][i - c->n_inputs];
         size_t bytes;
         KILN_TRY(kiln_operand_check(&t->w->value[c->operand[i].value], &c->operand[i],
                                     &bytes, err));
-        KILN_TRY(take_shared(t->r, bytes, &t->buffer[buffer][i - c->n_inputs], err));
+        KILN_TRY(t->r->device != NULL ? kiln_device_window_take(t->r, bytes, g, err)
+                                      : take_shared(t->r, bytes, g, err));
         *all += bytes;
     }
     return KILN_OK;
@@ -121,7 +123,10 @@ static kiln_status open_outputs(kiln_trial_run *t, kiln_err *err) {
 /* More outputs, for slices. Where there is no memory for them, one must do. */
 static void open_turns(kiln_trial_run *t) {
     const uint64_t one = t->output_bytes > 0 ? t->output_bytes : 1;
-    uint64_t bytes, n = turn_bytes / one;
+    /* A device's last cache is no core's. */
+    uint64_t bytes,
+        n = (t->r->device != NULL ? t->r->options.last_cache_bytes / 4 : turn_bytes) /
+            one;
     n = n > KILN_MAX_BUFFERS ? KILN_MAX_BUFFERS : n;
     n = n < 2 && one <= most_turn_bytes ? 2 : n;
     for (uint32_t b = t->n_buffers; b < n; b++)
@@ -196,8 +201,9 @@ static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_set
     for (uint32_t i = 0; i < c->n_inputs; i++)
         if (t->w->value[c->operand[i].value].is_weight != 0)
             weight[n++] = &t->input[0][i];
-    t->is_rotated = n_copies > 1;
-    if (n_copies > 1)
+    t->n_copies = t->r->device != NULL ? n_copies : 1;
+    t->is_rotated = n_copies > 1 && t->r->device == NULL;
+    if (t->is_rotated)
         KILN_TRY(kiln_operands_rotate(t->r, t->arena, weight, n, n_copies, err));
     for (uint32_t s = 1; s < n_sets; s++)
         for (uint32_t i = 0; i < c->n_inputs; i++)
@@ -325,6 +331,8 @@ static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
 static bool take_turns(kiln_trial_run *t, uint32_t n_copies) {
     if (!give_timed(t, n_copies))
         return false;
+    if (t->r->device != NULL) /* calls of which each has its own are told in a row */
+        open_turns(t);
     kiln_trial_poison(t);
     if (!kiln_trial_take_turns(t))
         return false;
@@ -407,6 +415,12 @@ static bool prove_all(kiln_trial_run *t) {
     return true;
 }
 
+/* What a fresh process would say too: not that one before it had left something. */
+static bool is_its_own(kiln_trial_error e) {
+    return e == KILN_TRIAL_GOOD || e == KILN_TRIAL_SLOW || e == KILN_TRIAL_UNLOADABLE ||
+           e == KILN_TRIAL_TIMEOUT || e == KILN_TRIAL_IMPLAUSIBLE;
+}
+
 /* On a device one process does all of it (slices.c). */
 static void run_all(kiln_trial_run *t) {
     if (t->r->device == NULL && !prove_all(t))
@@ -415,6 +429,20 @@ static void run_all(kiln_trial_run *t) {
         take_turns_plausibly(t);
     else
         time_plausibly(t, copies_of(t));
+}
+
+/* A process that served others may have had inputs that they wrote to. */
+static void run_all_or_again(kiln_trial_run *t) {
+    const bool is_used = kiln_device_is_used(t->r);
+    run_all(t);
+    if (!is_used || is_its_own((kiln_trial_error)t->out->error) ||
+        t->q->takes_turns != 0)
+        return;
+    KILN_LOG(INFO, "runner", "once more in a process of its own: %.*s",
+             KILN_STR_ARG(t->out->text));
+    kiln_device_end(t->r);
+    *t->out = (kiln_wire_ran){.id = t->q->id};
+    run_all(t);
 }
 
 static bool is_too_large(const kiln_trial_run *t) {
@@ -447,6 +475,8 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
     for (int s = 0; s < KILN_MAX_SETS; s++)
         t.input[s] = kiln_array(a, kiln_packed *, c->n_operands);
     kiln_operands_forget(r);
+    if (r->device != NULL)
+        kiln_device_window_reset(r);
     if (w == NULL) {
         (void)kiln_trial_fault(&t, KILN_TRIAL_LOST, "there is no workload %" PRIu32,
                                q->work);
@@ -463,7 +493,7 @@ void kiln_trial_do(kiln_runner *r, kiln_arena *a, const kiln_wire_run *q,
     else if (open_outputs(&t, &err) != KILN_OK)
         (void)kiln_trial_fault(&t, KILN_TRIAL_MEMORY, "%s", err.text);
     else
-        run_all(&t);
+        run_all_or_again(&t);
     close_outputs(&t);
     out->run_ms = (double)(kiln_now_ns() - begin_ns) * 1e-6;
 }

@@ -19,33 +19,59 @@
 /* A configuration's index, modulo their number, chooses what its builder does; code is
  * that of the guess. */
 static const struct fault {
-    const char *first; /* what its kernel does first, in OpenCL C */
+    const char *first; /* what its kernel does first, in OpenCL C; $i: its first input,
+                          $o: its output */
     kiln_trial_error want;
     const char *text; /* part of it */
 } faults[] = {
     {"", KILN_TRIAL_GOOD, ""},
     {"return;", KILN_TRIAL_WRONG, "must be"},
     {"this is no C;", KILN_TRIAL_UNLOADABLE, "does not build"},
+    {"*(volatile __global int *)(ulong)64 = 1;", KILN_TRIAL_CRASH, "signal"},
+    {"((volatile __global float *)$o)[6 * 28 * 28] = 1;", KILN_TRIAL_OUT_OF_BOUNDS,
+     "of an output was written"},
+    {"((volatile __global float *)$i)[0] = 1e9f;", KILN_TRIAL_WRONG, "must be"},
     {"for (volatile int i = 0; i == 0;) i = 0;", KILN_TRIAL_TIMEOUT, "no end"},
 };
-enum { N_FAULTS = sizeof faults / sizeof faults[0] };
+enum { N_FAULTS = sizeof faults / sizeof faults[0], FIRST_HARMFUL = 3 };
 
 /* ---- the builder ----------------------------------------------------------------- */
+
+static void put_name(kiln_buf *out, const char *kernel, const char *ahead) {
+    const char *name = strstr(kernel, ahead);
+    assert_non_null(name);
+    name += strlen(ahead);
+    kiln_buf_add(out, name, strcspn(name, " ,)"));
+}
+
+static kiln_str fill_in(kiln_arena *a, const char *kernel, const char *words) {
+    kiln_buf text;
+    kiln_buf_init(&text, a);
+    for (; *words != '\0'; words++)
+        if (strncmp(words, "$i", 2) == 0 || strncmp(words, "$o", 2) == 0)
+            put_name(&text, kernel,
+                     *++words == 'i' ? "__global const float *restrict "
+                                     : "__global float *restrict ");
+        else
+            kiln_buf_add(&text, words, 1);
+    return kiln_buf_str(&text);
+}
 
 /* The code is a module's last part. */
 static void put_first(kiln_arena *a, kiln_object *o, const char *words) {
     kiln_gpu_header h;
     memcpy(&h, o->bytes.p, sizeof h);
     const char *code = o->bytes.p + h.code;
-    const char *body = strstr(strstr(code, "__kernel"), "{");
+    const char *kernel = strstr(code, "__kernel"), *body = strstr(kernel, "{");
+    const kiln_str first = fill_in(a, kernel, words);
     const size_t at = (size_t)(body + 1 - o->bytes.p);
     kiln_buf text;
     kiln_buf_init(&text, a);
     kiln_buf_add(&text, o->bytes.p, at);
-    kiln_buf_puts(&text, words);
+    kiln_buf_add(&text, first.p, first.n);
     kiln_buf_add(&text, o->bytes.p + at, o->bytes.n - at);
-    h.code_bytes += strlen(words);
-    h.bytes += strlen(words);
+    h.code_bytes += first.n;
+    h.bytes += first.n;
     memcpy(text.p, &h, sizeof h);
     o->bytes = kiln_buf_str(&text);
 }
@@ -149,7 +175,9 @@ static void times_a_convolution(void **state) {
     kiln_arena_fini(&a);
 }
 
-/* A kernel that does nothing, one that is none, and one that hangs; then a good one. */
+/* A kernel that does nothing, one that is none, one that faults, that writes beside its
+ * output, to its input, and one that hangs; behind each of the last four one that is
+ * good, in a process that nobody spoilt. */
 static void ends_what_fails(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -164,6 +192,10 @@ static void ends_what_fails(void **state) {
         const struct fault *f = &faults[i % N_FAULTS];
         submit(m, &w, (uint64_t)(i % N_FAULTS));
         check(m, f->want, f->text);
+        if (i < FIRST_HARMFUL)
+            continue;
+        submit(m, &w, (uint64_t)N_FAULTS * (uint64_t)i);
+        check(m, KILN_TRIAL_GOOD, "");
     }
     assert_int_equal(kiln_measure_count(m).runners_started, 1);
     kiln_measure_close(m);
