@@ -3,7 +3,8 @@
 # is not inherited by what they start, as LD_LIBRARY_PATH would be: a Python on the far side keeps its
 # own libraries.
 KIT_LINK := -s -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib'
-KIT_PROGRAMS := $(B)/kit/kiln $(B)/kit/kiln-builder $(B)/kit/kiln-runner
+KIT_PROGRAMS := $(B)/kit/kiln $(B)/kit/kiln-builder $(B)/kit/kiln-runner \
+	$(B)/kit/kiln-cudnn
 KIT_TEST := $(B)/kit/test_gpu_graphs
 
 .PHONY: kit-programs
@@ -13,6 +14,11 @@ $(B)/kit/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $(KIT_LINK) $(CLI_OBJ) $(LIB) $(LDLIBS) -o $@
+
+$(B)/kit/kiln-cudnn: $(B)/programs/kiln-cudnn.o $(SRC_cudnn:%.c=$(B)/%.o) $(LIB) $(B)/link.txt
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CC) $(LDFLAGS) $(KIT_LINK) $(filter %.o,$^) $(LIB) $(LDLIBS) -o $@
 
 $(B)/kit/kiln-%: $(B)/programs/kiln-%.o $(LIB) $(B)/link.txt
 	@mkdir -p $(@D)
