@@ -86,8 +86,10 @@ FLAGS_tsan := -O1 -g1 -fsanitize=thread
 FLAGS_cov := -O0 -g --coverage
 # Only make's own fuzz rules ask for this one.
 FLAGS_fuzz := -O1 -g1 $(SANITIZE) -fsanitize=fuzzer-no-link
-VARIANT := $(FLAGS_$(V))
-ifeq ($(VARIANT),)
+# Where hundreds of programs are linked, they share the archive's members (mk/test.mk).
+SHARED := $(filter debug asan fuzz,$(V))
+VARIANT := $(FLAGS_$(V))$(if $(SHARED), -fPIC -fno-semantic-interposition)
+ifeq ($(FLAGS_$(V)),)
 $(error V=$(V) is not a variant; use debug, release, asan, tsan or cov)
 endif
 # Sanitizers make GCC report uninitialised and null paths that only its own checks introduce
