@@ -48,7 +48,7 @@ $(B)/libkiln-tests.so: $(LIB_OBJ) $(B)/libkiln.txt $(B)/link.txt
 	@echo "  LINK $@"
 	@$(CC) $(FAST_LDFLAGS) -shared -Wl,-Bsymbolic,-soname,$(@F) $(LIB_OBJ) $(LDLIBS) -o $@
 empty :=
-up = $(subst $(empty) ,/,$(patsubst %,..,$(subst /, ,$(dir $*))))
+up = $(subst $(empty) ,/,$(patsubst %,..,$(subst /, ,$(dir $(@:$(B)/%=%)))))
 LINK_TEST = $(CC) $(FAST_LDFLAGS) $(1) $(filter %.o,$^) $(SUPPORT) $(TEST_LIB) $(TEST_LIBS) \
 	$(if $(SHARED),-Wl$(comma)-rpath$(comma)'$$ORIGIN/$(up)' -Wl$(comma)--as-needed) $(LDLIBS) -o $@
 TEST_NEEDS := $(SUPPORT) $(if $(SHARED),,$(LIB)) $(B)/link.txt $(if $(SHARED),| $(TEST_LIB))
@@ -179,19 +179,19 @@ FUZZ_PROGRAMS := $(FUZZ_SRC:%.c=$(B)/%)
 $(FUZZ_PROGRAMS): $(B)/%: $(B)/%.o $(TEST_NEEDS)
 	@echo "  LINK $@"
 	@$(call LINK_TEST,-fsanitize=fuzzer)
-fuzz-programs: $(if $(filter fuzz,$(V)),$(FUZZ_PROGRAMS))
+fuzz-programs: $(FUZZ_PROGRAMS)
 
 fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (6), two at a time
-	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
-	@tests/fuzz/run.sh -s $(FUZZ_SECONDS) -b build/$(notdir $(FUZZ_CC))-fuzz \
+	@$(MAKE) CC=$(FUZZ_CC) V=asan fuzz-programs
+	@tests/fuzz/run.sh -s $(FUZZ_SECONDS) -b build/$(notdir $(FUZZ_CC))-asan \
 		-r $(RESULTS)/fuzz.txt $(FUZZ_PICK)
 
 fuzz: fuzz-smoke ## longer: make fuzz FUZZ=onnx FUZZ_SECONDS=600
 
 fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new code
 	@test -n "$(FUZZ)" || { echo "fuzz-merge: say which target: FUZZ=<one of: $(FUZZ_NAMES)>"; exit 2; }
-	@$(MAKE) CC=$(FUZZ_CC) V=fuzz fuzz-programs
-	@tests/fuzz/run.sh -m -b build/$(notdir $(FUZZ_CC))-fuzz $(FUZZ)
+	@$(MAKE) CC=$(FUZZ_CC) V=asan fuzz-programs
+	@tests/fuzz/run.sh -m -b build/$(notdir $(FUZZ_CC))-asan $(FUZZ)
 
 soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, threads under TSan, fuzzing for 10 minutes a target
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
