@@ -86,10 +86,10 @@ FLAGS_release := -O2 -DNDEBUG
 FLAGS_asan := -O1 -g1 $(SANITIZE)
 FLAGS_tsan := -O1 -g1 -fsanitize=thread
 FLAGS_cov := -O0 -g --coverage
-# Only make's own fuzz rules ask for this one.
-FLAGS_fuzz := -O1 -g1 $(SANITIZE) -fsanitize=fuzzer-no-link
-VARIANT := $(FLAGS_$(V))
-ifeq ($(VARIANT),)
+# Where hundreds of programs are linked, they share the archive's members (mk/test.mk).
+SHARED := $(filter debug asan,$(V))
+VARIANT := $(FLAGS_$(V))$(if $(SHARED), -fPIC -fno-semantic-interposition)
+ifeq ($(FLAGS_$(V)),)
 $(error V=$(V) is not a variant; use debug, release, asan, tsan or cov)
 endif
 # Sanitizers make GCC report uninitialised and null paths that only its own checks introduce
@@ -121,6 +121,16 @@ LDFLAGS := $(VARIANT) $(EXTRA_LDFLAGS)
 # Which code this is, for base/version.c.
 COMMIT = $(shell mk/commit.sh)
 
+# Fuzz targets are Clang's ASan variant, and are told what an input reaches in what reads bytes that
+# others wrote: with comparisons in its readers, without in what they call, where loops are hot.
+FUZZED := $(if $(findstring clang,$(CC)),$(filter asan,$(V)))
+FUZZED_READERS := $(if $(FUZZED),compiler/frontend/% compiler/tensor/% packager/% tuning_db/% pipeline/curve/% \
+	pipeline/talk/% pipeline/measure/wire/% pipeline/tune/hint% pipeline/devices/runner/% reports/results% tests/fuzz/% \
+	$(addprefix base/,json% lexer% record% str%) $(addprefix runtime/,elf% gpu_module% model% plan% variants%) \
+	$(addprefix compiler/,graph/parse% graph/type_text% loop/parse% loop/words% schedule/notation% schedule/config_json% \
+	schedule/workload_read%))
+FUZZED_REST := $(if $(FUZZED),compiler/export/% compiler/graph/% compiler/op/% compiler/loop/verify.c)
+
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
 # Files named *_f64.c hold the reference's loops that whole networks run through, *_f32.c those of a
@@ -128,7 +138,9 @@ COMMIT = $(shell mk/commit.sh)
 flags_for = $(if $(filter $(VENDOR_DIR)/xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
 	$(if $(filter base/version.c,$(1)),-DKILN_COMMIT='"$(COMMIT)"' -DKILN_VARIANT='"$(V) $(VARIANT)"') \
 	$(if $(filter %_f64.c %_f32.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
-	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion)
+	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion) \
+	$(if $(filter %_f64.c,$(1)),,$(if $(filter $(FUZZED_READERS),$(1)),-fsanitize=fuzzer-no-link,$(if \
+		$(filter $(FUZZED_REST),$(1)),-fsanitize-coverage=inline-8bit-counters$(comma)pc-table)))
 
 # --- rules ---------------------------------------------------------------------------------
 # A changed flag must rebuild and a deleted source must leave the archive. So the flags and the
@@ -139,7 +151,7 @@ define keep_text
 endef
 
 $(B)/flags.txt: FORCE
-	$(call keep_text,$(CC) $(CPPFLAGS) $(CFLAGS))
+	$(call keep_text,$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZED_READERS) $(FUZZED_REST))
 $(B)/link.txt: FORCE
 	$(call keep_text,$(CC) $(LDFLAGS) $(LDLIBS))
 $(B)/libkiln.txt: FORCE

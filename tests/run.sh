@@ -68,19 +68,31 @@ longest_first() {
     }' "$here/longest.txt" - | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3-
 }
 
+# What `times` says of a shell's children, as seconds of processor time, user and system: on a machine that
+# does other things too, they say better what a program costs.
+spent() {
+    awk 'NR == 2 {
+        for (i = 1; i <= 2; i++) {
+            split($i, part, /[ms]/)
+            sum += 60 * part[1] + part[2]
+        }
+        printf "%.0f", sum
+    }' "$1"
+}
+
 # tell PROGRAM "PASSED FAILED SKIPPED [REASON]" SECONDS LOG
 tell() {
     local program=$1 seconds=$3 log=$4 passed failed skipped reason
     read -r passed failed skipped reason <<<"$2"
     if [ "${VERBOSE:-0}" != 0 ]; then
-        echo "== $program ($seconds s)"
+        echo "== $program ($seconds)"
         cat "$log"
     elif [ "$failed" -gt 0 ]; then
-        echo "== $program ($seconds s)"
+        echo "== $program ($seconds)"
         awk -f "$here/failed.awk" "$log"
         echo "== $program: $passed passed, $failed failed; all of it: $log"
     else
-        echo "ok  $program: $passed passed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped") ($seconds s)"
+        echo "ok  $program: $passed passed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped") ($seconds)"
     fi
     [ -z "$reason" ] || echo "== $program: $reason"
 }
@@ -105,11 +117,14 @@ one() {
         rc=$?
     done
     set +m
-    local line
+    local line took
+    times >"$log.times" # a shell below this one would tell of its own
+    took="$((SECONDS - start)) s, $(spent "$log.times") of processor"
+    rm -f "$log.times"
     line=$(awk -v rc=$rc -v limit="$limit" -f "$here/cmocka.awk" "$log")
     {
         flock 9
-        tell "$program" "$line" $((SECONDS - start)) "$log"
+        tell "$program" "$line" "$took" "$log"
         echo "$program $line" >>"$results"
         [ "$(cut -d ' ' -f 2 <<<"$line")" = 0 ] || {
             printf '\n  %s:\n' "${program#build/}"

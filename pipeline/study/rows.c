@@ -128,10 +128,15 @@ static kiln_status find_model(kiln_arena *a, const char *name, const char **out,
     const kiln_zoo_network *n = NULL;
     kiln_str text = kiln_str_from(name);
     *out = name;
-    if (!kiln_str_starts(text, zoo_prefix) && kiln_file_exists(name))
-        return KILN_OK;
     if (kiln_str_starts(text, zoo_prefix))
         name += sizeof zoo_prefix - 1;
+    else if (kiln_file_exists(name))
+        return KILN_OK;
+    else if (strpbrk(name, "/.") != NULL) /* the zoo's names have neither */
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "there is no file '%s'; name models by their paths, or "
+                         "networks of the zoo, which 'kiln zoo list' names",
+                         kiln_str_printable(a, text, 256));
     KILN_TRY(kiln_zoo_find(name, &n, err));
     *out = kiln_format(a, "%s%s", zoo_prefix, name);
     return KILN_OK;

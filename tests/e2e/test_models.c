@@ -29,7 +29,7 @@ static row rows[] = {
      false},
     {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", false, false},
     {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true, false},
-    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true, false},
+    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true, true},
     {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false, false},
     {"t2o_fc_pb", "t2o_fc-layers.pb", false, false},
     {"t2o_lstm_pb", "t2o_lstm.pb", false, false},

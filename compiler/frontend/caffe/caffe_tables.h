@@ -4,12 +4,11 @@
 #define KILN_COMPILER_FRONTEND_CAFFE_CAFFE_TABLES_H
 
 #include "compiler/frontend/caffe/caffe_model.h"
+#include "compiler/frontend/protobuf_table.h"
 #include "compiler/frontend/protobuf_text.h"
 
-#define FIELD(number, T, name, kind)                                                   \
-    { number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL }
-#define FIELD_HAS(number, T, name, kind)                                               \
-    { number, kind, false, #name, offsetof(T, name), offsetof(T, has_##name), NULL }
+/* "Was given" goes to has_NAME. */
+#define FIELD_GIVEN(number, T, name, kind) FIELD_HAS(number, T, name, kind, has_##name)
 #define ENUM(number, T, name, values)                                                  \
     { number, KILN_PB_I64, false, #name, offsetof(T, name), KILN_PB_NONE, &(values) }
 #define ENUM_HAS(number, T, name, values)                                              \
@@ -17,20 +16,9 @@
         number, KILN_PB_I64, false, #name, offsetof(T, name), offsetof(T, has_##name), \
             &(values)                                                                  \
     }
-#define LIST(number, T, name, kind)                                                    \
-    { number, kind, true, #name, offsetof(T, name), offsetof(T, n_##name), NULL }
-#define SUBS(number, T, name, table)                                                   \
-    {                                                                                  \
-        number, KILN_PB_MESSAGE, true, #name, offsetof(T, name),                       \
-            offsetof(T, n_##name), &(table)                                            \
-    }
-#define SUB(number, T, name, table)                                                    \
-    { number, KILN_PB_MESSAGE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table) }
 /* What decides nothing in inference: how weights begin, which engine computes. */
 #define IGNORED(number, T, label)                                                      \
     { number, KILN_PB_COUNT, true, label, offsetof(T, n_ignored), KILN_PB_NONE, NULL }
-#define MESSAGE(label, T, fields)                                                      \
-    { label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0]) }
 #define VALUE(number, label)                                                           \
     { number, KILN_PB_I64, false, label, 0, KILN_PB_NONE, NULL }
 #define VALUES(label, fields)                                                          \

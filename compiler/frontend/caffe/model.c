@@ -22,8 +22,8 @@ static const kiln_pb_message phase_values = VALUES("Phase", phase_value_fields);
 
 static const kiln_pb_field rule_fields[] = {
     ENUM_HAS(1, kiln_caffe_rule, phase, phase_values),
-    FIELD_HAS(2, kiln_caffe_rule, min_level, KILN_PB_I64),
-    FIELD_HAS(3, kiln_caffe_rule, max_level, KILN_PB_I64),
+    FIELD_GIVEN(2, kiln_caffe_rule, min_level, KILN_PB_I64),
+    FIELD_GIVEN(3, kiln_caffe_rule, max_level, KILN_PB_I64),
     LIST(4, kiln_caffe_rule, stage, KILN_PB_BYTES),
     LIST(5, kiln_caffe_rule, not_stage, KILN_PB_BYTES),
 };

@@ -15,21 +15,21 @@ const kiln_pb_message kiln_caffe_shape_message =
 
 static const kiln_pb_field conv_fields[] = {
     FIELD(1, params, num_output, KILN_PB_I64),
-    FIELD_HAS(2, params, bias_term, KILN_PB_BOOL),
+    FIELD_GIVEN(2, params, bias_term, KILN_PB_BOOL),
     LIST(3, params, pad, KILN_PB_I64),
     LIST(4, params, kernel_size, KILN_PB_I64),
     FIELD(5, params, group, KILN_PB_I64),
     LIST(6, params, stride, KILN_PB_I64),
     IGNORED(7, params, "weight_filler"),
     IGNORED(8, params, "bias_filler"),
-    FIELD_HAS(9, params, pad_h, KILN_PB_I64),
-    FIELD_HAS(10, params, pad_w, KILN_PB_I64),
-    FIELD_HAS(11, params, kernel_h, KILN_PB_I64),
-    FIELD_HAS(12, params, kernel_w, KILN_PB_I64),
-    FIELD_HAS(13, params, stride_h, KILN_PB_I64),
-    FIELD_HAS(14, params, stride_w, KILN_PB_I64),
+    FIELD_GIVEN(9, params, pad_h, KILN_PB_I64),
+    FIELD_GIVEN(10, params, pad_w, KILN_PB_I64),
+    FIELD_GIVEN(11, params, kernel_h, KILN_PB_I64),
+    FIELD_GIVEN(12, params, kernel_w, KILN_PB_I64),
+    FIELD_GIVEN(13, params, stride_h, KILN_PB_I64),
+    FIELD_GIVEN(14, params, stride_w, KILN_PB_I64),
     IGNORED(15, params, "engine"),
-    FIELD_HAS(16, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(16, params, axis, KILN_PB_I64),
     IGNORED(17, params, "force_nd_im2col"),
     LIST(18, params, dilation, KILN_PB_I64),
 };
@@ -47,26 +47,26 @@ static const kiln_pb_field pool_fields[] = {
     LIST(2, params, kernel_size, KILN_PB_I64),
     LIST(3, params, stride, KILN_PB_I64),
     LIST(4, params, pad, KILN_PB_I64),
-    FIELD_HAS(5, params, kernel_h, KILN_PB_I64),
-    FIELD_HAS(6, params, kernel_w, KILN_PB_I64),
-    FIELD_HAS(7, params, stride_h, KILN_PB_I64),
-    FIELD_HAS(8, params, stride_w, KILN_PB_I64),
-    FIELD_HAS(9, params, pad_h, KILN_PB_I64),
-    FIELD_HAS(10, params, pad_w, KILN_PB_I64),
+    FIELD_GIVEN(5, params, kernel_h, KILN_PB_I64),
+    FIELD_GIVEN(6, params, kernel_w, KILN_PB_I64),
+    FIELD_GIVEN(7, params, stride_h, KILN_PB_I64),
+    FIELD_GIVEN(8, params, stride_w, KILN_PB_I64),
+    FIELD_GIVEN(9, params, pad_h, KILN_PB_I64),
+    FIELD_GIVEN(10, params, pad_w, KILN_PB_I64),
     IGNORED(11, params, "engine"),
     FIELD(12, params, global_pooling, KILN_PB_BOOL),
     ENUM(13, params, round_mode, round_values),
-    FIELD_HAS(0, params, ceil_mode, KILN_PB_BOOL), /* of descendants */
+    FIELD_GIVEN(0, params, ceil_mode, KILN_PB_BOOL), /* of descendants */
 };
 const kiln_pb_message kiln_caffe_pooling_param =
     MESSAGE("PoolingParameter", params, pool_fields);
 
 static const kiln_pb_field product_fields[] = {
     FIELD(1, params, num_output, KILN_PB_I64),
-    FIELD_HAS(2, params, bias_term, KILN_PB_BOOL),
+    FIELD_GIVEN(2, params, bias_term, KILN_PB_BOOL),
     IGNORED(3, params, "weight_filler"),
     IGNORED(4, params, "bias_filler"),
-    FIELD_HAS(5, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(5, params, axis, KILN_PB_I64),
     FIELD(6, params, transpose, KILN_PB_BOOL),
 };
 const kiln_pb_message kiln_caffe_inner_product_param =
@@ -75,7 +75,7 @@ const kiln_pb_message kiln_caffe_inner_product_param =
 static const kiln_pb_field embed_fields[] = {
     FIELD(1, params, num_output, KILN_PB_I64),
     FIELD(2, params, input_dim, KILN_PB_I64),
-    FIELD_HAS(3, params, bias_term, KILN_PB_BOOL),
+    FIELD_GIVEN(3, params, bias_term, KILN_PB_BOOL),
     IGNORED(4, params, "weight_filler"),
     IGNORED(5, params, "bias_filler"),
 };
@@ -91,12 +91,12 @@ const kiln_pb_message kiln_caffe_relu_param =
 
 static const kiln_pb_field prelu_fields[] = {
     IGNORED(1, params, "filler"),
-    FIELD_HAS(2, params, channel_shared, KILN_PB_BOOL),
+    FIELD_GIVEN(2, params, channel_shared, KILN_PB_BOOL),
 };
 const kiln_pb_message kiln_caffe_prelu_param =
     MESSAGE("PReLUParameter", params, prelu_fields);
 
-static const kiln_pb_field elu_fields[] = {FIELD_HAS(1, params, alpha, KILN_PB_F32)};
+static const kiln_pb_field elu_fields[] = {FIELD_GIVEN(1, params, alpha, KILN_PB_F32)};
 const kiln_pb_message kiln_caffe_elu_param =
     MESSAGE("ELUParameter", params, elu_fields);
 
@@ -107,17 +107,17 @@ const kiln_pb_message kiln_caffe_tanh_param =
     MESSAGE("TanHParameter", params, engine_fields);
 
 static const kiln_pb_field power_fields[] = {
-    FIELD_HAS(1, params, power, KILN_PB_F32),
-    FIELD_HAS(2, params, scale, KILN_PB_F32),
-    FIELD_HAS(3, params, shift, KILN_PB_F32),
+    FIELD_GIVEN(1, params, power, KILN_PB_F32),
+    FIELD_GIVEN(2, params, scale, KILN_PB_F32),
+    FIELD_GIVEN(3, params, shift, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_power_param =
     MESSAGE("PowerParameter", params, power_fields);
 
 static const kiln_pb_field exp_fields[] = {
-    FIELD_HAS(1, params, base, KILN_PB_F32),
-    FIELD_HAS(2, params, scale, KILN_PB_F32),
-    FIELD_HAS(3, params, shift, KILN_PB_F32),
+    FIELD_GIVEN(1, params, base, KILN_PB_F32),
+    FIELD_GIVEN(2, params, scale, KILN_PB_F32),
+    FIELD_GIVEN(3, params, shift, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_exp_param =
     MESSAGE("ExpParameter", params, exp_fields);
@@ -125,43 +125,43 @@ const kiln_pb_message kiln_caffe_log_param =
     MESSAGE("LogParameter", params, exp_fields);
 
 static const kiln_pb_field threshold_fields[] = {
-    FIELD_HAS(1, params, threshold, KILN_PB_F32),
+    FIELD_GIVEN(1, params, threshold, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_threshold_param =
     MESSAGE("ThresholdParameter", params, threshold_fields);
 
-static const kiln_pb_field swish_fields[] = {FIELD_HAS(1, params, beta, KILN_PB_F32)};
+static const kiln_pb_field swish_fields[] = {FIELD_GIVEN(1, params, beta, KILN_PB_F32)};
 const kiln_pb_message kiln_caffe_swish_param =
     MESSAGE("SwishParameter", params, swish_fields);
 
 static const kiln_pb_field clip_fields[] = {
-    FIELD_HAS(1, params, min, KILN_PB_F32),
-    FIELD_HAS(2, params, max, KILN_PB_F32),
+    FIELD_GIVEN(1, params, min, KILN_PB_F32),
+    FIELD_GIVEN(2, params, max, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_clip_param =
     MESSAGE("ClipParameter", params, clip_fields);
 
 static const kiln_pb_field batch_norm_fields[] = {
-    FIELD_HAS(1, params, use_global_stats, KILN_PB_BOOL),
+    FIELD_GIVEN(1, params, use_global_stats, KILN_PB_BOOL),
     IGNORED(2, params, "moving_average_fraction"),
-    FIELD_HAS(3, params, eps, KILN_PB_F32),
+    FIELD_GIVEN(3, params, eps, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_batch_norm_param =
     MESSAGE("BatchNormParameter", params, batch_norm_fields);
 
 static const kiln_pb_field scale_fields[] = {
-    FIELD_HAS(1, params, axis, KILN_PB_I64),
-    FIELD_HAS(2, params, num_axes, KILN_PB_I64),
+    FIELD_GIVEN(1, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(2, params, num_axes, KILN_PB_I64),
     IGNORED(3, params, "filler"),
-    FIELD_HAS(4, params, bias_term, KILN_PB_BOOL),
+    FIELD_GIVEN(4, params, bias_term, KILN_PB_BOOL),
     IGNORED(5, params, "bias_filler"),
 };
 const kiln_pb_message kiln_caffe_scale_param =
     MESSAGE("ScaleParameter", params, scale_fields);
 
 static const kiln_pb_field bias_fields[] = {
-    FIELD_HAS(1, params, axis, KILN_PB_I64),
-    FIELD_HAS(2, params, num_axes, KILN_PB_I64),
+    FIELD_GIVEN(1, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(2, params, num_axes, KILN_PB_I64),
     IGNORED(3, params, "filler"),
 };
 const kiln_pb_message kiln_caffe_bias_param =
@@ -180,31 +180,31 @@ const kiln_pb_message kiln_caffe_eltwise_param =
     MESSAGE("EltwiseParameter", params, eltwise_fields);
 
 static const kiln_pb_field concat_fields[] = {
-    FIELD_HAS(1, params, concat_dim, KILN_PB_I64),
-    FIELD_HAS(2, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(1, params, concat_dim, KILN_PB_I64),
+    FIELD_GIVEN(2, params, axis, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_concat_param =
     MESSAGE("ConcatParameter", params, concat_fields);
 
 static const kiln_pb_field slice_fields[] = {
-    FIELD_HAS(1, params, slice_dim, KILN_PB_I64),
+    FIELD_GIVEN(1, params, slice_dim, KILN_PB_I64),
     LIST(2, params, slice_point, KILN_PB_I64),
-    FIELD_HAS(3, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(3, params, axis, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_slice_param =
     MESSAGE("SliceParameter", params, slice_fields);
 
 static const kiln_pb_field flatten_fields[] = {
-    FIELD_HAS(1, params, axis, KILN_PB_I64),
-    FIELD_HAS(2, params, end_axis, KILN_PB_I64),
+    FIELD_GIVEN(1, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(2, params, end_axis, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_flatten_param =
     MESSAGE("FlattenParameter", params, flatten_fields);
 
 static const kiln_pb_field reshape_fields[] = {
     SUBS(1, params, shape, kiln_caffe_shape_message),
-    FIELD_HAS(2, params, axis, KILN_PB_I64),
-    FIELD_HAS(3, params, num_axes, KILN_PB_I64),
+    FIELD_GIVEN(2, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(3, params, num_axes, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_reshape_param =
     MESSAGE("ReshapeParameter", params, reshape_fields);
@@ -215,14 +215,14 @@ const kiln_pb_message kiln_caffe_input_param =
     MESSAGE("InputParameter", params, input_fields);
 
 static const kiln_pb_field crop_fields[] = {
-    FIELD_HAS(1, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(1, params, axis, KILN_PB_I64),
     LIST(2, params, offset, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_crop_param =
     MESSAGE("CropParameter", params, crop_fields);
 
 static const kiln_pb_field tile_fields[] = {
-    FIELD_HAS(1, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(1, params, axis, KILN_PB_I64),
     FIELD(2, params, tiles, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_tile_param =
@@ -233,10 +233,10 @@ const kiln_pb_message kiln_caffe_permute_param =
     MESSAGE("PermuteParameter", params, permute_fields);
 
 static const kiln_pb_field norm_fields[] = {
-    FIELD_HAS(1, params, across_spatial, KILN_PB_BOOL),
+    FIELD_GIVEN(1, params, across_spatial, KILN_PB_BOOL),
     IGNORED(2, params, "scale_filler"),
-    FIELD_HAS(3, params, channel_shared, KILN_PB_BOOL),
-    FIELD_HAS(4, params, eps, KILN_PB_F32),
+    FIELD_GIVEN(3, params, channel_shared, KILN_PB_BOOL),
+    FIELD_GIVEN(4, params, eps, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_norm_param =
     MESSAGE("NormalizeParameter", params, norm_fields);
@@ -246,35 +246,35 @@ static const kiln_pb_field region_value_fields[] = {VALUE(0, "ACROSS_CHANNELS"),
 static const kiln_pb_message region_values = VALUES("NormRegion", region_value_fields);
 
 static const kiln_pb_field lrn_fields[] = {
-    FIELD_HAS(1, params, local_size, KILN_PB_I64),
-    FIELD_HAS(2, params, alpha, KILN_PB_F32),
-    FIELD_HAS(3, params, beta, KILN_PB_F32),
+    FIELD_GIVEN(1, params, local_size, KILN_PB_I64),
+    FIELD_GIVEN(2, params, alpha, KILN_PB_F32),
+    FIELD_GIVEN(3, params, beta, KILN_PB_F32),
     ENUM(4, params, norm_region, region_values),
-    FIELD_HAS(5, params, k, KILN_PB_F32),
+    FIELD_GIVEN(5, params, k, KILN_PB_F32),
     IGNORED(6, params, "engine"),
 };
 const kiln_pb_message kiln_caffe_lrn_param =
     MESSAGE("LRNParameter", params, lrn_fields);
 
 static const kiln_pb_field mvn_fields[] = {
-    FIELD_HAS(1, params, normalize_variance, KILN_PB_BOOL),
+    FIELD_GIVEN(1, params, normalize_variance, KILN_PB_BOOL),
     FIELD(2, params, across_channels, KILN_PB_BOOL),
-    FIELD_HAS(3, params, eps, KILN_PB_F32),
+    FIELD_GIVEN(3, params, eps, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_mvn_param =
     MESSAGE("MVNParameter", params, mvn_fields);
 
 static const kiln_pb_field softmax_fields[] = {
     IGNORED(1, params, "engine"),
-    FIELD_HAS(2, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(2, params, axis, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_softmax_param =
     MESSAGE("SoftmaxParameter", params, softmax_fields);
 
 static const kiln_pb_field argmax_fields[] = {
     FIELD(1, params, out_max_val, KILN_PB_BOOL),
-    FIELD_HAS(2, params, top_k, KILN_PB_I64),
-    FIELD_HAS(3, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(2, params, top_k, KILN_PB_I64),
+    FIELD_GIVEN(3, params, axis, KILN_PB_I64),
 };
 const kiln_pb_message kiln_caffe_argmax_param =
     MESSAGE("ArgMaxParameter", params, argmax_fields);
@@ -286,7 +286,7 @@ static const kiln_pb_message reduction_values =
 
 static const kiln_pb_field reduction_fields[] = {
     ENUM_HAS(1, params, operation, reduction_values),
-    FIELD_HAS(2, params, axis, KILN_PB_I64),
+    FIELD_GIVEN(2, params, axis, KILN_PB_I64),
     LIST(3, params, coeff, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_reduction_param =
@@ -311,7 +311,7 @@ const kiln_pb_message kiln_caffe_interp_param =
     MESSAGE("InterpParameter", params, interp_fields);
 
 static const kiln_pb_field upsample_fields[] = {
-    FIELD_HAS(1, params, scale, KILN_PB_F32),
+    FIELD_GIVEN(1, params, scale, KILN_PB_F32),
 };
 const kiln_pb_message kiln_caffe_upsample_param =
     MESSAGE("UpsampleParameter", params, upsample_fields);

@@ -2,22 +2,7 @@
  * CNTK.proto and Serialization.cpp of CNTK 2.7. */
 #include "compiler/frontend/cntk/cntk_internal.h"
 
-#define FIELD(number, T, name, kind)                                                   \
-    { number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL }
-#define LIST(number, T, name, kind)                                                    \
-    { number, kind, true, #name, offsetof(T, name), offsetof(T, n_##name), NULL }
-#define SUB(number, T, name, table)                                                    \
-    { number, KILN_PB_MESSAGE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table) }
-#define SUBS(number, T, name, table)                                                   \
-    {                                                                                  \
-        number, KILN_PB_MESSAGE, true, #name, offsetof(T, name),                       \
-            offsetof(T, n_##name), &(table)                                            \
-    }
-/* A message whose fields lie in this one. */
-#define FLAT(number, label, table)                                                     \
-    { number, KILN_PB_INLINE, false, label, 0, KILN_PB_NONE, &(table) }
-#define MESSAGE(label, T, fields)                                                      \
-    { label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0]) }
+#include "compiler/frontend/protobuf_table.h"
 
 static const kiln_pb_field shape_fields[] = {
     LIST(1, kiln_cntk_shape, dim, KILN_PB_U64),

@@ -17,24 +17,6 @@ enum {
     KILN_COREML_MAX_ENDS = 64 /* inputs, and outputs, of a layer */
 };
 
-/* ---- tables ---------------------------------------------------------------------- */
-
-#define KILN_CM_FIELD(number, T, name, kind)                                           \
-    { number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL }
-#define KILN_CM_FIELD_HAS(number, T, name, kind, flag)                                 \
-    { number, kind, false, #name, offsetof(T, name), offsetof(T, flag), NULL }
-#define KILN_CM_LIST(number, T, name, kind)                                            \
-    { number, kind, true, #name, offsetof(T, name), offsetof(T, n_##name), NULL }
-#define KILN_CM_SUB(number, T, name, table)                                            \
-    { number, KILN_PB_MESSAGE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table) }
-#define KILN_CM_SUBS(number, T, name, table)                                           \
-    {                                                                                  \
-        number, KILN_PB_MESSAGE, true, #name, offsetof(T, name),                       \
-            offsetof(T, n_##name), &(table)                                            \
-    }
-#define KILN_CM_MESSAGE(label, T, fields)                                              \
-    { label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0]) }
-
 /* ---- the file -------------------------------------------------------------------- */
 
 typedef struct kiln_coreml_range {

@@ -2,6 +2,8 @@
  * NeuralNetwork.proto. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -12,10 +14,10 @@ typedef struct padding_value {
 } padding_value;
 
 static const kiln_pb_field value_fields[] = {
-    KILN_CM_FIELD(1, padding_value, value, KILN_PB_F32),
+    FIELD(1, padding_value, value, KILN_PB_F32),
 };
 static const kiln_pb_message value_message =
-    KILN_CM_MESSAGE("PaddingConstant", padding_value, value_fields);
+    MESSAGE("PaddingConstant", padding_value, value_fields);
 
 typedef struct padding {
     const padding_value *constant;
@@ -24,13 +26,13 @@ typedef struct padding {
 } padding;
 
 static const kiln_pb_field padding_fields[] = {
-    KILN_CM_SUB(1, padding, constant, value_message),
-    KILN_CM_SUB(2, padding, reflection, kiln_coreml_nothing_message),
-    KILN_CM_SUB(3, padding, replication, kiln_coreml_nothing_message),
-    KILN_CM_SUB(10, padding, border, kiln_coreml_border_message),
+    SUB(1, padding, constant, value_message),
+    SUB(2, padding, reflection, kiln_coreml_nothing_message),
+    SUB(3, padding, replication, kiln_coreml_nothing_message),
+    SUB(10, padding, border, kiln_coreml_border_message),
 };
 static const kiln_pb_message padding_message =
-    KILN_CM_MESSAGE("PaddingLayerParams", padding, padding_fields);
+    MESSAGE("PaddingLayerParams", padding, padding_fields);
 
 kiln_status kiln_coreml_import_padding(kiln_coreml_call *k) {
     padding p;
@@ -63,11 +65,11 @@ typedef struct crop {
 } crop;
 
 static const kiln_pb_field crop_fields[] = {
-    KILN_CM_SUB(1, crop, border, kiln_coreml_border_message),
-    KILN_CM_LIST(5, crop, offset, KILN_PB_I64),
+    SUB(1, crop, border, kiln_coreml_border_message),
+    LIST(5, crop, offset, KILN_PB_I64),
 };
 static const kiln_pb_message crop_message =
-    KILN_CM_MESSAGE("CropLayerParams", crop, crop_fields);
+    MESSAGE("CropLayerParams", crop, crop_fields);
 
 /* What of an axis of `size` elements stays, without overflow. */
 static kiln_status check_part(kiln_coreml_call *k, int64_t size, int64_t start,
@@ -139,13 +141,13 @@ typedef struct upsample {
 } upsample;
 
 static const kiln_pb_field upsample_fields[] = {
-    KILN_CM_LIST(1, upsample, factor, KILN_PB_I64),
-    KILN_CM_FIELD(5, upsample, mode, KILN_PB_I64),
-    KILN_CM_FIELD(6, upsample, linear_mode, KILN_PB_I64),
-    KILN_CM_LIST(7, upsample, fraction, KILN_PB_F32),
+    LIST(1, upsample, factor, KILN_PB_I64),
+    FIELD(5, upsample, mode, KILN_PB_I64),
+    FIELD(6, upsample, linear_mode, KILN_PB_I64),
+    LIST(7, upsample, fraction, KILN_PB_F32),
 };
 static const kiln_pb_message upsample_message =
-    KILN_CM_MESSAGE("UpsampleLayerParams", upsample, upsample_fields);
+    MESSAGE("UpsampleLayerParams", upsample, upsample_fields);
 
 /* Grid points of the default mode are i * in / out. */
 kiln_status kiln_coreml_import_upsample(kiln_coreml_call *k) {
@@ -181,10 +183,10 @@ typedef struct sampling {
 } sampling;
 
 static const kiln_pb_field sampling_fields[] = {
-    KILN_CM_FIELD(1, sampling, method, KILN_PB_I64),
+    FIELD(1, sampling, method, KILN_PB_I64),
 };
 static const kiln_pb_message sampling_message =
-    KILN_CM_MESSAGE("SamplingMode", sampling, sampling_fields);
+    MESSAGE("SamplingMode", sampling, sampling_fields);
 
 typedef struct bilinear {
     const int64_t *target;
@@ -193,11 +195,11 @@ typedef struct bilinear {
 } bilinear;
 
 static const kiln_pb_field bilinear_fields[] = {
-    KILN_CM_LIST(1, bilinear, target, KILN_PB_I64),
-    KILN_CM_SUB(2, bilinear, mode, sampling_message),
+    LIST(1, bilinear, target, KILN_PB_I64),
+    SUB(2, bilinear, mode, sampling_message),
 };
 static const kiln_pb_message bilinear_message =
-    KILN_CM_MESSAGE("ResizeBilinearLayerParams", bilinear, bilinear_fields);
+    MESSAGE("ResizeBilinearLayerParams", bilinear, bilinear_fields);
 
 /* ALIGN_ENDPOINTS differs from STRICT in that one point lies in the middle. */
 kiln_status kiln_coreml_import_resize_bilinear(kiln_coreml_call *k) {
@@ -231,10 +233,10 @@ typedef struct concat {
 } concat;
 
 static const kiln_pb_field concat_fields[] = {
-    KILN_CM_FIELD(100, concat, of_sequence, KILN_PB_BOOL),
+    FIELD(100, concat, of_sequence, KILN_PB_BOOL),
 };
 static const kiln_pb_message concat_message =
-    KILN_CM_MESSAGE("ConcatLayerParams", concat, concat_fields);
+    MESSAGE("ConcatLayerParams", concat, concat_fields);
 
 static kiln_status join(kiln_coreml_call *k, int axis) {
     const kiln_attr_arg arg = kiln_arg_int("axis", axis);
@@ -264,10 +266,10 @@ typedef struct number {
 } number;
 
 static const kiln_pb_field number_fields[] = {
-    KILN_CM_FIELD(1, number, n, KILN_PB_I64),
+    FIELD(1, number, n, KILN_PB_I64),
 };
 static const kiln_pb_message number_message =
-    KILN_CM_MESSAGE("SplitLayerParams", number, number_fields);
+    MESSAGE("SplitLayerParams", number, number_fields);
 
 kiln_status kiln_coreml_import_split(kiln_coreml_call *k) {
     number p;
@@ -311,11 +313,11 @@ typedef struct blocks {
 } blocks;
 
 static const kiln_pb_field blocks_fields[] = {
-    KILN_CM_FIELD(1, blocks, mode, KILN_PB_I64),
-    KILN_CM_FIELD(2, blocks, size, KILN_PB_I64),
+    FIELD(1, blocks, mode, KILN_PB_I64),
+    FIELD(2, blocks, size, KILN_PB_I64),
 };
 static const kiln_pb_message blocks_message =
-    KILN_CM_MESSAGE("ReorganizeDataLayerParams", blocks, blocks_fields);
+    MESSAGE("ReorganizeDataLayerParams", blocks, blocks_fields);
 
 enum { SPACE_TO_DEPTH, DEPTH_TO_SPACE, PIXEL_SHUFFLE };
 

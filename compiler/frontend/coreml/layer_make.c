@@ -2,6 +2,8 @@
  * NeuralNetwork.proto. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,11 +20,11 @@ typedef struct join {
 } join;
 
 static const kiln_pb_field join_fields[] = {
-    KILN_CM_FIELD(1, join, axis, KILN_PB_I64),
-    KILN_CM_FIELD(2, join, interleaves, KILN_PB_BOOL),
+    FIELD(1, join, axis, KILN_PB_I64),
+    FIELD(2, join, interleaves, KILN_PB_BOOL),
 };
 static const kiln_pb_message join_message =
-    KILN_CM_MESSAGE("ConcatNDLayerParams", join, join_fields);
+    MESSAGE("ConcatNDLayerParams", join, join_fields);
 
 static kiln_status concat(kiln_coreml_call *k, kiln_value *const *in, int axis) {
     const kiln_attr_arg arg = kiln_arg_int("axis", axis);
@@ -70,10 +72,10 @@ typedef struct sizes {
 } sizes;
 
 static const kiln_pb_field sizes_fields[] = {
-    KILN_CM_LIST(1, sizes, v, KILN_PB_I64),
+    LIST(1, sizes, v, KILN_PB_I64),
 };
 static const kiln_pb_message sizes_message =
-    KILN_CM_MESSAGE("(list of sizes)", sizes, sizes_fields);
+    MESSAGE("(list of sizes)", sizes, sizes_fields);
 
 static kiln_status check_sizes(kiln_coreml_call *k, const int64_t *v, size_t n) {
     if (n < 1 || n > KILN_MAX_RANK)
@@ -118,11 +120,11 @@ typedef struct data {
 } data;
 
 static const kiln_pb_field data_fields[] = {
-    KILN_CM_LIST(1, data, shape, KILN_PB_I64),
-    KILN_CM_SUB(2, data, data, kiln_coreml_weights_message),
+    LIST(1, data, shape, KILN_PB_I64),
+    SUB(2, data, data, kiln_coreml_weights_message),
 };
 static const kiln_pb_message data_message =
-    KILN_CM_MESSAGE("LoadConstantLayerParams", data, data_fields);
+    MESSAGE("LoadConstantLayerParams", data, data_fields);
 
 static kiln_status load(kiln_coreml_call *k, bool with_batch) {
     data p;
@@ -152,11 +154,11 @@ typedef struct fill {
 } fill;
 
 static const kiln_pb_field fill_fields[] = {
-    KILN_CM_FIELD(1, fill, value, KILN_PB_F32),
-    KILN_CM_LIST(2, fill, shape, KILN_PB_I64),
+    FIELD(1, fill, value, KILN_PB_F32),
+    LIST(2, fill, shape, KILN_PB_I64),
 };
 static const kiln_pb_message fill_message =
-    KILN_CM_MESSAGE("FillStaticLayerParams", fill, fill_fields);
+    MESSAGE("FillStaticLayerParams", fill, fill_fields);
 
 static kiln_status filled(kiln_coreml_call *k, float value, int rank,
                           const int64_t *dim) {
@@ -186,12 +188,12 @@ typedef struct constant_pad {
 } constant_pad;
 
 static const kiln_pb_field pad_fields[] = {
-    KILN_CM_FIELD(1, constant_pad, value, KILN_PB_F32),
-    KILN_CM_LIST(2, constant_pad, amount, KILN_PB_I64),
-    KILN_CM_FIELD(3, constant_pad, to_size, KILN_PB_BOOL),
+    FIELD(1, constant_pad, value, KILN_PB_F32),
+    LIST(2, constant_pad, amount, KILN_PB_I64),
+    FIELD(3, constant_pad, to_size, KILN_PB_BOOL),
 };
 static const kiln_pb_message pad_message =
-    KILN_CM_MESSAGE("ConstantPaddingLayerParams", constant_pad, pad_fields);
+    MESSAGE("ConstantPaddingLayerParams", constant_pad, pad_fields);
 
 /* Amounts are [begin, end] for each axis. */
 kiln_status kiln_coreml_import_constant_pad(kiln_coreml_call *k) {

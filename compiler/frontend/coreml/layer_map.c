@@ -2,6 +2,8 @@
  * Source: NeuralNetwork.proto, ActivationParams, UnaryFunctionLayerParams. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -12,22 +14,22 @@ typedef struct two_numbers {
 } two_numbers;
 
 static const kiln_pb_field two_fields[] = {
-    KILN_CM_FIELD(1, two_numbers, alpha, KILN_PB_F32),
-    KILN_CM_FIELD(2, two_numbers, beta, KILN_PB_F32),
+    FIELD(1, two_numbers, alpha, KILN_PB_F32),
+    FIELD(2, two_numbers, beta, KILN_PB_F32),
 };
 static const kiln_pb_message two_message =
-    KILN_CM_MESSAGE("ActivationLinear", two_numbers, two_fields);
+    MESSAGE("ActivationLinear", two_numbers, two_fields);
 
 typedef struct two_vectors {
     const kiln_coreml_weights *alpha, *beta;
 } two_vectors;
 
 static const kiln_pb_field vectors_fields[] = {
-    KILN_CM_SUB(1, two_vectors, alpha, kiln_coreml_weights_message),
-    KILN_CM_SUB(2, two_vectors, beta, kiln_coreml_weights_message),
+    SUB(1, two_vectors, alpha, kiln_coreml_weights_message),
+    SUB(2, two_vectors, beta, kiln_coreml_weights_message),
 };
 static const kiln_pb_message vectors_message =
-    KILN_CM_MESSAGE("ActivationPReLU", two_vectors, vectors_fields);
+    MESSAGE("ActivationPReLU", two_vectors, vectors_fields);
 
 /* Only the one that is there is not NULL. */
 typedef struct activation {
@@ -38,22 +40,22 @@ typedef struct activation {
 } activation;
 
 static const kiln_pb_field activation_fields[] = {
-    KILN_CM_SUB(5, activation, linear, two_message),
-    KILN_CM_SUB(10, activation, relu, kiln_coreml_nothing_message),
-    KILN_CM_SUB(15, activation, leaky_relu, two_message),
-    KILN_CM_SUB(20, activation, thresholded_relu, two_message),
-    KILN_CM_SUB(25, activation, prelu, vectors_message),
-    KILN_CM_SUB(30, activation, tanh, kiln_coreml_nothing_message),
-    KILN_CM_SUB(31, activation, scaled_tanh, two_message),
-    KILN_CM_SUB(40, activation, sigmoid, kiln_coreml_nothing_message),
-    KILN_CM_SUB(41, activation, hard_sigmoid, two_message),
-    KILN_CM_SUB(50, activation, elu, two_message),
-    KILN_CM_SUB(60, activation, softsign, kiln_coreml_nothing_message),
-    KILN_CM_SUB(70, activation, softplus, kiln_coreml_nothing_message),
-    KILN_CM_SUB(71, activation, parametric_softplus, vectors_message),
+    SUB(5, activation, linear, two_message),
+    SUB(10, activation, relu, kiln_coreml_nothing_message),
+    SUB(15, activation, leaky_relu, two_message),
+    SUB(20, activation, thresholded_relu, two_message),
+    SUB(25, activation, prelu, vectors_message),
+    SUB(30, activation, tanh, kiln_coreml_nothing_message),
+    SUB(31, activation, scaled_tanh, two_message),
+    SUB(40, activation, sigmoid, kiln_coreml_nothing_message),
+    SUB(41, activation, hard_sigmoid, two_message),
+    SUB(50, activation, elu, two_message),
+    SUB(60, activation, softsign, kiln_coreml_nothing_message),
+    SUB(70, activation, softplus, kiln_coreml_nothing_message),
+    SUB(71, activation, parametric_softplus, vectors_message),
 };
 static const kiln_pb_message activation_message =
-    KILN_CM_MESSAGE("ActivationParams", activation, activation_fields);
+    MESSAGE("ActivationParams", activation, activation_fields);
 
 static bool is_number(double x, double v) { return !(x < v) && !(x > v); }
 
@@ -156,14 +158,14 @@ typedef struct unary {
 } unary;
 
 static const kiln_pb_field unary_fields[] = {
-    KILN_CM_FIELD(1, unary, type, KILN_PB_I64),
-    KILN_CM_FIELD(2, unary, alpha, KILN_PB_F32),
-    KILN_CM_FIELD_HAS(3, unary, epsilon, KILN_PB_F32, has_epsilon),
-    KILN_CM_FIELD(4, unary, shift, KILN_PB_F32),
-    KILN_CM_FIELD_HAS(5, unary, scale, KILN_PB_F32, has_scale),
+    FIELD(1, unary, type, KILN_PB_I64),
+    FIELD(2, unary, alpha, KILN_PB_F32),
+    FIELD_HAS(3, unary, epsilon, KILN_PB_F32, has_epsilon),
+    FIELD(4, unary, shift, KILN_PB_F32),
+    FIELD_HAS(5, unary, scale, KILN_PB_F32, has_scale),
 };
 static const kiln_pb_message unary_message =
-    KILN_CM_MESSAGE("UnaryFunctionLayerParams", unary, unary_fields);
+    MESSAGE("UnaryFunctionLayerParams", unary, unary_fields);
 
 static kiln_value *power(kiln_compose *c, kiln_value *x, double exponent) {
     if (is_number(exponent, 2)) /* as its reference does, and exact */
@@ -244,10 +246,10 @@ typedef struct gelu {
 } gelu;
 
 static const kiln_pb_field gelu_fields[] = {
-    KILN_CM_FIELD(1, gelu, mode, KILN_PB_I64),
+    FIELD(1, gelu, mode, KILN_PB_I64),
 };
 static const kiln_pb_message gelu_message =
-    KILN_CM_MESSAGE("GeluLayerParams", gelu, gelu_fields);
+    MESSAGE("GeluLayerParams", gelu, gelu_fields);
 
 kiln_status kiln_coreml_import_gelu(kiln_coreml_call *k) {
     enum { GELU_EXACT, GELU_TANH, GELU_SIGMOID };

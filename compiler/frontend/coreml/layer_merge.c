@@ -2,22 +2,24 @@
  * comparisons, choices. Source: NeuralNetwork.proto. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 typedef struct alpha {
     float alpha;
     bool has_alpha;
 } alpha;
 
 static const kiln_pb_field first_fields[] = {
-    KILN_CM_FIELD_HAS(1, alpha, alpha, KILN_PB_F32, has_alpha),
+    FIELD_HAS(1, alpha, alpha, KILN_PB_F32, has_alpha),
 };
 static const kiln_pb_message first_message =
-    KILN_CM_MESSAGE("AddLayerParams", alpha, first_fields);
+    MESSAGE("AddLayerParams", alpha, first_fields);
 
 static const kiln_pb_field second_fields[] = {
-    KILN_CM_FIELD_HAS(2, alpha, alpha, KILN_PB_F32, has_alpha),
+    FIELD_HAS(2, alpha, alpha, KILN_PB_F32, has_alpha),
 };
 static const kiln_pb_message second_message =
-    KILN_CM_MESSAGE("GreaterThanLayerParams", alpha, second_fields);
+    MESSAGE("GreaterThanLayerParams", alpha, second_fields);
 
 static kiln_value *fold(kiln_coreml_call *k, const kiln_op_def *op) {
     kiln_value *y = k->in[0];
@@ -116,10 +118,10 @@ typedef struct dot {
 } dot;
 
 static const kiln_pb_field dot_fields[] = {
-    KILN_CM_FIELD(1, dot, is_cosine, KILN_PB_BOOL),
+    FIELD(1, dot, is_cosine, KILN_PB_BOOL),
 };
 static const kiln_pb_message dot_message =
-    KILN_CM_MESSAGE("DotProductLayerParams", dot, dot_fields);
+    MESSAGE("DotProductLayerParams", dot, dot_fields);
 
 kiln_status kiln_coreml_import_dot(kiln_coreml_call *k) {
     dot p;

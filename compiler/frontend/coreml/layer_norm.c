@@ -2,6 +2,8 @@
  * NeuralNetwork.proto. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 
 typedef struct norm {
@@ -12,17 +14,17 @@ typedef struct norm {
 } norm;
 
 static const kiln_pb_field norm_fields[] = {
-    KILN_CM_FIELD(1, norm, channels, KILN_PB_I64),
-    KILN_CM_FIELD(5, norm, computes, KILN_PB_BOOL),
-    KILN_CM_FIELD(6, norm, is_instance, KILN_PB_BOOL),
-    KILN_CM_FIELD(10, norm, epsilon, KILN_PB_F32),
-    KILN_CM_SUB(15, norm, gamma, kiln_coreml_weights_message),
-    KILN_CM_SUB(16, norm, beta, kiln_coreml_weights_message),
-    KILN_CM_SUB(17, norm, mean, kiln_coreml_weights_message),
-    KILN_CM_SUB(18, norm, variance, kiln_coreml_weights_message),
+    FIELD(1, norm, channels, KILN_PB_I64),
+    FIELD(5, norm, computes, KILN_PB_BOOL),
+    FIELD(6, norm, is_instance, KILN_PB_BOOL),
+    FIELD(10, norm, epsilon, KILN_PB_F32),
+    SUB(15, norm, gamma, kiln_coreml_weights_message),
+    SUB(16, norm, beta, kiln_coreml_weights_message),
+    SUB(17, norm, mean, kiln_coreml_weights_message),
+    SUB(18, norm, variance, kiln_coreml_weights_message),
 };
 static const kiln_pb_message norm_message =
-    KILN_CM_MESSAGE("BatchnormLayerParams", norm, norm_fields);
+    MESSAGE("BatchnormLayerParams", norm, norm_fields);
 
 /* What the file leaves out has this value (NeuralNetwork.proto). */
 static double epsilon_of(float given, double otherwise) {
@@ -63,12 +65,12 @@ typedef struct mvn {
 } mvn;
 
 static const kiln_pb_field mvn_fields[] = {
-    KILN_CM_FIELD(1, mvn, across_channels, KILN_PB_BOOL),
-    KILN_CM_FIELD(2, mvn, by_variance, KILN_PB_BOOL),
-    KILN_CM_FIELD(3, mvn, epsilon, KILN_PB_F32),
+    FIELD(1, mvn, across_channels, KILN_PB_BOOL),
+    FIELD(2, mvn, by_variance, KILN_PB_BOOL),
+    FIELD(3, mvn, epsilon, KILN_PB_F32),
 };
 static const kiln_pb_message mvn_message =
-    KILN_CM_MESSAGE("MeanVarianceNormalizeLayerParams", mvn, mvn_fields);
+    MESSAGE("MeanVarianceNormalizeLayerParams", mvn, mvn_fields);
 
 kiln_status kiln_coreml_import_mvn(kiln_coreml_call *k) {
     mvn p;
@@ -95,10 +97,10 @@ kiln_status kiln_coreml_import_mvn(kiln_coreml_call *k) {
 
 kiln_status kiln_coreml_import_l2normalize(kiln_coreml_call *k) {
     static const kiln_pb_field fields[] = {
-        KILN_CM_FIELD(1, mvn, epsilon, KILN_PB_F32),
+        FIELD(1, mvn, epsilon, KILN_PB_F32),
     };
     static const kiln_pb_message message =
-        KILN_CM_MESSAGE("L2NormalizeLayerParams", mvn, fields);
+        MESSAGE("L2NormalizeLayerParams", mvn, fields);
     mvn p;
     kiln_compose *const c = &k->c;
     KILN_TRY(kiln_coreml_params(k, &message, &p));
@@ -119,13 +121,12 @@ typedef struct lrn {
 } lrn;
 
 static const kiln_pb_field lrn_fields[] = {
-    KILN_CM_FIELD(1, lrn, alpha, KILN_PB_F32),
-    KILN_CM_FIELD(2, lrn, beta, KILN_PB_F32),
-    KILN_CM_FIELD(3, lrn, size, KILN_PB_I64),
-    KILN_CM_FIELD(4, lrn, k, KILN_PB_F32),
+    FIELD(1, lrn, alpha, KILN_PB_F32),
+    FIELD(2, lrn, beta, KILN_PB_F32),
+    FIELD(3, lrn, size, KILN_PB_I64),
+    FIELD(4, lrn, k, KILN_PB_F32),
 };
-static const kiln_pb_message lrn_message =
-    KILN_CM_MESSAGE("LRNLayerParams", lrn, lrn_fields);
+static const kiln_pb_message lrn_message = MESSAGE("LRNLayerParams", lrn, lrn_fields);
 
 kiln_status kiln_coreml_import_lrn(kiln_coreml_call *k) {
     lrn p;
@@ -149,13 +150,13 @@ typedef struct layer_norm {
 } layer_norm;
 
 static const kiln_pb_field layer_norm_fields[] = {
-    KILN_CM_LIST(1, layer_norm, shape, KILN_PB_I64),
-    KILN_CM_FIELD(2, layer_norm, epsilon, KILN_PB_F32),
-    KILN_CM_SUB(3, layer_norm, gamma, kiln_coreml_weights_message),
-    KILN_CM_SUB(4, layer_norm, beta, kiln_coreml_weights_message),
+    LIST(1, layer_norm, shape, KILN_PB_I64),
+    FIELD(2, layer_norm, epsilon, KILN_PB_F32),
+    SUB(3, layer_norm, gamma, kiln_coreml_weights_message),
+    SUB(4, layer_norm, beta, kiln_coreml_weights_message),
 };
 static const kiln_pb_message layer_norm_message =
-    KILN_CM_MESSAGE("LayerNormalizationLayerParams", layer_norm, layer_norm_fields);
+    MESSAGE("LayerNormalizationLayerParams", layer_norm, layer_norm_fields);
 
 kiln_status kiln_coreml_import_layer_normalization(kiln_coreml_call *k) {
     layer_norm p;
@@ -189,11 +190,11 @@ typedef struct one_axis {
 } one_axis;
 
 static const kiln_pb_field axis_fields[] = {
-    KILN_CM_FIELD(1, one_axis, axis, KILN_PB_I64),
-    KILN_CM_FIELD(2, one_axis, removes, KILN_PB_BOOL),
+    FIELD(1, one_axis, axis, KILN_PB_I64),
+    FIELD(2, one_axis, removes, KILN_PB_BOOL),
 };
 static const kiln_pb_message axis_message =
-    KILN_CM_MESSAGE("ArgMaxLayerParams", one_axis, axis_fields);
+    MESSAGE("ArgMaxLayerParams", one_axis, axis_fields);
 
 static kiln_status read_axis(kiln_coreml_call *k, one_axis *p, int *axis) {
     KILN_TRY(kiln_coreml_params(k, &axis_message, p));
@@ -233,12 +234,12 @@ typedef struct reduction {
 } reduction;
 
 static const kiln_pb_field reduction_fields[] = {
-    KILN_CM_FIELD(1, reduction, mode, KILN_PB_I64),
-    KILN_CM_FIELD(2, reduction, epsilon, KILN_PB_F32),
-    KILN_CM_FIELD(3, reduction, axis, KILN_PB_I64),
+    FIELD(1, reduction, mode, KILN_PB_I64),
+    FIELD(2, reduction, epsilon, KILN_PB_F32),
+    FIELD(3, reduction, axis, KILN_PB_I64),
 };
 static const kiln_pb_message reduction_message =
-    KILN_CM_MESSAGE("ReduceLayerParams", reduction, reduction_fields);
+    MESSAGE("ReduceLayerParams", reduction, reduction_fields);
 
 /* Modes in the file's order, and axes: how many, and the first from the end. */
 static const kiln_op_def *const modes[] = {
@@ -289,12 +290,12 @@ typedef struct reduction_nd {
 } reduction_nd;
 
 static const kiln_pb_field reduction_nd_fields[] = {
-    KILN_CM_LIST(1, reduction_nd, axes, KILN_PB_I64),
-    KILN_CM_FIELD(2, reduction_nd, keeps, KILN_PB_BOOL),
-    KILN_CM_FIELD(3, reduction_nd, is_all, KILN_PB_BOOL),
+    LIST(1, reduction_nd, axes, KILN_PB_I64),
+    FIELD(2, reduction_nd, keeps, KILN_PB_BOOL),
+    FIELD(3, reduction_nd, is_all, KILN_PB_BOOL),
 };
 static const kiln_pb_message reduction_nd_message =
-    KILN_CM_MESSAGE("ReduceSumLayerParams", reduction_nd, reduction_nd_fields);
+    MESSAGE("ReduceSumLayerParams", reduction_nd, reduction_nd_fields);
 
 kiln_status kiln_coreml_import_reduce_nd(kiln_coreml_call *k) {
     reduction_nd p;
@@ -317,21 +318,21 @@ typedef struct scale {
 } scale;
 
 static const kiln_pb_field scale_fields[] = {
-    KILN_CM_LIST(1, scale, shape, KILN_PB_I64),
-    KILN_CM_SUB(2, scale, scale, kiln_coreml_weights_message),
-    KILN_CM_FIELD(3, scale, has_bias, KILN_PB_BOOL),
-    KILN_CM_LIST(4, scale, bias_shape, KILN_PB_I64),
-    KILN_CM_SUB(5, scale, bias, kiln_coreml_weights_message),
+    LIST(1, scale, shape, KILN_PB_I64),
+    SUB(2, scale, scale, kiln_coreml_weights_message),
+    FIELD(3, scale, has_bias, KILN_PB_BOOL),
+    LIST(4, scale, bias_shape, KILN_PB_I64),
+    SUB(5, scale, bias, kiln_coreml_weights_message),
 };
 static const kiln_pb_message scale_message =
-    KILN_CM_MESSAGE("ScaleLayerParams", scale, scale_fields);
+    MESSAGE("ScaleLayerParams", scale, scale_fields);
 
 static const kiln_pb_field bias_fields[] = {
-    KILN_CM_LIST(1, scale, bias_shape, KILN_PB_I64),
-    KILN_CM_SUB(2, scale, bias, kiln_coreml_weights_message),
+    LIST(1, scale, bias_shape, KILN_PB_I64),
+    SUB(2, scale, bias, kiln_coreml_weights_message),
 };
 static const kiln_pb_message bias_message =
-    KILN_CM_MESSAGE("BiasLayerParams", scale, bias_fields);
+    MESSAGE("BiasLayerParams", scale, bias_fields);
 
 /* Shapes are [1], [C], [1, H, W] and [C, H, W]. */
 static kiln_status stretched(kiln_coreml_call *k, const kiln_coreml_weights *w,

@@ -3,6 +3,8 @@
  * EmbeddingNDLayerParams, BatchedMatMulLayerParams, GatherLayerParams. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 
 typedef struct product {
@@ -13,25 +15,25 @@ typedef struct product {
 
 /* Of innerProduct and embedding. */
 static const kiln_pb_field product_fields[] = {
-    KILN_CM_FIELD(1, product, in, KILN_PB_I64),
-    KILN_CM_FIELD(2, product, out, KILN_PB_I64),
-    KILN_CM_FIELD(10, product, has_bias, KILN_PB_BOOL),
-    KILN_CM_SUB(20, product, weights, kiln_coreml_weights_message),
-    KILN_CM_SUB(21, product, bias, kiln_coreml_weights_message),
-    KILN_CM_FIELD(22, product, is_int8, KILN_PB_BOOL),
+    FIELD(1, product, in, KILN_PB_I64),
+    FIELD(2, product, out, KILN_PB_I64),
+    FIELD(10, product, has_bias, KILN_PB_BOOL),
+    SUB(20, product, weights, kiln_coreml_weights_message),
+    SUB(21, product, bias, kiln_coreml_weights_message),
+    FIELD(22, product, is_int8, KILN_PB_BOOL),
 };
 static const kiln_pb_message product_message =
-    KILN_CM_MESSAGE("InnerProductLayerParams", product, product_fields);
+    MESSAGE("InnerProductLayerParams", product, product_fields);
 
 static const kiln_pb_field nd_fields[] = {
-    KILN_CM_FIELD(1, product, in, KILN_PB_I64),
-    KILN_CM_FIELD(2, product, out, KILN_PB_I64),
-    KILN_CM_FIELD(3, product, has_bias, KILN_PB_BOOL),
-    KILN_CM_SUB(20, product, weights, kiln_coreml_weights_message),
-    KILN_CM_SUB(21, product, bias, kiln_coreml_weights_message),
+    FIELD(1, product, in, KILN_PB_I64),
+    FIELD(2, product, out, KILN_PB_I64),
+    FIELD(3, product, has_bias, KILN_PB_BOOL),
+    SUB(20, product, weights, kiln_coreml_weights_message),
+    SUB(21, product, bias, kiln_coreml_weights_message),
 };
 static const kiln_pb_message nd_message =
-    KILN_CM_MESSAGE("EmbeddingNDLayerParams", product, nd_fields);
+    MESSAGE("EmbeddingNDLayerParams", product, nd_fields);
 
 static kiln_status read_product(kiln_coreml_call *k, const kiln_pb_message *table,
                                 product *p, kiln_value **weights, kiln_value **bias) {
@@ -128,17 +130,17 @@ typedef struct batched {
 } batched;
 
 static const kiln_pb_field batched_fields[] = {
-    KILN_CM_FIELD(1, batched, transpose_a, KILN_PB_BOOL),
-    KILN_CM_FIELD(2, batched, transpose_b, KILN_PB_BOOL),
-    KILN_CM_FIELD(5, batched, first, KILN_PB_I64),
-    KILN_CM_FIELD(6, batched, second, KILN_PB_I64),
-    KILN_CM_FIELD(7, batched, has_bias, KILN_PB_BOOL),
-    KILN_CM_SUB(8, batched, weights, kiln_coreml_weights_message),
-    KILN_CM_SUB(9, batched, bias, kiln_coreml_weights_message),
-    KILN_CM_FIELD(10, batched, is_int8, KILN_PB_BOOL),
+    FIELD(1, batched, transpose_a, KILN_PB_BOOL),
+    FIELD(2, batched, transpose_b, KILN_PB_BOOL),
+    FIELD(5, batched, first, KILN_PB_I64),
+    FIELD(6, batched, second, KILN_PB_I64),
+    FIELD(7, batched, has_bias, KILN_PB_BOOL),
+    SUB(8, batched, weights, kiln_coreml_weights_message),
+    SUB(9, batched, bias, kiln_coreml_weights_message),
+    FIELD(10, batched, is_int8, KILN_PB_BOOL),
 };
 static const kiln_pb_message batched_message =
-    KILN_CM_MESSAGE("BatchedMatMulLayerParams", batched, batched_fields);
+    MESSAGE("BatchedMatMulLayerParams", batched, batched_fields);
 
 static kiln_value *turn(kiln_coreml_call *k, kiln_value *x, bool turned) {
     int64_t perm[KILN_MAX_RANK];
@@ -182,10 +184,10 @@ typedef struct one_axis {
 } one_axis;
 
 static const kiln_pb_field axis_fields[] = {
-    KILN_CM_FIELD(1, one_axis, axis, KILN_PB_I64),
+    FIELD(1, one_axis, axis, KILN_PB_I64),
 };
 static const kiln_pb_message axis_message =
-    KILN_CM_MESSAGE("GatherLayerParams", one_axis, axis_fields);
+    MESSAGE("GatherLayerParams", one_axis, axis_fields);
 
 kiln_status kiln_coreml_import_gather(kiln_coreml_call *k) {
     one_axis p;

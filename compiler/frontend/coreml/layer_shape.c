@@ -2,6 +2,8 @@
  * mapping and of exact arrays. Source: NeuralNetwork.proto. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,11 +14,11 @@ typedef struct list {
 } list;
 
 static const kiln_pb_field list_fields[] = {
-    KILN_CM_LIST(1, list, v, KILN_PB_I64),
-    KILN_CM_FIELD(2, list, mode, KILN_PB_I64),
+    LIST(1, list, v, KILN_PB_I64),
+    FIELD(2, list, mode, KILN_PB_I64),
 };
 static const kiln_pb_message list_message =
-    KILN_CM_MESSAGE("(list of sizes or axes)", list, list_fields);
+    MESSAGE("(list of sizes or axes)", list, list_fields);
 
 static kiln_status read_list(kiln_coreml_call *k, list *p, size_t least, size_t most) {
     KILN_TRY(kiln_coreml_params(k, &list_message, p));
@@ -88,10 +90,10 @@ typedef struct mode {
 } mode;
 
 static const kiln_pb_field mode_fields[] = {
-    KILN_CM_FIELD(1, mode, mode, KILN_PB_I64),
+    FIELD(1, mode, mode, KILN_PB_I64),
 };
 static const kiln_pb_message mode_message =
-    KILN_CM_MESSAGE("FlattenLayerParams", mode, mode_fields);
+    MESSAGE("FlattenLayerParams", mode, mode_fields);
 
 kiln_status kiln_coreml_import_flatten(kiln_coreml_call *k) {
     mode p;
@@ -243,13 +245,13 @@ typedef struct slice {
 } slice;
 
 static const kiln_pb_field slice_fields[] = {
-    KILN_CM_FIELD(1, slice, begin, KILN_PB_I64),
-    KILN_CM_FIELD(2, slice, end, KILN_PB_I64),
-    KILN_CM_FIELD(3, slice, step, KILN_PB_I64),
-    KILN_CM_FIELD(4, slice, axis, KILN_PB_I64),
+    FIELD(1, slice, begin, KILN_PB_I64),
+    FIELD(2, slice, end, KILN_PB_I64),
+    FIELD(3, slice, step, KILN_PB_I64),
+    FIELD(4, slice, axis, KILN_PB_I64),
 };
 static const kiln_pb_message slice_message =
-    KILN_CM_MESSAGE("SliceLayerParams", slice, slice_fields);
+    MESSAGE("SliceLayerParams", slice, slice_fields);
 
 kiln_status kiln_coreml_import_slice(kiln_coreml_call *k) {
     slice p;
@@ -269,15 +271,15 @@ typedef struct slice_static {
 } slice_static;
 
 static const kiln_pb_field slice_static_fields[] = {
-    KILN_CM_LIST(1, slice_static, begin, KILN_PB_I64),
-    KILN_CM_LIST(2, slice_static, from_first, KILN_PB_BOOL),
-    KILN_CM_LIST(3, slice_static, end, KILN_PB_I64),
-    KILN_CM_LIST(4, slice_static, to_last, KILN_PB_BOOL),
-    KILN_CM_LIST(5, slice_static, step, KILN_PB_I64),
-    KILN_CM_LIST(6, slice_static, squeeze, KILN_PB_BOOL),
+    LIST(1, slice_static, begin, KILN_PB_I64),
+    LIST(2, slice_static, from_first, KILN_PB_BOOL),
+    LIST(3, slice_static, end, KILN_PB_I64),
+    LIST(4, slice_static, to_last, KILN_PB_BOOL),
+    LIST(5, slice_static, step, KILN_PB_I64),
+    LIST(6, slice_static, squeeze, KILN_PB_BOOL),
 };
 static const kiln_pb_message slice_static_message =
-    KILN_CM_MESSAGE("SliceStaticLayerParams", slice_static, slice_static_fields);
+    MESSAGE("SliceStaticLayerParams", slice_static, slice_static_fields);
 
 kiln_status kiln_coreml_import_slice_static(kiln_coreml_call *k) {
     slice_static p;
@@ -316,12 +318,12 @@ typedef struct split {
 } split;
 
 static const kiln_pb_field split_fields[] = {
-    KILN_CM_FIELD(1, split, axis, KILN_PB_I64),
-    KILN_CM_FIELD(2, split, n, KILN_PB_I64),
-    KILN_CM_LIST(3, split, size, KILN_PB_I64),
+    FIELD(1, split, axis, KILN_PB_I64),
+    FIELD(2, split, n, KILN_PB_I64),
+    LIST(3, split, size, KILN_PB_I64),
 };
 static const kiln_pb_message split_message =
-    KILN_CM_MESSAGE("SplitNDLayerParams", split, split_fields);
+    MESSAGE("SplitNDLayerParams", split, split_fields);
 
 kiln_status kiln_coreml_import_split_nd(kiln_coreml_call *k) {
     split p;

@@ -1,6 +1,8 @@
 /* Layers whose windows slide over rows and columns: convolution and its adjoint, and
  * pooling. Source: NeuralNetwork.proto, ConvolutionLayerParams, PoolingLayerParams. */
 #include "compiler/frontend/coreml/coreml_internal.h"
+
+#include "compiler/frontend/protobuf_table.h"
 #include "compiler/frontend/spatial.h"
 
 #include <inttypes.h>
@@ -11,29 +13,29 @@ enum { TOP_LEFT_HEAVY = 1 };
 /* ---- edges and padding ----------------------------------------------------------- */
 
 static const kiln_pb_field edge_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_edges, start, KILN_PB_I64),
-    KILN_CM_FIELD(2, kiln_coreml_edges, end, KILN_PB_I64),
+    FIELD(1, kiln_coreml_edges, start, KILN_PB_I64),
+    FIELD(2, kiln_coreml_edges, end, KILN_PB_I64),
 };
 static const kiln_pb_message edge_message =
-    KILN_CM_MESSAGE("EdgeSizes", kiln_coreml_edges, edge_fields);
+    MESSAGE("EdgeSizes", kiln_coreml_edges, edge_fields);
 
 static const kiln_pb_field border_fields[] = {
-    KILN_CM_SUBS(10, kiln_coreml_border, edge, edge_message),
+    SUBS(10, kiln_coreml_border, edge, edge_message),
 };
 const kiln_pb_message kiln_coreml_border_message =
-    KILN_CM_MESSAGE("BorderAmounts", kiln_coreml_border, border_fields);
+    MESSAGE("BorderAmounts", kiln_coreml_border, border_fields);
 
 static const kiln_pb_field valid_fields[] = {
-    KILN_CM_SUB(1, kiln_coreml_valid, border, kiln_coreml_border_message),
+    SUB(1, kiln_coreml_valid, border, kiln_coreml_border_message),
 };
 const kiln_pb_message kiln_coreml_valid_message =
-    KILN_CM_MESSAGE("ValidPadding", kiln_coreml_valid, valid_fields);
+    MESSAGE("ValidPadding", kiln_coreml_valid, valid_fields);
 
 static const kiln_pb_field same_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_same, asymmetry, KILN_PB_I64),
+    FIELD(1, kiln_coreml_same, asymmetry, KILN_PB_I64),
 };
 const kiln_pb_message kiln_coreml_same_message =
-    KILN_CM_MESSAGE("SamePadding", kiln_coreml_same, same_fields);
+    MESSAGE("SamePadding", kiln_coreml_same, same_fields);
 
 enum { MAX_EDGE = 1 << 20 };
 
@@ -95,22 +97,22 @@ typedef struct convolution {
 } convolution;
 
 static const kiln_pb_field convolution_fields[] = {
-    KILN_CM_FIELD(1, convolution, out_channels, KILN_PB_I64),
-    KILN_CM_FIELD(2, convolution, kernel_channels, KILN_PB_I64),
-    KILN_CM_FIELD(10, convolution, groups, KILN_PB_I64),
-    KILN_CM_LIST(20, convolution, kernel, KILN_PB_I64),
-    KILN_CM_LIST(30, convolution, stride, KILN_PB_I64),
-    KILN_CM_LIST(40, convolution, dilation, KILN_PB_I64),
-    KILN_CM_SUB(50, convolution, valid, kiln_coreml_valid_message),
-    KILN_CM_SUB(51, convolution, same, kiln_coreml_same_message),
-    KILN_CM_FIELD(60, convolution, is_adjoint, KILN_PB_BOOL),
-    KILN_CM_FIELD(70, convolution, has_bias, KILN_PB_BOOL),
-    KILN_CM_SUB(90, convolution, weights, kiln_coreml_weights_message),
-    KILN_CM_SUB(91, convolution, bias, kiln_coreml_weights_message),
-    KILN_CM_LIST(100, convolution, shape, KILN_PB_I64),
+    FIELD(1, convolution, out_channels, KILN_PB_I64),
+    FIELD(2, convolution, kernel_channels, KILN_PB_I64),
+    FIELD(10, convolution, groups, KILN_PB_I64),
+    LIST(20, convolution, kernel, KILN_PB_I64),
+    LIST(30, convolution, stride, KILN_PB_I64),
+    LIST(40, convolution, dilation, KILN_PB_I64),
+    SUB(50, convolution, valid, kiln_coreml_valid_message),
+    SUB(51, convolution, same, kiln_coreml_same_message),
+    FIELD(60, convolution, is_adjoint, KILN_PB_BOOL),
+    FIELD(70, convolution, has_bias, KILN_PB_BOOL),
+    SUB(90, convolution, weights, kiln_coreml_weights_message),
+    SUB(91, convolution, bias, kiln_coreml_weights_message),
+    LIST(100, convolution, shape, KILN_PB_I64),
 };
 static const kiln_pb_message convolution_message =
-    KILN_CM_MESSAGE("ConvolutionLayerParams", convolution, convolution_fields);
+    MESSAGE("ConvolutionLayerParams", convolution, convolution_fields);
 
 static kiln_status check_channels(kiln_coreml_call *k, const convolution *p,
                                   int64_t in) {
@@ -216,10 +218,10 @@ typedef struct complete {
 } complete;
 
 static const kiln_pb_field complete_fields[] = {
-    KILN_CM_LIST(10, complete, amount, KILN_PB_I64),
+    LIST(10, complete, amount, KILN_PB_I64),
 };
 static const kiln_pb_message complete_message =
-    KILN_CM_MESSAGE("ValidCompletePadding", complete, complete_fields);
+    MESSAGE("ValidCompletePadding", complete, complete_fields);
 
 typedef struct pooling {
     int64_t type;
@@ -232,17 +234,17 @@ typedef struct pooling {
 } pooling;
 
 static const kiln_pb_field pooling_fields[] = {
-    KILN_CM_FIELD(1, pooling, type, KILN_PB_I64),
-    KILN_CM_LIST(10, pooling, kernel, KILN_PB_I64),
-    KILN_CM_LIST(20, pooling, stride, KILN_PB_I64),
-    KILN_CM_SUB(30, pooling, valid, kiln_coreml_valid_message),
-    KILN_CM_SUB(31, pooling, same, kiln_coreml_same_message),
-    KILN_CM_SUB(32, pooling, last, complete_message),
-    KILN_CM_FIELD(50, pooling, excludes_padding, KILN_PB_BOOL),
-    KILN_CM_FIELD(60, pooling, is_global, KILN_PB_BOOL),
+    FIELD(1, pooling, type, KILN_PB_I64),
+    LIST(10, pooling, kernel, KILN_PB_I64),
+    LIST(20, pooling, stride, KILN_PB_I64),
+    SUB(30, pooling, valid, kiln_coreml_valid_message),
+    SUB(31, pooling, same, kiln_coreml_same_message),
+    SUB(32, pooling, last, complete_message),
+    FIELD(50, pooling, excludes_padding, KILN_PB_BOOL),
+    FIELD(60, pooling, is_global, KILN_PB_BOOL),
 };
 static const kiln_pb_message pooling_message =
-    KILN_CM_MESSAGE("PoolingLayerParams", pooling, pooling_fields);
+    MESSAGE("PoolingLayerParams", pooling, pooling_fields);
 
 static kiln_status check_pool(kiln_coreml_call *k, const pooling *p) {
     if (p->type < 0 || p->type >= N_POOLS)

@@ -3,177 +3,179 @@
  * versions 1 to 9. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 
 /* ---- inputs and outputs ---------------------------------------------------------- */
 
 static const kiln_pb_field range_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_range, lower, KILN_PB_I64),
-    KILN_CM_FIELD(2, kiln_coreml_range, upper, KILN_PB_I64),
+    FIELD(1, kiln_coreml_range, lower, KILN_PB_I64),
+    FIELD(2, kiln_coreml_range, upper, KILN_PB_I64),
 };
 static const kiln_pb_message range_message =
-    KILN_CM_MESSAGE("SizeRange", kiln_coreml_range, range_fields);
+    MESSAGE("SizeRange", kiln_coreml_range, range_fields);
 
 static const kiln_pb_field size_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_size, width, KILN_PB_I64),
-    KILN_CM_FIELD(2, kiln_coreml_size, height, KILN_PB_I64),
+    FIELD(1, kiln_coreml_size, width, KILN_PB_I64),
+    FIELD(2, kiln_coreml_size, height, KILN_PB_I64),
 };
 static const kiln_pb_message size_message =
-    KILN_CM_MESSAGE("ImageSize", kiln_coreml_size, size_fields);
+    MESSAGE("ImageSize", kiln_coreml_size, size_fields);
 
 static const kiln_pb_field sizes_fields[] = {
-    KILN_CM_SUBS(1, kiln_coreml_image, enumerated, size_message),
+    SUBS(1, kiln_coreml_image, enumerated, size_message),
 };
 static const kiln_pb_message sizes_message =
-    KILN_CM_MESSAGE("EnumeratedImageSizes", kiln_coreml_image, sizes_fields);
+    MESSAGE("EnumeratedImageSizes", kiln_coreml_image, sizes_fields);
 
 static const kiln_pb_field size_range_fields[] = {
-    KILN_CM_SUB(1, kiln_coreml_image, width_range, range_message),
-    KILN_CM_SUB(2, kiln_coreml_image, height_range, range_message),
+    SUB(1, kiln_coreml_image, width_range, range_message),
+    SUB(2, kiln_coreml_image, height_range, range_message),
 };
 static const kiln_pb_message size_range_message =
-    KILN_CM_MESSAGE("ImageSizeRange", kiln_coreml_image, size_range_fields);
+    MESSAGE("ImageSizeRange", kiln_coreml_image, size_range_fields);
 
 /* A message whose fields lie in the struct of the message around it. */
 #define FLAT(number, label, table)                                                     \
     { number, KILN_PB_INLINE, false, label, 0, KILN_PB_NONE, &(table) }
 
 static const kiln_pb_field image_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_image, width, KILN_PB_I64),
-    KILN_CM_FIELD(2, kiln_coreml_image, height, KILN_PB_I64),
-    KILN_CM_FIELD(3, kiln_coreml_image, color_space, KILN_PB_I64),
+    FIELD(1, kiln_coreml_image, width, KILN_PB_I64),
+    FIELD(2, kiln_coreml_image, height, KILN_PB_I64),
+    FIELD(3, kiln_coreml_image, color_space, KILN_PB_I64),
     FLAT(21, "enumeratedSizes", sizes_message),
     FLAT(31, "imageSizeRange", size_range_message),
 };
 static const kiln_pb_message image_message =
-    KILN_CM_MESSAGE("ImageFeatureType", kiln_coreml_image, image_fields);
+    MESSAGE("ImageFeatureType", kiln_coreml_image, image_fields);
 
 static const kiln_pb_field shape_fields[] = {
-    KILN_CM_LIST(1, kiln_coreml_shape, dim, KILN_PB_I64),
+    LIST(1, kiln_coreml_shape, dim, KILN_PB_I64),
 };
 static const kiln_pb_message shape_message =
-    KILN_CM_MESSAGE("Shape", kiln_coreml_shape, shape_fields);
+    MESSAGE("Shape", kiln_coreml_shape, shape_fields);
 
 static const kiln_pb_field shapes_fields[] = {
-    KILN_CM_SUBS(1, kiln_coreml_array, enumerated, shape_message),
+    SUBS(1, kiln_coreml_array, enumerated, shape_message),
 };
 static const kiln_pb_message shapes_message =
-    KILN_CM_MESSAGE("EnumeratedShapes", kiln_coreml_array, shapes_fields);
+    MESSAGE("EnumeratedShapes", kiln_coreml_array, shapes_fields);
 
 static const kiln_pb_field shape_range_fields[] = {
-    KILN_CM_SUBS(1, kiln_coreml_array, range, range_message),
+    SUBS(1, kiln_coreml_array, range, range_message),
 };
 static const kiln_pb_message shape_range_message =
-    KILN_CM_MESSAGE("ShapeRange", kiln_coreml_array, shape_range_fields);
+    MESSAGE("ShapeRange", kiln_coreml_array, shape_range_fields);
 
 static const kiln_pb_field array_fields[] = {
-    KILN_CM_LIST(1, kiln_coreml_array, dim, KILN_PB_I64),
-    KILN_CM_FIELD(2, kiln_coreml_array, data_type, KILN_PB_I64),
+    LIST(1, kiln_coreml_array, dim, KILN_PB_I64),
+    FIELD(2, kiln_coreml_array, data_type, KILN_PB_I64),
     FLAT(21, "enumeratedShapes", shapes_message),
     FLAT(31, "shapeRange", shape_range_message),
 };
 static const kiln_pb_message array_message =
-    KILN_CM_MESSAGE("ArrayFeatureType", kiln_coreml_array, array_fields);
+    MESSAGE("ArrayFeatureType", kiln_coreml_array, array_fields);
 
 const kiln_pb_message kiln_coreml_nothing_message = {
     "(empty)", sizeof(kiln_coreml_nothing), NULL, 0};
 #define NOTHING kiln_coreml_nothing_message
 
 static const kiln_pb_field type_fields[] = {
-    KILN_CM_SUB(1, kiln_coreml_feature, integer, NOTHING),
-    KILN_CM_SUB(2, kiln_coreml_feature, number, NOTHING),
-    KILN_CM_SUB(3, kiln_coreml_feature, text, NOTHING),
-    KILN_CM_SUB(4, kiln_coreml_feature, image, image_message),
-    KILN_CM_SUB(5, kiln_coreml_feature, array, array_message),
-    KILN_CM_SUB(6, kiln_coreml_feature, dictionary, NOTHING),
-    KILN_CM_SUB(7, kiln_coreml_feature, sequence, NOTHING),
+    SUB(1, kiln_coreml_feature, integer, NOTHING),
+    SUB(2, kiln_coreml_feature, number, NOTHING),
+    SUB(3, kiln_coreml_feature, text, NOTHING),
+    SUB(4, kiln_coreml_feature, image, image_message),
+    SUB(5, kiln_coreml_feature, array, array_message),
+    SUB(6, kiln_coreml_feature, dictionary, NOTHING),
+    SUB(7, kiln_coreml_feature, sequence, NOTHING),
 };
 static const kiln_pb_message type_message =
-    KILN_CM_MESSAGE("FeatureType", kiln_coreml_feature, type_fields);
+    MESSAGE("FeatureType", kiln_coreml_feature, type_fields);
 
 static const kiln_pb_field feature_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_feature, name, KILN_PB_BYTES),
+    FIELD(1, kiln_coreml_feature, name, KILN_PB_BYTES),
     FLAT(3, "type", type_message),
 };
 static const kiln_pb_message feature_message =
-    KILN_CM_MESSAGE("FeatureDescription", kiln_coreml_feature, feature_fields);
+    MESSAGE("FeatureDescription", kiln_coreml_feature, feature_fields);
 
 static const kiln_pb_field pair_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_pair, key, KILN_PB_BYTES),
-    KILN_CM_FIELD(2, kiln_coreml_pair, value, KILN_PB_BYTES),
+    FIELD(1, kiln_coreml_pair, key, KILN_PB_BYTES),
+    FIELD(2, kiln_coreml_pair, value, KILN_PB_BYTES),
 };
 static const kiln_pb_message pair_message =
-    KILN_CM_MESSAGE("UserDefinedEntry", kiln_coreml_pair, pair_fields);
+    MESSAGE("UserDefinedEntry", kiln_coreml_pair, pair_fields);
 
 static const kiln_pb_field metadata_fields[] = {
-    KILN_CM_SUBS(100, kiln_coreml_description, pair, pair_message),
+    SUBS(100, kiln_coreml_description, pair, pair_message),
 };
 static const kiln_pb_message metadata_message =
-    KILN_CM_MESSAGE("Metadata", kiln_coreml_description, metadata_fields);
+    MESSAGE("Metadata", kiln_coreml_description, metadata_fields);
 
 static const kiln_pb_field description_fields[] = {
-    KILN_CM_SUBS(1, kiln_coreml_description, input, feature_message),
-    KILN_CM_SUBS(10, kiln_coreml_description, output, feature_message),
-    KILN_CM_FIELD(12, kiln_coreml_description, probabilities, KILN_PB_BYTES),
+    SUBS(1, kiln_coreml_description, input, feature_message),
+    SUBS(10, kiln_coreml_description, output, feature_message),
+    FIELD(12, kiln_coreml_description, probabilities, KILN_PB_BYTES),
     FLAT(100, "metadata", metadata_message),
 };
 static const kiln_pb_message description_message =
-    KILN_CM_MESSAGE("ModelDescription", kiln_coreml_description, description_fields);
+    MESSAGE("ModelDescription", kiln_coreml_description, description_fields);
 
 /* ---- networks -------------------------------------------------------------------- */
 
 static const kiln_pb_field scaler_fields[] = {
-    KILN_CM_FIELD_HAS(10, kiln_coreml_scaler, scale, KILN_PB_F32, has_scale),
-    KILN_CM_FIELD(20, kiln_coreml_scaler, blue, KILN_PB_F32),
-    KILN_CM_FIELD(21, kiln_coreml_scaler, green, KILN_PB_F32),
-    KILN_CM_FIELD(22, kiln_coreml_scaler, red, KILN_PB_F32),
-    KILN_CM_FIELD(30, kiln_coreml_scaler, gray, KILN_PB_F32),
+    FIELD_HAS(10, kiln_coreml_scaler, scale, KILN_PB_F32, has_scale),
+    FIELD(20, kiln_coreml_scaler, blue, KILN_PB_F32),
+    FIELD(21, kiln_coreml_scaler, green, KILN_PB_F32),
+    FIELD(22, kiln_coreml_scaler, red, KILN_PB_F32),
+    FIELD(30, kiln_coreml_scaler, gray, KILN_PB_F32),
 };
 static const kiln_pb_message scaler_message =
-    KILN_CM_MESSAGE("NeuralNetworkImageScaler", kiln_coreml_scaler, scaler_fields);
+    MESSAGE("NeuralNetworkImageScaler", kiln_coreml_scaler, scaler_fields);
 
 static const kiln_pb_field mean_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_mean, values, KILN_PB_BYTES),
+    FIELD(1, kiln_coreml_mean, values, KILN_PB_BYTES),
 };
 static const kiln_pb_message mean_message =
-    KILN_CM_MESSAGE("NeuralNetworkMeanImage", kiln_coreml_mean, mean_fields);
+    MESSAGE("NeuralNetworkMeanImage", kiln_coreml_mean, mean_fields);
 
 static const kiln_pb_field preprocessing_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_preprocessing, feature, KILN_PB_BYTES),
-    KILN_CM_SUB(10, kiln_coreml_preprocessing, scaler, scaler_message),
-    KILN_CM_SUB(11, kiln_coreml_preprocessing, mean, mean_message),
+    FIELD(1, kiln_coreml_preprocessing, feature, KILN_PB_BYTES),
+    SUB(10, kiln_coreml_preprocessing, scaler, scaler_message),
+    SUB(11, kiln_coreml_preprocessing, mean, mean_message),
 };
-static const kiln_pb_message preprocessing_message = KILN_CM_MESSAGE(
+static const kiln_pb_message preprocessing_message = MESSAGE(
     "NeuralNetworkPreprocessing", kiln_coreml_preprocessing, preprocessing_fields);
 
 /* NeuralNetwork; NeuralNetworkClassifier and -Regressor begin alike. */
 static const kiln_pb_field network_fields[] = {
-    KILN_CM_LIST(1, kiln_coreml_network, bytes, KILN_PB_BYTES),
-    KILN_CM_SUBS(2, kiln_coreml_network, preprocessing, preprocessing_message),
-    KILN_CM_FIELD(5, kiln_coreml_network, array_mapping, KILN_PB_I64),
-    KILN_CM_FIELD(6, kiln_coreml_network, image_mapping, KILN_PB_I64),
-    KILN_CM_FIELD(200, kiln_coreml_network, probabilities, KILN_PB_BYTES),
+    LIST(1, kiln_coreml_network, bytes, KILN_PB_BYTES),
+    SUBS(2, kiln_coreml_network, preprocessing, preprocessing_message),
+    FIELD(5, kiln_coreml_network, array_mapping, KILN_PB_I64),
+    FIELD(6, kiln_coreml_network, image_mapping, KILN_PB_I64),
+    FIELD(200, kiln_coreml_network, probabilities, KILN_PB_BYTES),
 };
 static const kiln_pb_message network_message =
-    KILN_CM_MESSAGE("NeuralNetwork", kiln_coreml_network, network_fields);
+    MESSAGE("NeuralNetwork", kiln_coreml_network, network_fields);
 
 static const kiln_pb_field model_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_model, version, KILN_PB_I64),
-    KILN_CM_SUB(2, kiln_coreml_model, description, description_message),
-    KILN_CM_SUB(303, kiln_coreml_model, network, network_message),
-    KILN_CM_SUB(403, kiln_coreml_model, network, network_message),
-    KILN_CM_SUB(500, kiln_coreml_model, network, network_message),
+    FIELD(1, kiln_coreml_model, version, KILN_PB_I64),
+    SUB(2, kiln_coreml_model, description, description_message),
+    SUB(303, kiln_coreml_model, network, network_message),
+    SUB(403, kiln_coreml_model, network, network_message),
+    SUB(500, kiln_coreml_model, network, network_message),
 };
 static const kiln_pb_message model_message =
-    KILN_CM_MESSAGE("Model", kiln_coreml_model, model_fields);
+    MESSAGE("Model", kiln_coreml_model, model_fields);
 
 static const kiln_pb_field layer_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_layer, name, KILN_PB_BYTES),
-    KILN_CM_LIST(2, kiln_coreml_layer, input, KILN_PB_BYTES),
-    KILN_CM_LIST(3, kiln_coreml_layer, output, KILN_PB_BYTES),
+    FIELD(1, kiln_coreml_layer, name, KILN_PB_BYTES),
+    LIST(2, kiln_coreml_layer, input, KILN_PB_BYTES),
+    LIST(3, kiln_coreml_layer, output, KILN_PB_BYTES),
 };
 static const kiln_pb_message layer_message =
-    KILN_CM_MESSAGE("NeuralNetworkLayer", kiln_coreml_layer, layer_fields);
+    MESSAGE("NeuralNetworkLayer", kiln_coreml_layer, layer_fields);
 
 /* ---- reading --------------------------------------------------------------------- */
 

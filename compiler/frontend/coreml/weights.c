@@ -3,40 +3,42 @@
  * WeightParams and QuantizationParams. */
 #include "compiler/frontend/coreml/coreml_internal.h"
 
+#include "compiler/frontend/protobuf_table.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 static const kiln_pb_field linear_fields[] = {
-    KILN_CM_LIST(1, kiln_coreml_linear, scale, KILN_PB_F32),
-    KILN_CM_LIST(2, kiln_coreml_linear, bias, KILN_PB_F32),
+    LIST(1, kiln_coreml_linear, scale, KILN_PB_F32),
+    LIST(2, kiln_coreml_linear, bias, KILN_PB_F32),
 };
 static const kiln_pb_message linear_message =
-    KILN_CM_MESSAGE("LinearQuantizationParams", kiln_coreml_linear, linear_fields);
+    MESSAGE("LinearQuantizationParams", kiln_coreml_linear, linear_fields);
 
 static const kiln_pb_field lookup_fields[] = {
-    KILN_CM_LIST(1, kiln_coreml_lookup, value, KILN_PB_F32),
+    LIST(1, kiln_coreml_lookup, value, KILN_PB_F32),
 };
 static const kiln_pb_message lookup_message =
-    KILN_CM_MESSAGE("LookUpTableQuantizationParams", kiln_coreml_lookup, lookup_fields);
+    MESSAGE("LookUpTableQuantizationParams", kiln_coreml_lookup, lookup_fields);
 
 static const kiln_pb_field quant_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_quant, bits, KILN_PB_I64),
-    KILN_CM_SUB(101, kiln_coreml_quant, linear, linear_message),
-    KILN_CM_SUB(102, kiln_coreml_quant, lookup, lookup_message),
+    FIELD(1, kiln_coreml_quant, bits, KILN_PB_I64),
+    SUB(101, kiln_coreml_quant, linear, linear_message),
+    SUB(102, kiln_coreml_quant, lookup, lookup_message),
 };
 static const kiln_pb_message quant_message =
-    KILN_CM_MESSAGE("QuantizationParams", kiln_coreml_quant, quant_fields);
+    MESSAGE("QuantizationParams", kiln_coreml_quant, quant_fields);
 
 /* Floats are packed on the wire (proto3), so that they are bytes here. */
 static const kiln_pb_field weights_fields[] = {
-    KILN_CM_FIELD(1, kiln_coreml_weights, f32, KILN_PB_BYTES),
-    KILN_CM_FIELD(2, kiln_coreml_weights, f16, KILN_PB_BYTES),
-    KILN_CM_FIELD(30, kiln_coreml_weights, raw, KILN_PB_BYTES),
-    KILN_CM_FIELD(31, kiln_coreml_weights, int8, KILN_PB_BYTES),
-    KILN_CM_SUB(40, kiln_coreml_weights, quant, quant_message),
+    FIELD(1, kiln_coreml_weights, f32, KILN_PB_BYTES),
+    FIELD(2, kiln_coreml_weights, f16, KILN_PB_BYTES),
+    FIELD(30, kiln_coreml_weights, raw, KILN_PB_BYTES),
+    FIELD(31, kiln_coreml_weights, int8, KILN_PB_BYTES),
+    SUB(40, kiln_coreml_weights, quant, quant_message),
 };
 const kiln_pb_message kiln_coreml_weights_message =
-    KILN_CM_MESSAGE("WeightParams", kiln_coreml_weights, weights_fields);
+    MESSAGE("WeightParams", kiln_coreml_weights, weights_fields);
 
 int64_t kiln_coreml_count(const kiln_coreml_weights *w) {
     KILN_ASSERT(w != NULL, "weights that are not there");

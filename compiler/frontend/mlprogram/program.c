@@ -2,16 +2,9 @@
  * which function is read. Maps are lists of entries. */
 #include "compiler/frontend/mlprogram/mil.h"
 
-#include <inttypes.h>
+#include "compiler/frontend/protobuf_table.h"
 
-/* clang-format off */
-#define FIELD(number, T, name, kind) {number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL}
-#define LIST(number, T, name, kind) {number, kind, true, #name, offsetof(T, name), offsetof(T, n_##name), NULL}
-#define SUB(number, T, name, table) {number, KILN_PB_MESSAGE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table)}
-#define SUBS(number, T, name, table) {number, KILN_PB_MESSAGE, true, #name, offsetof(T, name), offsetof(T, n_##name), &(table)}
-#define FLAT(number, label, table) {number, KILN_PB_INLINE, false, label, 0, KILN_PB_NONE, &(table)}
-#define MESSAGE(label, T, fields) {label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0])}
-/* clang-format on */
+#include <inttypes.h>
 
 static const kiln_pb_field size_fields[] = {FIELD(1, kiln_mil_size, size, KILN_PB_U64)};
 static const kiln_pb_message size_message =

@@ -2,32 +2,12 @@
  * to 14. */
 #include "compiler/frontend/onnx/onnx_model.h"
 
-#include "compiler/frontend/protobuf.h"
+#include "compiler/frontend/protobuf_table.h"
 
 #include <string.h>
 
-#define FIELD(number, T, name, kind)                                                   \
-    { number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL }
-#define FIELD_HAS(number, T, name, kind, flag)                                         \
-    { number, kind, false, #name, offsetof(T, name), offsetof(T, flag), NULL }
-#define LIST(number, T, name, kind)                                                    \
-    { number, kind, true, #name, offsetof(T, name), offsetof(T, n_##name), NULL }
-#define SUB(number, T, name, table)                                                    \
-    { number, KILN_PB_MESSAGE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table) }
-#define SUBS(number, T, name, table)                                                   \
-    {                                                                                  \
-        number, KILN_PB_MESSAGE, true, #name, offsetof(T, name),                       \
-            offsetof(T, n_##name), &(table)                                            \
-    }
-/* A message whose fields lie in the struct of the message around it. */
-#define FLAT(number, label, table)                                                     \
-    { number, KILN_PB_INLINE, false, label, 0, KILN_PB_NONE, &(table) }
-#define FLAT_HAS(number, label, T, flag, table)                                        \
-    { number, KILN_PB_INLINE, false, label, 0, offsetof(T, flag), &(table) }
 #define COUNT(number, T, name)                                                         \
     { number, KILN_PB_COUNT, true, #name, offsetof(T, name), KILN_PB_NONE, NULL }
-#define MESSAGE(label, T, fields)                                                      \
-    { label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0]) }
 
 static const kiln_pb_message graph_message, tensor_message;
 

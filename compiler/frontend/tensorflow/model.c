@@ -2,28 +2,7 @@
  * tensorflow/core/framework. */
 #include "compiler/frontend/tensorflow/tf_bundle.h"
 
-#define FIELD(number, T, name, kind)                                                   \
-    { number, kind, false, #name, offsetof(T, name), KILN_PB_NONE, NULL }
-#define FIELD_HAS(number, T, name, kind, flag)                                         \
-    { number, kind, false, #name, offsetof(T, name), offsetof(T, flag), NULL }
-#define LIST(number, T, name, kind)                                                    \
-    { number, kind, true, #name, offsetof(T, name), offsetof(T, n_##name), NULL }
-#define SUB(number, T, name, table)                                                    \
-    { number, KILN_PB_MESSAGE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table) }
-#define SUBS(number, T, name, table)                                                   \
-    {                                                                                  \
-        number, KILN_PB_MESSAGE, true, #name, offsetof(T, name),                       \
-            offsetof(T, n_##name), &(table)                                            \
-    }
-/* A message in a struct inside this one, and one whose fields lie in this one. */
-#define INSIDE(number, T, name, table)                                                 \
-    { number, KILN_PB_INLINE, false, #name, offsetof(T, name), KILN_PB_NONE, &(table) }
-#define FLAT(number, label, table)                                                     \
-    { number, KILN_PB_INLINE, false, label, 0, KILN_PB_NONE, &(table) }
-#define FLAT_HAS(number, label, T, flag, table)                                        \
-    { number, KILN_PB_INLINE, false, label, 0, offsetof(T, flag), &(table) }
-#define MESSAGE(label, T, fields)                                                      \
-    { label, sizeof(T), fields, sizeof(fields) / sizeof((fields)[0]) }
+#include "compiler/frontend/protobuf_table.h"
 
 /* ---- tensors --------------------------------------------------------------------- */
 
