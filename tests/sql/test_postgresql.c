@@ -94,6 +94,11 @@ static void remedies_are_named(void **state) {
 
 /* ---- values ---------------------------------------------------------------------- */
 
+static void are_bytes(kiln_str got, const char *want) {
+    assert_int_equal(got.n, strlen(want));
+    assert_memory_equal(got.p, want, got.n);
+}
+
 static void values_come_back(void **state) {
     (void)state;
     kiln_err err = {0};
@@ -136,9 +141,9 @@ static void values_come_back(void **state) {
     assert_memory_equal(b.p, "\0\xff\\x", 4);
     assert_int_equal(kiln_query_get_i64(&q, 4), 1);
     /* A number's bytes are its digits, the same on each engine. */
-    assert_string_equal(kiln_query_get_bytes(&q, 1, arena()).p, "0.1");
-    assert_string_equal(kiln_query_get_bytes(&q, 5, arena()).p, "100.0");
-    assert_string_equal(kiln_query_get_bytes(&q, 0, arena()).p, "-9223372036854775808");
+    are_bytes(kiln_query_get_bytes(&q, 1, arena()), "0.1");
+    are_bytes(kiln_query_get_bytes(&q, 5, arena()), "100.0");
+    are_bytes(kiln_query_get_bytes(&q, 0, arena()), "-9223372036854775808");
     if (!is_null)
         kiln_assert_status_ok(kiln_query_step(&q, &has_row, &err), &err);
     kiln_query_reset(&q);
