@@ -48,7 +48,7 @@ kiln_status kiln_cli_db_path(const kiln_cli_args *args, int option, bool makes,
         return kiln_fail(err, KILN_ERR_ARG,
                          "no place for the tuning database: neither --db nor KILN_DB "
                          "nor HOME is given");
-    if (makes && !is_named(args, option))
+    if (makes && !is_named(args, option)) /* the user's own is a file */
         KILN_TRY(kiln_dir_make(kiln_path_dir(args->arena, path), err));
     *out = path;
     return KILN_OK;

@@ -7,7 +7,12 @@
 #include "compiler/network/choose.h"
 
 #define KILN_DB_OPTION                                                                 \
-    { "--db", "FILE", "the tuning database ($KILN_DB, or the user's own)", false }
+    {                                                                                  \
+        "--db", "FILE",                                                                \
+            "the tuning database ($KILN_DB, or the user's own): a file, or "           \
+            "postgresql://USER@HOST/DATABASE",                                         \
+            false                                                                      \
+    }
 
 #define KILN_NO_READY_OPTION                                                           \
     { "--no-ready", NULL, "leave out the ready records that come with kiln", false }

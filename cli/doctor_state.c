@@ -107,7 +107,8 @@ void doctor_installed(findings *f, const kiln_cli_args *args, int db_option) {
     kiln_err why = {.status = KILN_OK};
     check_baselines(f);
     kiln_status st = kiln_cli_db_path(args, db_option, false, &path, &why);
-    if (st == KILN_OK && !kiln_file_exists(path)) {
+    const char *file = st == KILN_OK ? kiln_db_file(path) : NULL;
+    if (file != NULL && !kiln_file_exists(file)) {
         doctor_add(f, "tuning database", NOTE,
                    kiln_format(f->arena, "there is none yet at '%s'", path),
                    "'kiln tune MODEL' makes it");
@@ -117,14 +118,15 @@ void doctor_installed(findings *f, const kiln_cli_args *args, int db_option) {
         st = kiln_db_open(f->arena, path, &reads, &db, &why);
     if (st == KILN_OK)
         st = kiln_db_stats_of(db, f->arena, &s, &why);
-    kiln_db_close(db);
     if (st == KILN_OK)
         doctor_add(f, "tuning database", GOOD,
-                   kiln_format(f->arena, "'%s': %lld trial%s of %lld task%s", path,
-                               (long long)s.n_trials, kiln_plural(s.n_trials),
-                               (long long)s.n_tasks, kiln_plural(s.n_tasks)),
+                   kiln_format(f->arena, "'%s': %lld trial%s of %lld task%s",
+                               kiln_db_path(db), (long long)s.n_trials,
+                               kiln_plural(s.n_trials), (long long)s.n_tasks,
+                               kiln_plural(s.n_tasks)),
                    NULL);
     else
         doctor_add(f, "tuning database", NOTE, "it cannot be read",
                    kiln_str_dup(f->arena, why.text));
+    kiln_db_close(db);
 }

@@ -2,6 +2,7 @@
  * until the tuning database knows good ones. */
 #include "cli/db_option.h"
 #include "cli/op_options.h"
+#include "cli/tune.h"
 #include "pipeline/curve/curve.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/pipeline.h"
@@ -9,32 +10,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-
-enum {
-    OPT_OPS,
-    OPT_OP,
-    OPT_TRIALS,
-    OPT_TIME,
-    OPT_THREADS,
-    OPT_RUNNER,
-    OPT_POOL,
-    OPT_DEVICES,
-    OPT_PRIORITY,
-    OPT_PROFILE,
-    OPT_NUMERICS,
-    OPT_DB,
-    OPT_NO_READY,
-    OPT_TEMPLATE,
-    OPT_SEARCH,
-    OPT_MODEL,
-    OPT_HINTS,
-    OPT_NO_TRANSFER,
-    OPT_SEED,
-    OPT_SHAPE,
-    OPT_BIND,
-    OPT_JSON,
-    N_OPTIONS
-};
+#include <string.h>
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OPS] = {"--ops", "LIST",
@@ -89,6 +65,32 @@ static const kiln_option options[N_OPTIONS] = {
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_JSON] = {"--json", "FILE", "write the summary as JSON ('-': standard output)",
                   false},
+    [OPT_DISPATCH] = {"--dispatch", "ENGINE",
+                      "on machines that a scheduler (slurm) hands out, not here; --db "
+                      "must be on a server (docs/fleet.md)",
+                      false},
+    [OPT_TUNERS] = {"--tuners", "N", "so many tuners at once, each on its own (4)",
+                    false},
+    [OPT_DISPATCH_OPTION] = {"--dispatch-option", "OPTION",
+                             "for the scheduler, such as --partition=bench or "
+                             "--constraint=zen4",
+                             true},
+    [OPT_FOLDER] =
+        {"--dispatch-dir", "DIR",
+         "for their scripts and logs; every machine must see it (kiln-fleet)", false},
+    [OPT_NO_WAIT] = {"--no-wait", NULL,
+                     "submit, print the numbers of the jobs, and end", false},
+    [OPT_SHARD] =
+        {"--shard", "K/N",
+         "be the K-th (from 0) of N tuners on one database: with a seed of its "
+         "own, and kernels alone",
+         false},
+    [OPT_AS] = {"--as", "NAME",
+                "no two tuners have this name at a time: what an earlier one of that "
+                "name claimed, or of NAME.*, is free again",
+                false},
+    [OPT_KEY] = {"--profile-key", "KEY",
+                 "fail where records of the profile would go by another key", false},
 };
 
 /* ---- progress -------------------------------------------------------------------- */
@@ -183,6 +185,44 @@ static kiln_status read_runners(const kiln_cli_args *args, kiln_tune_options *o,
     return KILN_OK;
 }
 
+/* Which of several, and whose claims: tuners of a fleet say so (docs/fleet.md). */
+static kiln_status read_place(const kiln_cli_args *args, kiln_tune_options *o,
+                              kiln_err *err) {
+    const char *text = kiln_args_get(args, OPT_SHARD, NULL);
+    int64_t k = 0, n = 1;
+    kiln_str rest = kiln_str_from(text != NULL ? text : "0/1"), head;
+    o->name = kiln_args_get(args, OPT_AS, NULL);
+    if (o->name != NULL &&
+        (o->name[0] == '\0' || strspn(o->name, "abcdefghijklmnopqrstuvwxyz"
+                                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                               "0123456789-_.") != strlen(o->name)))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--as takes letters, digits, '-', '_' and '.'");
+    if (!kiln_str_cut(&rest, '/', &head) || !kiln_parse_i64(head, &k) ||
+        !kiln_parse_i64(rest, &n) || k < 0 || n < 1 || k >= n || n > INT16_MAX)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--shard must be K/N with K from 0 to N - 1, is '%s'",
+                         kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    enum { FAR = 100003 }; /* further than works of one run, each with the next seed */
+    o->seed += (uint64_t)k * FAR;
+    return KILN_OK;
+}
+
+static kiln_status check_key(const kiln_cli_args *args, const kiln_profile *kernels,
+                             kiln_err *err) {
+    const char *want = kiln_args_get(args, OPT_KEY, NULL);
+    char is[KILN_SHA256_HEX];
+    kiln_cli_tune_key(kernels, is);
+    return want == NULL || strcmp(want, is) == 0
+               ? KILN_OK
+               : kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                           "profile '%s' of this machine has another key than was "
+                           "asked for, so its records would be others; 'kiln profile "
+                           "detect -o FILE' on such a machine, and --profile FILE, "
+                           "names what all have",
+                           kernels->name);
+}
+
 static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
                                 kiln_err *err) {
     int trials = 0, seed = 0;
@@ -197,6 +237,7 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
     o->trials = trials;
     o->seed = (uint64_t)seed;
     KILN_TRY(read_runners(args, o, err));
+    KILN_TRY(read_place(args, o, err));
     o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);
     return read_search(args, o, err);
 }
@@ -279,6 +320,9 @@ static kiln_status tune(const kiln_cli_args *args, kiln_tune_options *o,
     kiln_tune_layouts layouts = {0};
     kiln_cli_answer answer;
     const double limit = o->seconds;
+    if (kiln_args_has(args,
+                      OPT_SHARD)) /* what the network is asked, one asks for all */
+        graph = NULL;
     const int64_t begin_ns = kiln_now_ns();
     const double to_settle = fmin(limit / 10, settle_seconds);
     if (graph != NULL)
@@ -318,11 +362,12 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *path = NULL;
     const kiln_tune_ready *ready = NULL;
     (void)exit_code;
+    const bool is_dispatched = kiln_args_has(args, OPT_DISPATCH);
     KILN_TRY(read_options(args, &o, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
     KILN_TRY(kiln_cli_numerics(args, OPT_NUMERICS, &profile, err));
-    if (o.runner_addresses == NULL) {
+    if (o.runner_addresses == NULL && !is_dispatched) {
         KILN_TRY(kiln_device_measures_here(&profile, err));
         KILN_TRY(kiln_runs_here(&profile, err));
     }
@@ -330,6 +375,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(read_works(args, &kernels, &works, &graph, err));
     if (o.tmpl != NULL)
         KILN_TRY(kiln_tune_works_for(args->arena, o.tmpl, &kernels, &works, err));
+    if (is_dispatched)
+        return kiln_cli_tune_dispatch(args, options, &kernels, o.seconds, err);
+    KILN_TRY(check_key(args, &kernels, err));
     KILN_TRY(read_hints(args, &works, &o.hints, err));
     KILN_TRY(kiln_cli_ready(args, OPT_NO_READY, &ready, err));
     o.ready = ready != NULL ? ready->db : NULL;
@@ -349,7 +397,9 @@ const kiln_verb kiln_verb_tune = {
     .usage = "MODEL [options] | --ops LIST [options]",
     .example = "  kiln tune model.onnx --trials 96 --threads 2\n"
                "  kiln tune zoo:resnet18 --time-limit 15m\n"
-               "  kiln tune --ops resnet18 --trials 200 --db my.db --json -\n",
+               "  kiln tune --ops resnet18 --trials 200 --db my.db --json -\n"
+               "  kiln tune zoo:resnet18 --dispatch slurm --tuners 8 --db "
+               "postgresql://me@db/tuning\n",
     .n_pos_max = 1,
     .option = options,
     .n_options = N_OPTIONS,

@@ -101,16 +101,16 @@ endif
 endif
 
 # Library headers come in as system headers: their warnings are not ours.
-PKGS := nettle libcjson libarchive libsodium sqlite3 libcurl
+PKGS := nettle libcjson libarchive libsodium sqlite3 libpq libcurl
 HDF5 := hdf5-serial
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null || echo $(3))
-PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS)) $(call pkg,--cflags,$(HDF5),-I/usr/include/hdf5/serial))
+PKG_CPPFLAGS := $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKGS),-I/usr/include/postgresql) $(call pkg,--cflags,$(HDF5),-I/usr/include/hdf5/serial))
 # LLVM has its own program for the same; its headers are compiler/codegen's only.
 llvm = $(shell llvm-config-19 $(1) 2>/dev/null || echo $(2))
 PKG_CPPFLAGS += -isystem $(call llvm,--includedir,/usr/lib/llvm-19/include)
 # Only programs that use a cost model start with its library (and OpenMP behind it), only those that
 # import Keras models with libhdf5.
-LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsodium -lsqlite3 -lcurl) \
+LDLIBS := $(call pkg,--libs,$(PKGS),-lnettle -lcjson -larchive -lsodium -lsqlite3 -lpq -lcurl) \
 	-Wl,--push-state,--as-needed -lxgboost $(call pkg,--libs,$(HDF5),-lhdf5_serial) -Wl,--pop-state \
 	-L$(call llvm,--libdir,/usr/lib/llvm-19/lib) $(call llvm,--libs,-lLLVM-19) -lm -lpthread
 

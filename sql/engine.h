@@ -30,6 +30,7 @@ struct kiln_sql_engine {
     kiln_status (*open)(kiln_arena *a, const char *place, const kiln_sql_options *o,
                         void **out, kiln_err *err);
     void (*close)(void *db);
+    const char *(*shown)(void *db); /* the place as messages name it; NULL: as given */
     kiln_status (*run)(void *db, const char *statements, kiln_err *err);
     kiln_status (*begin)(void *db, kiln_err *err);
     kiln_status (*commit)(void *db, kiln_err *err);

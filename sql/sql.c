@@ -39,6 +39,8 @@ kiln_status kiln_sql_open(kiln_arena *a, const char *place, const kiln_sql_optio
     s->engine = o->engine != NULL ? o->engine : named;
     s->place = kiln_str_dup(a, rest);
     KILN_TRY(s->engine->open(a, s->place, o, &s->db, err));
+    if (s->engine->shown != NULL)
+        s->place = s->engine->shown(s->db);
     *out = s;
     return KILN_OK;
 }

@@ -1,6 +1,6 @@
 /* What kiln's databases ask of SQL: a connection, statements with numbered parameters,
  * rows. Which engine answers, and in which words it wants to be asked, its row says
- * (engine.h); SQLite is the one that comes with kiln.
+ * (engine.h): SQLite, a file of one machine's, or PostgreSQL, a server that many share.
  *
  * Statements are portable. They keep to what SQLite and PostgreSQL both read as it
  * stands, with two things that each engine writes in its own words:
@@ -47,15 +47,15 @@ typedef struct kiln_sql_options {
 /* A database that nobody else sees, and that is gone when it is closed. */
 #define KILN_SQL_MEMORY ":memory:"
 
-/* `place` is "ENGINE:..." with the name of a row of engines.def, else a path for the
- * first of them. Failures say what the caller can do: KILN_ERR_IO wait for another
+/* `place` is "ENGINE:..." with the name of a row of engines.def
+ * ("postgresql://USER@HOST/DATABASE"), else a path for the first of them. Failures say what the caller can do: KILN_ERR_IO wait for another
  * process and try again, make room, or look at the disk; KILN_ERR_PARSE distrust the
  * file; KILN_ERR_INTERRUPTED.
  * The handle lies in the arena; the texts of the options must stay. */
 kiln_status kiln_sql_open(kiln_arena *a, const char *place, const kiln_sql_options *o,
                           kiln_sql **out, kiln_err *err);
-void kiln_sql_close(kiln_sql *s); /* NULL is fine */
-const char *kiln_sql_path(const kiln_sql *s);
+void kiln_sql_close(kiln_sql *s);             /* NULL is fine */
+const char *kiln_sql_path(const kiln_sql *s); /* as messages name it */
 /* The path of the file that a place is; NULL: it is none (in memory, or elsewhere). */
 const char *kiln_sql_file(const char *place);
 
@@ -68,8 +68,8 @@ void kiln_sql_rollback(kiln_sql *s);
 
 kiln_status kiln_query_open(kiln_sql *s, const char *text, kiln_query *out,
                             kiln_err *err);
-/* Parameters count from 1. Bytes must stay until the next step has run. NULL text and
- * NaN are NULL. */
+/* Parameters count from 1. Bytes must stay until the next step has run. NULL text,
+ * bytes at NULL and NaN are NULL. */
 void kiln_query_i64(kiln_query *q, int at, int64_t v);
 void kiln_query_f64(kiln_query *q, int at, double v);
 void kiln_query_text(kiln_query *q, int at, const char *z);
@@ -79,7 +79,8 @@ kiln_status kiln_query_step(kiln_query *q, bool *has_row, kiln_err *err);
 /* For what gives no rows: runs it, and makes it ready for other parameters. */
 kiln_status kiln_query_run(kiln_query *q, kiln_err *err);
 void kiln_query_reset(kiln_query *q);
-/* Columns count from 0; copies in the arena. NULL reads as 0, "" and no bytes. */
+/* Columns count from 0; copies in the arena. NULL reads as 0, "" and no bytes, a number's
+ * bytes are its digits: of a {real} 15, and a point. */
 int64_t kiln_query_get_i64(kiln_query *q, int col);
 double kiln_query_get_f64(kiln_query *q, int col);
 const char *kiln_query_get_text(kiln_query *q, int col, kiln_arena *a);

@@ -42,6 +42,8 @@ void kiln_db_close(kiln_db *db) {
 
 const char *kiln_db_path(const kiln_db *db) { return kiln_sql_path(db->sql); }
 
+const char *kiln_db_file(const char *path) { return kiln_sql_file(path); }
+
 const char *kiln_db_match_name(kiln_db_match m) {
     static const char *const name[] = {[KILN_DB_EXACT] = "exact",
                                        [KILN_DB_ANCHOR] = "anchor",

@@ -1,5 +1,5 @@
 /* tuning_db: the stored tuning database. What was measured, when, how, and with which
- * proof; with SQLite one file (docs/tuning-db.md describes the tables).
+ * proof: one file, or a database on a server (docs/tuning-db.md describes the tables).
  *
  *     kiln_db_open(arena, "kiln.db", NULL, &db, err);
  *     kiln_db_task_id(db, &task, &id, err);
@@ -34,15 +34,18 @@ typedef struct kiln_db_options {
 } kiln_db_options;
 
 /* Makes the file where there is none, and brings older tables up to date. `path` may
- * name an engine (sql/sql.h: "sqlite:kiln.db"); ":memory:" is a database that nobody
+ * name an engine (sql/sql.h: "sqlite:kiln.db", "postgresql://me@host/tuning", a database
+ * that is there and may be empty); ":memory:" is a database that nobody
  * else sees. The handle lies in the arena, and must be closed
  * before that is reset. KILN_ERR_PARSE: no tuning database, or damaged;
  * KILN_ERR_UNSUPPORTED: of a newer kiln, or on a network file system (whose locks
  * cannot be trusted); KILN_ERR_IO: the rest, with the reason. */
 kiln_status kiln_db_open(kiln_arena *a, const char *path, const kiln_db_options *o,
                          kiln_db **out, kiln_err *err);
-void kiln_db_close(kiln_db *db); /* NULL is fine */
-const char *kiln_db_path(const kiln_db *db);
+void kiln_db_close(kiln_db *db);             /* NULL is fine */
+const char *kiln_db_path(const kiln_db *db); /* as messages name it */
+/* The file that a path is, as kiln_db_open takes it; NULL: it is on a server. */
+const char *kiln_db_file(const char *path);
 int64_t kiln_db_now_ms(void); /* since 1970: what records carry */
 
 /* ---- tasks ----------------------------------------------------------------------- */

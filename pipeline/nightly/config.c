@@ -3,6 +3,7 @@
  */
 #include "packager/sign.h"
 #include "pipeline/nightly/nightly_internal.h"
+#include "pipeline/tune/tune.h"
 #include "reports/reports.h"
 
 #include <stdlib.h>
@@ -49,6 +50,12 @@ static const char *absolute(kiln_arena *a, const char *dir, const char *path) {
 static const char *path_field(reader *r, const kiln_fields *f, const char *member) {
     const char *text = kiln_fields_text(f, member);
     return text == NULL ? NULL : absolute(r->arena, r->dir, text);
+}
+
+/* A database, which may be on a server. */
+static const char *place_field(reader *r, const kiln_fields *f, const char *member) {
+    const char *text = kiln_fields_text(f, member);
+    return text == NULL || kiln_db_file(text) == NULL ? text : path_field(r, f, member);
 }
 
 /* A name, or the path of a file: what has a slash, or such an ending. */
@@ -497,7 +504,7 @@ static void read_all(reader *r, const kiln_json *root) {
                               : c->name;
     c->out = path_field(r, &top, "out");
     c->out = c->out == NULL ? kiln_path_join(r->arena, r->dir, "out") : c->out;
-    c->db = path_field(r, &top, "db");
+    c->db = place_field(r, &top, "db");
     c->catalog = path_field(r, &top, "catalog");
     if (c->catalog != NULL && !kiln_file_exists(c->catalog))
         kiln_problem(&r->problems, "catalog", "must be a file that is there, is '%s'",

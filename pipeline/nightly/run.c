@@ -73,7 +73,7 @@ static kiln_status find_database(night *n, kiln_err *err) {
     const kiln_db_options o = {.read_only = n->c->is_frozen};
     kiln_db *db = NULL;
     char hex[KILN_SHA256_HEX] = "";
-    if (!n->c->is_frozen)
+    if (!n->c->is_frozen && kiln_db_file(n->c->db) != NULL)
         KILN_TRY(kiln_dir_make(kiln_path_dir(n->arena, n->c->db), err));
     KILN_TRY(kiln_db_open(n->arena, n->c->db, &o, &db, err));
     const kiln_status st = n->c->is_frozen ? kiln_db_digest(db, hex, err) : KILN_OK;

@@ -404,6 +404,8 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
     kiln_arena_init(&r.scratch);
     r.begin_ns = kiln_now_ns();
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
+    if (o->name != NULL)
+        r.owner = kiln_format(a, "%s %s", o->name, r.owner);
     const kiln_cost_model_kind *kind =
         o->model != NULL ? o->model : &kiln_cost_model_xgboost;
     kiln_status st =

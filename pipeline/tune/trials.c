@@ -104,18 +104,31 @@ static bool is_dead(kiln_str process) {
     return is == 0 || (kiln_parse_i64(process, &start) && is != (uint64_t)start);
 }
 
-/* Claims of tuners that have died, of this machine and namespace: theirs to measure no
- * more. Of others nothing is known; theirs expire. */
-kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
+/* "NAME HOST/..." and "NAME.3 HOST/..." */
+static bool had_our_name(const kiln_tuning *r, const char *who) {
+    const size_t n = r->o->name != NULL ? strlen(r->o->name) : 0;
+    return n > 0 && strncmp(who, r->o->name, n) == 0 &&
+           (who[n] == ' ' || who[n] == '.') && strchr(who, ' ') != NULL;
+}
+
+/* Is it known to have died? Of this machine and namespace, by its process. */
+static bool has_died(kiln_tuning *r, const char *who) {
     const char *ours = kiln_tune_owner(&r->scratch);
     const size_t host = (size_t)(strrchr(ours, '.') - ours) + 1;
+    const char *space = strrchr(who, ' ');
+    who = space != NULL ? space + 1 : who;
+    return namespace_of_pids(&r->scratch)[0] != '\0' && strncmp(who, ours, host) == 0 &&
+           is_dead(kiln_str_from(who + host));
+}
+
+/* Claims of tuners that have died, and of those that had our name before us: theirs to
+ * measure no more. Of others nothing is known; theirs expire. */
+kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
     kiln_db_owners owners;
-    if (namespace_of_pids(&r->scratch)[0] == '\0')
-        return KILN_OK;
     KILN_TRY(kiln_db_owners_of(r->o->db, &r->scratch, &owners, err));
     for (size_t i = 0; i < owners.list.n; i++) {
         const char *who = owners.list.v[i];
-        if (strncmp(who, ours, host) == 0 && is_dead(kiln_str_from(who + host)))
+        if (had_our_name(r, who) || has_died(r, who))
             KILN_TRY(kiln_db_release(r->o->db, who, err));
     }
     return KILN_OK;

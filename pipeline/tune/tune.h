@@ -93,8 +93,12 @@ typedef struct kiln_tune_options {
     /* Of other tuners (hints.h): what a search begins with, behind what is known; NULL:
      * none. */
     const struct kiln_tune_hints *hints;
-    bool no_transfer;      /* learn nothing from other works */
-    const char *owner;     /* of claims; NULL: host and process */
+    bool no_transfer;  /* learn nothing from other works */
+    const char *owner; /* of claims; NULL: host and process */
+    /* Of this tuner, in letters, digits, '-', '_' and '.': no two have one name at a
+     * time, so what an earlier one of this name claimed, or one whose name goes on with
+     * ".", is free. NULL: it has none. */
+    const char *name;
     uint64_t shared_bytes; /* of workloads that workers keep at once; 0: 1 GiB */
     void (*progress)(void *user, const kiln_tune_state *s);
     void *user;

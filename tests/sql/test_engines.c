@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "history/history.h"
+#include "tests/support/db_engine.h"
 #include "tests/support/db_make.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/made_up/strict_sql.h"
@@ -106,9 +107,10 @@ static kiln_db *opened(const char *path, const kiln_sql_engine *engine) {
 }
 
 /* One of everything that its interface can be asked; what it answered, as text. */
-static const char *use_tuning_db(const char *path, const kiln_sql_engine *engine) {
+static const char *use_tuning_db(const char *path, const char *second,
+                                 const kiln_sql_engine *engine) {
     kiln_err err = {0};
-    kiln_db *db = opened(path, engine), *other = opened(KILN_SQL_MEMORY, engine);
+    kiln_db *db = opened(path, engine), *other = opened(second, engine);
     const kiln_db_task task = kiln_test_db_task("conv a", " relu");
     const int64_t id = kiln_test_db_task_id(db, &task);
     const double ns[] = {100, 300, 200};
@@ -181,10 +183,10 @@ static void the_tuning_database_is_portable(void **state) {
     (void)state;
     const char *path = kiln_path_join(arena(), kiln_test_dir(), "strict.db");
     const size_t before = kiln_test_sql_log.n;
-    const char *strict = use_tuning_db(path, kiln_test_sql_strict());
+    const char *strict = use_tuning_db(path, KILN_SQL_MEMORY, kiln_test_sql_strict());
     assert_true(kiln_test_sql_log.n - before > 60);
-    const char *lite =
-        use_tuning_db(kiln_path_join(arena(), kiln_test_dir(), "lite.db"), NULL);
+    const char *lite = use_tuning_db(
+        kiln_path_join(arena(), kiln_test_dir(), "lite.db"), KILN_SQL_MEMORY, NULL);
     assert_string_equal(strict, lite);
     assert_non_null(strstr(lite, "best {\"k\": 0} 100 exact"));
     /* What one made, the other opens. */
@@ -193,15 +195,26 @@ static void the_tuning_database_is_portable(void **state) {
     kiln_db_close(db);
 }
 
+/* The same answers, and exports of the same trials that are equal byte for byte. */
+static void postgresql_answers_as_sqlite(void **state) {
+    (void)state;
+    const char *server = use_tuning_db(kiln_test_postgresql_place("one"),
+                                       kiln_test_postgresql_place("two"), NULL);
+    const char *lite = use_tuning_db(
+        kiln_path_join(arena(), kiln_test_dir(), "same.db"), KILN_SQL_MEMORY, NULL);
+    assert_string_equal(server, lite);
+}
+
 /* Faults are found through the interface, too. */
 static void a_lost_row_is_reported(void **state) {
     (void)state;
     kiln_err err = {0};
     kiln_db_problems p;
-    kiln_db *db = opened(KILN_SQL_MEMORY, NULL);
+    const char *place = kiln_test_db_place("lost.db");
+    kiln_db *db = opened(place, NULL);
     const kiln_db_task task = kiln_test_db_task("conv a", "");
     (void)kiln_test_db_task_id(db, &task);
-    kiln_test_db_run(db, "PRAGMA foreign_keys = OFF; DELETE FROM workload");
+    kiln_test_db_sql(place, "PRAGMA foreign_keys = OFF; DELETE FROM workload");
     kiln_assert_status_ok(kiln_db_check(db, arena(), &p, &err), &err);
     assert_int_equal(p.line.n, 1);
     assert_string_equal(p.line.v[0], "a row of table task refers to one of workload "
@@ -254,6 +267,14 @@ static void the_history_is_portable(void **state) {
         use_history(kiln_path_join(arena(), kiln_test_dir(), "history.db"), NULL));
 }
 
+static void postgresql_keeps_a_history(void **state) {
+    (void)state;
+    const char *server = use_history(kiln_test_postgresql_place("nights"), NULL);
+    assert_string_equal(
+        server,
+        use_history(kiln_path_join(arena(), kiln_test_dir(), "nights.db"), NULL));
+}
+
 /* No parameter, type or quotation of SQLite's is left in what PostgreSQL would read. */
 static void the_log_is_postgresqls(void **state) {
     (void)state;
@@ -272,8 +293,10 @@ int main(void) {
     kiln_test_add("places_name_engines", places_name_engines, NULL);
     kiln_test_add("the_tuning_database_is_portable", the_tuning_database_is_portable,
                   NULL);
-    kiln_test_add("a_lost_row_is_reported", a_lost_row_is_reported, NULL);
+    kiln_test_add("postgresql_answers_as_sqlite", postgresql_answers_as_sqlite, NULL);
+    kiln_test_add_on_engines("a_lost_row_is_reported", a_lost_row_is_reported, NULL);
     kiln_test_add("the_history_is_portable", the_history_is_portable, NULL);
+    kiln_test_add("postgresql_keeps_a_history", postgresql_keeps_a_history, NULL);
     kiln_test_add("the_log_is_postgresqls", the_log_is_postgresqls, NULL);
     return kiln_test_run("engines");
 }

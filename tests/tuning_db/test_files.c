@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/db_engine.h"
 #include "tests/support/db_make.h"
 #include "sql/sql.h"
 
@@ -33,7 +34,7 @@ static kiln_db *filled(const char *path) {
 static void contents_outlive_the_handle(void **state) {
     (void)state;
     kiln_err err = {0};
-    const char *path = file("kept.db");
+    const char *path = kiln_test_db_place("kept.db");
     kiln_db_close(filled(path));
     kiln_db *db = NULL;
     kiln_db_stats s;
@@ -84,16 +85,6 @@ static void is_read_where_nothing_may_be_written(void **state) {
     kiln_db_close(db);
 }
 
-static void run_sql(const char *path, const char *text) {
-    kiln_err err = {0};
-    kiln_sql *s = NULL;
-    const kiln_sql_options o = {
-        .busy_ms = 1000, .what = "tuning database", .remedy = "move it away"};
-    kiln_assert_status_ok(kiln_sql_open(kiln_test_arena(), path, &o, &s, &err), &err);
-    kiln_assert_status_ok(kiln_sql_run(s, text, &err), &err);
-    kiln_sql_close(s);
-}
-
 typedef struct open_row {
     const char *name;
     const char *bytes; /* of the file; NULL: a database with `sql` run on it */
@@ -106,6 +97,9 @@ typedef struct open_row {
 static open_row open_rows[] = {
     {"refuses_what_is_no_database", "this is a text file, and long enough to be read",
      NULL, false, KILN_ERR_PARSE, "is not a tuning database, or damaged"},
+};
+
+static open_row open_engine_rows[] = {
     {"refuses_another_programs", NULL, "CREATE TABLE bookmark (url TEXT)", false,
      KILN_ERR_PARSE, "is a database, but not kiln's tuning database"},
     {"refuses_a_newer_one", NULL,
@@ -115,7 +109,7 @@ static open_row open_rows[] = {
      "PRAGMA application_id = 1265194052; PRAGMA user_version = -3", false,
      KILN_ERR_PARSE, "has version -3, which there is none of: the file is damaged"},
     {"refuses_to_migrate_what_it_may_only_read", NULL,
-     "PRAGMA application_id = 1265194052; CREATE TABLE x (y)", true,
+     "PRAGMA application_id = 1265194052; CREATE TABLE x (y TEXT)", true,
      KILN_ERR_UNSUPPORTED, "kiln tune and kiln db import bring it up to date"},
 };
 
@@ -123,13 +117,13 @@ static void opening_looks_first(void **state) {
     const open_row *r = *state;
     kiln_err err = {0};
     kiln_db *db = NULL;
-    const char *path = file(r->name);
+    const char *path = kiln_test_db_place(r->name);
     const kiln_db_options o = {.read_only = r->read_only};
     if (r->bytes != NULL)
         kiln_assert_status_ok(kiln_file_write(path, r->bytes, strlen(r->bytes), &err),
                               &err);
     else
-        run_sql(path, r->sql);
+        kiln_test_db_sql(path, r->sql);
     kiln_assert_fails(kiln_db_open(kiln_test_arena(), path, &o, &db, &err), r->want,
                       &err, r->text);
     assert_null(db);
@@ -237,9 +231,10 @@ static void check_finds(void **state) {
     const damage_row *r = *state;
     kiln_err err = {0};
     kiln_db_problems p;
-    const char *path = file(kiln_format(kiln_test_arena(), "%s.db", r->name));
+    const char *path =
+        kiln_test_db_place(kiln_format(kiln_test_arena(), "%s.db", r->name));
     kiln_db_close(filled(path));
-    run_sql(path, r->sql);
+    kiln_test_db_sql(path, r->sql);
     kiln_db *db = kiln_test_db_open(path);
     kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
     bool found = false;
@@ -300,8 +295,8 @@ static void knows_who_measured(void **state) {
     kiln_db_problems p;
     kiln_db_import_counts n;
     kiln_buf text;
-    const char *path = file("from.db");
-    kiln_db *db = filled(path), *to = kiln_test_db_open(file("to.db"));
+    const char *path = kiln_test_db_place("from.db");
+    kiln_db *db = filled(path), *to = kiln_test_db_open(kiln_test_db_place("to.db"));
     const kiln_db_task task = kiln_test_db_task("conv", "; gelu");
     const int64_t id = kiln_test_db_task_id(db, &task);
     static const double ns = 700;
@@ -327,7 +322,7 @@ static void knows_who_measured(void **state) {
         kiln_assert_status_ok(kiln_db_check(of, kiln_test_arena(), &p, &err), &err);
         assert_int_equal(p.line.n, 0);
     }
-    run_sql(path, "UPDATE trial SET runner = 'local' WHERE runner <> ''");
+    kiln_test_db_sql(path, "UPDATE trial SET runner = 'local' WHERE runner <> ''");
     kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
     assert_int_equal(p.line.n, 1);
     kiln_db_close(db);
@@ -342,14 +337,15 @@ static void older_files_are_read(void **state) {
     kiln_db *db = NULL;
     kiln_db_problems p;
     const kiln_db_options reads = {.read_only = true};
-    const char *path = file("older.db");
+    const char *path = kiln_test_db_place("older.db");
     char before[KILN_SHA256_HEX] = "", after[KILN_SHA256_HEX] = "";
     kiln_db_close(filled(path));
-    run_sql(path, "ALTER TABLE trial DROP COLUMN runner;"
-                  " ALTER TABLE trial DROP COLUMN seal; DROP INDEX profile_key;"
-                  " ALTER TABLE profile DROP COLUMN key;"
-                  " ALTER TABLE profile DROP COLUMN key_version;"
-                  " PRAGMA user_version = 1");
+    kiln_test_db_sql(path,
+                     "ALTER TABLE trial DROP COLUMN runner;"
+                     " ALTER TABLE trial DROP COLUMN seal; DROP INDEX profile_key;"
+                     " ALTER TABLE profile DROP COLUMN key;"
+                     " ALTER TABLE profile DROP COLUMN key_version;"
+                     " PRAGMA user_version = 1");
     for (int i = 0; i < 2; i++) {
         kiln_assert_status_ok(
             kiln_db_open(kiln_test_arena(), path, i == 0 ? &reads : NULL, &db, &err),
@@ -373,11 +369,11 @@ static void digests_tell_states_apart(void **state) {
         " VALUES ('k', '" KILN_DB_ALL_WORK "', 1, 1, x'01', 1)"};
     kiln_err err = {0};
     char was[KILN_SHA256_HEX], is[KILN_SHA256_HEX];
-    const char *path = file("digest.db");
+    const char *path = kiln_test_db_place("digest.db");
     kiln_db *db = filled(path);
     kiln_assert_status_ok(kiln_db_digest(db, was, &err), &err);
     for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
-        run_sql(path, change[i]);
+        kiln_test_db_sql(path, change[i]);
         kiln_assert_status_ok(kiln_db_digest(db, is, &err), &err);
         assert_string_not_equal(was, is);
         memcpy(was, is, sizeof was);
@@ -427,7 +423,8 @@ static void exports_merge(void **state) {
     (void)state;
     kiln_err err = {0};
     kiln_buf one, two;
-    kiln_db *from = filled(":memory:"), *to = kiln_test_db_open(":memory:");
+    kiln_db *from = filled(kiln_test_db_own()),
+            *to = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const double ns = 50;
     kiln_db_trial t = kiln_test_db_trial(0, &ns, NULL);
@@ -486,7 +483,7 @@ static void bad_imports_leave_nothing(void **state) {
     kiln_err err = {0};
     kiln_db_stats s;
     kiln_db_import_counts n;
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_status st = kiln_db_import(db, kiln_str_from(r->text), "x", &n, &err);
     assert_int_not_equal(st, KILN_OK);
     if (strstr(err.text, r->message) == NULL)
@@ -499,7 +496,7 @@ static void bad_imports_leave_nothing(void **state) {
 
 /* ---- several processes ----------------------------------------------------------- */
 
-enum { N_CANDIDATES = 60, N_TUNERS = 3 };
+enum { N_CANDIDATES = 60, N_TUNERS = 4 };
 
 /* What comes by an import is nobody's to measure any more. */
 static void imports_end_claims(void **state) {
@@ -510,7 +507,8 @@ static void imports_end_claims(void **state) {
     const kiln_db_task task = kiln_test_db_task("conv", "");
     static const double ns = 100;
     const kiln_db_trial t = kiln_test_db_trial(1, &ns, NULL);
-    kiln_db *from = kiln_test_db_open(":memory:"), *to = kiln_test_db_open(":memory:");
+    kiln_db *from = kiln_test_db_open(kiln_test_db_own()),
+            *to = kiln_test_db_open(kiln_test_db_own());
     assert_true(kiln_test_db_record(from, kiln_test_db_task_id(from, &task), &t));
     const int64_t id = kiln_test_db_task_id(to, &task);
     assert_int_equal(kiln_test_db_claim(to, id, 1, "dead", 60), KILN_DB_CLAIMED);
@@ -559,11 +557,11 @@ static pid_t start(const char *path, int i, int claim_s) {
     return pid;
 }
 
-static void three_tuners_lose_and_double_nothing(void **state) {
+static void four_tuners_lose_and_double_nothing(void **state) {
     const bool kills = *state != NULL;
     const int claim_s =
         kills ? 1 : KILN_TEST_PATIENCE_S; /* the dead must lose theirs */
-    const char *path = file(kills ? "killed.db" : "shared.db");
+    const char *path = kiln_test_db_place(kills ? "killed.db" : "shared.db");
     kiln_err err = {0};
     kiln_rng rng;
     pid_t pid[N_TUNERS];
@@ -595,26 +593,29 @@ static void three_tuners_lose_and_double_nothing(void **state) {
 
 int main(void) {
     static bool kills = true;
-    kiln_test_add("imports_end_claims", imports_end_claims, NULL);
-    kiln_test_add("contents_outlive_the_handle", contents_outlive_the_handle, NULL);
+    kiln_test_add_on_engines("imports_end_claims", imports_end_claims, NULL);
+    kiln_test_add_on_engines("contents_outlive_the_handle", contents_outlive_the_handle,
+                             NULL);
     kiln_test_add("is_read_where_nothing_may_be_written",
                   is_read_where_nothing_may_be_written, NULL);
     kiln_test_add_rows(opening_looks_first, open_rows);
+    kiln_test_add_rows_on_engines(opening_looks_first, open_engine_rows);
     kiln_test_add("an_interrupt_ends_waiting_for_another",
                   an_interrupt_ends_waiting_for_another, NULL);
     kiln_test_add("missing_places_are_named", missing_places_are_named, NULL);
-    kiln_test_add_rows(check_finds, damage_rows);
-    kiln_test_add("knows_who_measured", knows_who_measured, NULL);
-    kiln_test_add("older_files_are_read", older_files_are_read, NULL);
-    kiln_test_add("digests_tell_states_apart", digests_tell_states_apart, NULL);
+    kiln_test_add_rows_on_engines(check_finds, damage_rows);
+    kiln_test_add_on_engines("knows_who_measured", knows_who_measured, NULL);
+    kiln_test_add_on_engines("older_files_are_read", older_files_are_read, NULL);
+    kiln_test_add_on_engines("digests_tell_states_apart", digests_tell_states_apart,
+                             NULL);
     kiln_test_add("a_locked_file_does_not_hold_signals", a_locked_file_does_not_hold,
                   NULL);
     kiln_test_add("flipped_bytes_are_noticed", flipped_bytes_are_noticed, NULL);
-    kiln_test_add("exports_merge", exports_merge, NULL);
-    kiln_test_add_rows(bad_imports_leave_nothing, import_rows);
-    kiln_test_add("three_tuners_lose_and_double_nothing",
-                  three_tuners_lose_and_double_nothing, NULL);
-    kiln_test_add("killed_tuners_lose_and_double_nothing",
-                  three_tuners_lose_and_double_nothing, &kills);
+    kiln_test_add_on_engines("exports_merge", exports_merge, NULL);
+    kiln_test_add_rows_on_engines(bad_imports_leave_nothing, import_rows);
+    kiln_test_add_on_engines("four_tuners_lose_and_double_nothing",
+                             four_tuners_lose_and_double_nothing, NULL);
+    kiln_test_add_on_engines("killed_tuners_lose_and_double_nothing",
+                             four_tuners_lose_and_double_nothing, &kills);
     return kiln_test_run("tuning_db files");
 }

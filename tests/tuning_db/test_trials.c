@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/support/db_engine.h"
 #include "tests/support/db_make.h"
 
 static const double ns[] = {100, 200, 300, 400, 500};
@@ -9,7 +10,7 @@ static const double ns[] = {100, 200, 300, 400, 500};
 static void a_trial_comes_back_as_it_was(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "; relu");
     const int64_t id = kiln_test_db_task_id(db, &task);
     const double samples[] = {3.5, 1e-3, 2};
@@ -41,7 +42,7 @@ static void a_trial_comes_back_as_it_was(void **state) {
 
 static void a_candidate_counts_once_unless_repeated(void **state) {
     (void)state;
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const int64_t id = kiln_test_db_task_id(db, &task);
     kiln_db_trial t = kiln_test_db_trial(1, &ns[0], NULL);
@@ -98,7 +99,7 @@ static refused_row refused_rows[] = {
 static void bad_trials_are_refused(void **state) {
     const refused_row *r = *state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const int64_t id = kiln_test_db_task_id(db, &task);
     const kiln_status st = kiln_db_record(db, id, &r->t, NULL, &err);
@@ -115,7 +116,7 @@ static void bad_trials_are_refused(void **state) {
 static void a_task_must_be_there(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_trial t = kiln_test_db_trial(1, ns, NULL);
     kiln_assert_fails(kiln_db_record(db, 7, &t, NULL, &err), KILN_ERR_ARG, &err,
                       "has no task 7");
@@ -127,7 +128,7 @@ static void a_task_must_be_there(void **state) {
 static void a_claim_is_one_owners(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const int64_t id = kiln_test_db_task_id(db, &task);
     assert_int_equal(kiln_test_db_claim(db, id, 1, "a", 60), KILN_DB_CLAIMED);
@@ -154,7 +155,7 @@ static void a_claim_is_one_owners(void **state) {
 
 static void the_claims_of_the_dead_end(void **state) {
     (void)state;
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const int64_t id = kiln_test_db_task_id(db, &task);
     assert_int_equal(kiln_test_db_claim(db, id, 1, "dead", 0), KILN_DB_CLAIMED);
@@ -188,7 +189,7 @@ static kiln_db_claim_state claim_within(kiln_db *db, int64_t task, int k,
 static void a_budget_is_shared(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task one = kiln_test_db_task("conv", ""),
                        two = kiln_test_db_task("conv", "; relu"),
                        other = kiln_test_db_task("gemm", "");
@@ -233,7 +234,7 @@ static void put(kiln_db *db, const kiln_db_task *task, int k, double t_ns,
 
 static void the_fastest_of_each_layouts_wins(void **state) {
     (void)state;
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     put(db, &task, 1, 300, "plain");
     put(db, &task, 2, 200, "plain");
@@ -257,7 +258,7 @@ static void the_fastest_of_each_layouts_wins(void **state) {
  * a best. */
 static void repeats_and_failures_count(void **state) {
     (void)state;
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const int64_t id = kiln_test_db_task_id(db, &task);
     kiln_db_trial lucky = kiln_test_db_trial(1, &ns[0], NULL);
@@ -279,7 +280,7 @@ static void repeats_and_failures_count(void **state) {
 
 static void nearer_records_come_first(void **state) {
     (void)state;
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "; relu");
     const kiln_db_task other_epilogue = kiln_test_db_task("conv", "; add; relu");
     kiln_db_task other_machine = task, other_team = task, other_numerics = task,
@@ -317,7 +318,7 @@ static void a_class_of_machines_shares_records(void **state) {
 #define PROFILE(name, bytes, l2)                                                       \
     "{\"name\": \"" name "\", \"arch\": \"x86_64\", \"vector_bytes\": " bytes          \
     ", \"vector_registers\": 32, \"l2_bytes\": " l2 "}"
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     kiln_db_task task = kiln_test_db_task("conv", "; relu");
     kiln_db_task near = task, other_work = kiln_test_db_task("conv", "; add");
     task.profile_json = PROFILE("x86-test", "64", "1024");
@@ -347,7 +348,7 @@ static void a_class_of_machines_shares_records(void **state) {
 static void pruning_keeps_the_fastest_and_the_errors(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     const kiln_db_task task = kiln_test_db_task("conv", "");
     const int64_t id = kiln_test_db_task_id(db, &task);
     int64_t gone = 0;
@@ -373,7 +374,7 @@ static void pruning_keeps_the_fastest_and_the_errors(void **state) {
 static void models_are_kept_by_scope_and_version(void **state) {
     (void)state;
     kiln_err err = {0};
-    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
     kiln_db_model m = {"xgboost", "x86-test/1", 3, 64, {"a\0b", 3}}, got;
     bool found = true;
     kiln_assert_status_ok(kiln_db_put_model(db, &m, &err), &err);
@@ -394,23 +395,27 @@ static void models_are_kept_by_scope_and_version(void **state) {
 }
 
 int main(void) {
-    kiln_test_add("a_trial_comes_back_as_it_was", a_trial_comes_back_as_it_was, NULL);
-    kiln_test_add("a_candidate_counts_once_unless_repeated",
-                  a_candidate_counts_once_unless_repeated, NULL);
-    kiln_test_add_rows(bad_trials_are_refused, refused_rows);
-    kiln_test_add("a_task_must_be_there", a_task_must_be_there, NULL);
-    kiln_test_add("a_claim_is_one_owners", a_claim_is_one_owners, NULL);
-    kiln_test_add("a_budget_is_shared", a_budget_is_shared, NULL);
-    kiln_test_add("the_claims_of_the_dead_end", the_claims_of_the_dead_end, NULL);
-    kiln_test_add("the_fastest_of_each_layouts_wins", the_fastest_of_each_layouts_wins,
-                  NULL);
-    kiln_test_add("repeats_and_failures_count", repeats_and_failures_count, NULL);
-    kiln_test_add("a_class_of_machines_shares_records",
-                  a_class_of_machines_shares_records, NULL);
-    kiln_test_add("nearer_records_come_first", nearer_records_come_first, NULL);
-    kiln_test_add("pruning_keeps_the_fastest_and_the_errors",
-                  pruning_keeps_the_fastest_and_the_errors, NULL);
-    kiln_test_add("models_are_kept_by_scope_and_version",
-                  models_are_kept_by_scope_and_version, NULL);
+    kiln_test_add_on_engines("a_trial_comes_back_as_it_was",
+                             a_trial_comes_back_as_it_was, NULL);
+    kiln_test_add_on_engines("a_candidate_counts_once_unless_repeated",
+                             a_candidate_counts_once_unless_repeated, NULL);
+    kiln_test_add_rows_on_engines(bad_trials_are_refused, refused_rows);
+    kiln_test_add_on_engines("a_task_must_be_there", a_task_must_be_there, NULL);
+    kiln_test_add_on_engines("a_claim_is_one_owners", a_claim_is_one_owners, NULL);
+    kiln_test_add_on_engines("a_budget_is_shared", a_budget_is_shared, NULL);
+    kiln_test_add_on_engines("the_claims_of_the_dead_end", the_claims_of_the_dead_end,
+                             NULL);
+    kiln_test_add_on_engines("the_fastest_of_each_layouts_wins",
+                             the_fastest_of_each_layouts_wins, NULL);
+    kiln_test_add_on_engines("repeats_and_failures_count", repeats_and_failures_count,
+                             NULL);
+    kiln_test_add_on_engines("a_class_of_machines_shares_records",
+                             a_class_of_machines_shares_records, NULL);
+    kiln_test_add_on_engines("nearer_records_come_first", nearer_records_come_first,
+                             NULL);
+    kiln_test_add_on_engines("pruning_keeps_the_fastest_and_the_errors",
+                             pruning_keeps_the_fastest_and_the_errors, NULL);
+    kiln_test_add_on_engines("models_are_kept_by_scope_and_version",
+                             models_are_kept_by_scope_and_version, NULL);
     return kiln_test_run("tuning_db trials");
 }
