@@ -85,7 +85,14 @@ kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,
     }
     if (p.n_spatial > 1)
         p.oh = y->dim[y->rank - 2];
-    p.is_packed = kiln_value_is_const(n->in[1]) && p.groups == 1 && !is_transposed(w);
+    /* One channel a group: all are one axis, whose blocks are any number of them. */
+    p.is_depthwise = p.groups > 1 && p.c == 1 && p.o == 1 && !is_transposed(w);
+    if (p.is_depthwise) {
+        p.o = p.groups;
+        p.groups = 1;
+    }
+    p.is_packed = kiln_value_is_const(n->in[1]) && p.groups == 1 && !p.is_depthwise &&
+                  !is_transposed(w);
     p.has_window = p.taps > 1 || p.step[1] > 1 || kiln_pads_any(n);
     return p;
 }
@@ -167,11 +174,17 @@ int64_t kiln_gpu_conv_columns(const kiln_gpu_conv_problem *p,
     return (n + m - 1) / m * m;
 }
 
+int64_t kiln_gpu_conv_patch(const kiln_gpu_conv_problem *p,
+                            const kiln_gpu_conv_plan *x) {
+    return kiln_gpu_conv_rows(p, x) * kiln_gpu_conv_columns(p, x) *
+           (p->is_depthwise ? kiln_gpu_conv_block(x, OC) : 1);
+}
+
 int64_t kiln_gpu_conv_shared(const kiln_gpu_conv_problem *p,
                              const kiln_gpu_conv_plan *x) {
     return x->fetch == KILN_GPU_CONV_SHARED
                ? x->step_ic * x->threads_k *
-                     (kiln_gpu_conv_rows(p, x) * kiln_gpu_conv_columns(p, x) +
+                     (kiln_gpu_conv_patch(p, x) +
                       kiln_gpu_conv_block(x, OC) * p->taps) *
                      p->bytes
                : 0;
@@ -201,7 +214,7 @@ static int64_t operands_of(const kiln_gpu_conv_problem *p,
                            const kiln_gpu_conv_plan *x) {
     if (x->fetch != KILN_GPU_CONV_LOCAL)
         return x->tile[OC] + x->tile[OH] * x->tile[OW];
-    return x->tile[OC] + x->step_ic * p->far *
+    return x->tile[OC] + (p->is_depthwise ? x->tile[OC] : x->step_ic) * p->far *
                              ((x->tile[OH] - 1) * p->step[0] + p->reach[0]) *
                              ((x->tile[OW] - 1) * p->step[1] + p->reach[1]);
 }
@@ -254,7 +267,7 @@ static void fetch_to_shared(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_
     } else {
         const int64_t n = (kiln_gpu_conv_block(x, OW) - 1) * p->step[1] + p->reach[1];
         f.plane_axis = 1;
-        f.planes = p->groups > 1 && p->c == 1 ? kiln_gpu_conv_block(x, OC) : step;
+        f.planes = p->is_depthwise ? kiln_gpu_conv_block(x, OC) : step;
         f.plane = kiln_gpu_conv_rows(p, x) * n;
     }
     if (is_filter && p->is_packed) {

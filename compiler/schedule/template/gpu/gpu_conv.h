@@ -14,8 +14,10 @@ typedef struct kiln_gpu_conv_problem {
     int64_t step[2], reach[2]; /* of rows, columns: stride, elements of a window */
     int64_t far;               /* of further axes: taps of one output element */
     int64_t bytes, sum_bytes;
-    bool is_packed;  /* weights lie by input channel, tap, output channel */
-    bool has_window; /* what a block reads is padded, or more than its own columns */
+    bool
+        is_depthwise; /* groups are channels: one group of o, each with its own input */
+    bool is_packed;   /* weights lie by input channel, tap, output channel */
+    bool has_window;  /* what a block reads is padded, or more than its own columns */
 } kiln_gpu_conv_problem;
 
 kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,
@@ -49,6 +51,9 @@ int64_t kiln_gpu_conv_block(const kiln_gpu_conv_plan *x, int axis);
 int64_t kiln_gpu_conv_rows(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x);
 int64_t kiln_gpu_conv_columns(const kiln_gpu_conv_problem *p,
                               const kiln_gpu_conv_plan *x);
+/* Elements that a block reads of x for one input channel of its outputs. */
+int64_t kiln_gpu_conv_patch(const kiln_gpu_conv_problem *p,
+                            const kiln_gpu_conv_plan *x);
 /* Bytes of shared memory that one step takes. */
 int64_t kiln_gpu_conv_shared(const kiln_gpu_conv_problem *p,
                              const kiln_gpu_conv_plan *x);

@@ -43,15 +43,15 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
     const bool is_shared = x->fetch == KILN_GPU_CONV_SHARED;
     const bool in_fours =
         is_shared && (x->tile[OW] * p->step[1] % 4 == 0 || x->threads[OW] == 1);
-    const double of_x = rows * (double)(in_fours ? ceil_div(columns, 4) : columns);
+    const double of_x = (p->is_depthwise ? (double)x->tile[OC] : 1) * rows *
+                        (double)(in_fours ? ceil_div(columns, 4) : columns);
     const double of_w =
         (double)p->taps *
         (p->is_packed ? (double)ceil_div(x->tile[OC], 4) : (double)x->tile[OC]);
     /* Threads of a warp that differ in columns and rows, in channels. */
     const int64_t pixels = least(x->threads[OH] * x->threads[OW], warp);
     const int64_t channels = most(1, warp / pixels);
-    const double patch =
-        (double)(kiln_gpu_conv_rows(p, x) * kiln_gpu_conv_columns(p, x));
+    const double patch = (double)kiln_gpu_conv_patch(p, x);
     const double filters = (double)(kiln_gpu_conv_block(x, OC) * p->taps);
     const double all = (double)(threads * x->threads_k);
     const int64_t blocks = p->batch * p->groups *
@@ -76,16 +76,16 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
     /* Load and store of each element, some with bounds; filters four at a time. */
     const double fetched =
         step * (double)x->threads_k * (6 * patch + (p->is_packed ? 1 : 5) * filters);
-    w.others = is_shared ? fetched / all + 20 : 3 * w.loads;
+    w.others = is_shared ? fetched / all + 20 : 1.5 * w.loads + 50;
     if (!is_shared) /* of the first cache: as many lines as a warp reads of */
         w.turns = step * (of_x * (double)least(x->tile[OW] * p->step[1], warp) + of_w);
     w.cache_bytes =
         (double)blocks * (double)p->c * (patch + filters) * (double)p->bytes;
-    w.memory_bytes =
-        (double)p->bytes * ((double)(p->o * p->c * p->groups * p->taps) +
-                            (double)(p->batch * p->groups * p->c * p->oh * p->ow *
-                                     p->step[0] * p->step[1]) +
-                            (double)(p->batch * p->groups * p->o * p->oh * p->ow));
+    w.memory_bytes = (double)p->bytes *
+                     ((double)(p->o * p->c * p->groups * p->taps) +
+                      (double)(p->batch * p->groups * (p->is_depthwise ? p->o : p->c) *
+                               p->oh * p->ow * p->step[0] * p->step[1]) +
+                      (double)(p->batch * p->groups * p->o * p->oh * p->ow));
     return w;
 }
 
@@ -152,18 +152,21 @@ static void consider(search *k, const kiln_gpu_conv_plan *plan) {
     }
 }
 
-/* Steps that are unrolled whole, as few as shared memory has room for. */
+/* Steps that are unrolled whole, as few as shared memory has room for. A patch of one
+ * channel is read so few times that it need not lie there: all loads of a thread are on
+ * their way at once, and nobody waits for others. */
 static void try_steps(search *k, kiln_gpu_conv_plan *x) {
+    if (k->p->is_depthwise) {
+        x->step_ic = 1;
+        x->fetch = KILN_GPU_CONV_LOCAL;
+        consider(k, x);
+        return;
+    }
+    x->fetch = KILN_GPU_CONV_SHARED;
     for (x->step_ic = 1; x->step_ic <= 16 && x->step_ic * x->threads_k <= k->p->c;
-         x->step_ic *= 2) {
-        x->fetch = KILN_GPU_CONV_SHARED;
+         x->step_ic *= 2)
         if (x->step_ic * k->p->taps <= 80)
             consider(k, x);
-        if (x->step_ic == 1 && k->p->taps <= 9 && k->p->c == 1) {
-            x->fetch = KILN_GPU_CONV_LOCAL;
-            consider(k, x);
-        }
-    }
 }
 
 static void try_tile(search *k, const int64_t *tile) {

@@ -19,13 +19,14 @@ static kiln_status fuse_plane(kiln_stage *copy, const kiln_gpu_fetched *f,
     for (int i = 0; i < copy->te->rank; i++)
         if (i != f->plane_axis)
             order[n++] = kiln_stage_axis(copy, i);
-    KILN_TRY(kiln_reorder(copy, order, n, err));
     *lane = NULL;
-    KILN_TRY(kiln_gpu_fuse(copy, has_planes, 0, all, err));
-    if (f->lanes <= 1)
-        return KILN_OK;
-    KILN_TRY(kiln_split(copy, *all, f->lanes, all, lane, err));
-    return kiln_vectorize(copy, *lane, err);
+    if (f->lanes > 1) {
+        KILN_TRY(kiln_split(copy, order[n - 1], f->lanes, &order[n - 1], lane, err));
+        KILN_TRY(kiln_vectorize(copy, *lane, err));
+        order[n++] = *lane;
+    }
+    KILN_TRY(kiln_reorder(copy, order, n, err));
+    return kiln_gpu_fuse(copy, has_planes, n - has_planes - (*lane != NULL), all, err);
 }
 
 kiln_status kiln_gpu_fetch(kiln_stage *copy, const kiln_gpu_fetched *f, int64_t threads,
