@@ -3,7 +3,9 @@
 # is not inherited by what they start, as LD_LIBRARY_PATH would be: a Python on the far side keeps its
 # own libraries.
 KIT_LINK := -s -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib'
-KIT_PROGRAMS := $(B)/kit/kiln $(B)/kit/kiln-builder $(B)/kit/kiln-runner
+# Vendor libraries of GPUs; those of this processor stay here.
+KIT_VENDORS := $(filter cudnn,$(filter-out $(VENDOR_MISSING),$(VENDORS)))
+KIT_PROGRAMS := $(addprefix $(B)/kit/,kiln kiln-builder kiln-runner $(KIT_VENDORS:%=kiln-%))
 KIT_TEST := $(B)/kit/test_gpu_graphs
 
 .PHONY: kit-programs
@@ -18,6 +20,14 @@ $(B)/kit/kiln-%: $(B)/programs/kiln-%.o $(LIB) $(B)/link.txt
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	@$(CC) $(LDFLAGS) $(KIT_LINK) $< $(LIB) $(if $(filter %-runner,$@),-lm -lpthread,$(LDLIBS)) -o $@
+
+define kit_vendor_rules
+$(B)/kit/kiln-$(1): $(B)/programs/kiln-$(1).o $(SRC_$(1):%.c=$(B)/%.o) $(LIB) $(B)/link.txt
+	@mkdir -p $$(@D)
+	@echo "  LINK $$@"
+	@$$(CC) $$(LDFLAGS) $$(KIT_LINK) $$(filter %.o %.a,$$^) $$(LIBS_$(1)) -Wl,--as-needed $$(LDLIBS) -o $$@
+endef
+$(foreach v,$(KIT_VENDORS),$(eval $(call kit_vendor_rules,$(v))))
 
 $(KIT_TEST): $(B)/tests/pipeline/test_gpu_graphs.o $(SUPPORT) $(LIB) $(B)/link.txt
 	@mkdir -p $(@D)

@@ -1,12 +1,13 @@
 #!/bin/bash
-# run.sh OUT [--minutes N] [--profile P] [--only NAME,NAME...] [--db FILE] [--short] [--list]
+# run.sh OUT [--minutes N] [--gpu WHICH] [--profile P] [--only NAME,NAME...] [--db FILE] [--short] [--list]
 #
 # Runs kiln's GPU tests, tunes and measures on this machine, and leaves the results in OUT, a handful of
 # files. Needs a driver and Python 3; PyTorch with CUDA is compared with where it is there. Each step
 # has a time limit of its own, and one that fails or hangs costs itself alone.
 #
 #   --minutes N     all of it (30)
-#   --profile P     make code for this profile (default: that of the GPU which is found)
+#   --gpu WHICH     make code for this GPU, as kiln profile detect --gpu has it (cuda)
+#   --profile P     make code for this profile instead: records are for it, not for this very GPU
 #   --only LIST     these steps alone; a name that ends in * stands for all that begin so
 #   --db FILE       begin with the tuning database of an earlier run
 #   --short         a few steps on the spot, to see whether the kit works here
@@ -20,10 +21,10 @@ fail() {
     exit 2
 }
 
-out= minutes=30 profile= only= db= mode=gpu list=
+out= minutes=30 gpu=cuda profile= only= db= mode=gpu list=
 while [ $# -gt 0 ]; do
     case $1 in
-    --minutes | --profile | --only | --db)
+    --minutes | --gpu | --profile | --only | --db)
         [ $# -ge 2 ] || fail "$1 needs a value"
         declare "${1#--}=$2"
         shift
@@ -97,15 +98,17 @@ mkdir -p "$TMPDIR"
 cd "$work" || exit 4
 
 # --- which GPU ------------------------------------------------------------------------------------
-gpu=$(timeout -k 5 60 python3 "$work/gpu.py" 2>&1)
-echo "$gpu" >"$results/gpu.txt"
+timeout -k 5 60 kiln profile detect --no-measure -o "$results/host.json" >"$results/gpus.txt" 2>&1
 if [ -z "$profile" ]; then
-    profile=$(sed -n 's/^profile //p' "$results/gpu.txt")
-    [ -n "$profile" ] || { echo "run.sh: no GPU: $gpu" >&2; exit 4; }
+    profile=$results/gpu.json
+    timeout -k 5 60 kiln profile detect --gpu "$gpu" -o "$profile" 2>"$work/why" || {
+        cat "$work/why" >&2
+        exit 4
+    }
 fi
 {
     echo "profile: $profile"
-    cat "$results/gpu.txt"
+    cat "$results/gpus.txt"
     uname -a
     nproc
     timeout 20 nvidia-smi 2>&1
@@ -117,6 +120,8 @@ fi
 [ -n "$db" ] || kiln db import /dev/null >/dev/null 2>&1
 [ -f "$KILN_DB" ] || fail "no tuning database could be made: $(kiln db import /dev/null 2>&1)"
 
+# Libraries are compared with that come with this Python, if any.
+export KILN_PYTHON=${KILN_PYTHON:-python3}
 # Baselines that this kiln knows, that are for GPUs and that are here.
 timeout -k 5 60 kiln baselines list >"$results/baselines.txt" 2>&1
 baselines_of() {
@@ -129,8 +134,8 @@ nets=$(baselines_of models)
 
 # Random graphs on the device, against the reference, as many as the time allows.
 random-graphs() {
-    local kind=opencl seed=1
-    case $1 in cuda*) kind=cuda ;; esac
+    local kind=cuda seed=1
+    grep -q '"arch": "opencl"' <(kiln profile show "$1") && kind=opencl
     while [ $SECONDS -lt $((limit - 25)) ] && [ $seed -le 60 ]; do
         LD_LIBRARY_PATH="$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KILN="$work/bin/kiln" \
             KILN_TEST_GPU=$kind KILN_TEST_PROFILE=$1 KILN_GRAPHS=10 KILN_SEED=$seed \
