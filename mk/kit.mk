@@ -6,10 +6,10 @@ KIT_LINK := -s -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib'
 # Vendor libraries of GPUs; those of this processor stay here.
 KIT_VENDORS := $(filter cudnn,$(filter-out $(VENDOR_MISSING),$(VENDORS)))
 KIT_PROGRAMS := $(addprefix $(B)/kit/,kiln kiln-builder kiln-runner $(KIT_VENDORS:%=kiln-%))
-KIT_TEST := $(B)/kit/test_gpu_graphs
+KIT_TESTS := pipeline/test_gpu_graphs compiler/codegen/test_gpu_schedules
 
 .PHONY: kit-programs
-kit-programs: $(KIT_PROGRAMS) $(KIT_TEST) $(B)/kiln-bridge $(B)/kiln-run $(DATA)
+kit-programs: $(KIT_PROGRAMS) $(addprefix $(B)/kit/,$(notdir $(KIT_TESTS))) $(B)/kiln-bridge $(B)/kiln-run $(DATA)
 
 $(B)/kit/kiln: $(CLI_OBJ) $(LIB) $(B)/kiln.txt $(B)/link.txt
 	@mkdir -p $(@D)
@@ -29,7 +29,10 @@ $(B)/kit/kiln-$(1): $(B)/programs/kiln-$(1).o $(SRC_$(1):%.c=$(B)/%.o) $(LIB) $(
 endef
 $(foreach v,$(KIT_VENDORS),$(eval $(call kit_vendor_rules,$(v))))
 
-$(KIT_TEST): $(B)/tests/pipeline/test_gpu_graphs.o $(SUPPORT) $(LIB) $(B)/link.txt
-	@mkdir -p $(@D)
-	@echo "  LINK $@"
-	@$(CC) $(LDFLAGS) $(KIT_LINK) $(filter %.o,$^) $(SUPPORT) $(LIB) $(TEST_LIBS) $(LDLIBS) -o $@
+define kit_test_rules
+$(B)/kit/$(notdir $(1)): $(B)/tests/$(1).o $(SUPPORT) $(LIB) $(B)/link.txt
+	@mkdir -p $$(@D)
+	@echo "  LINK $$@"
+	@$$(CC) $$(LDFLAGS) $$(KIT_LINK) $$(filter %.o,$$^) $(SUPPORT) $(LIB) $(TEST_LIBS) $$(LDLIBS) -o $$@
+endef
+$(foreach t,$(KIT_TESTS),$(eval $(call kit_test_rules,$(t))))

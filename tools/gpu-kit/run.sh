@@ -82,7 +82,7 @@ done <"$work/steps.txt"
 [ ${#names[@]} -gt 0 ] || fail "no step is called '$only'; --list names them"
 if [ -n "$list" ]; then
     for i in "${!names[@]}"; do
-        printf '%-16s %3d %4d  %s\n' "${names[i]}" "${weights[i]}" "${leasts[i]}" "${commands[i]}"
+        printf '%-18s %3d %4d  %s\n' "${names[i]}" "${weights[i]}" "${leasts[i]}" "${commands[i]}"
     done
     exit 0
 fi
@@ -132,18 +132,20 @@ baselines_of() {
 ops=$(baselines_of operators)
 nets=$(baselines_of models)
 
-# Random graphs on the device, against the reference, as many as the time allows.
-random-graphs() {
-    local kind=cuda seed=1
-    grep -q '"arch": "opencl"' <(kiln profile show "$1") && kind=opencl
-    while [ $SECONDS -lt $((limit - 25)) ] && [ $seed -le 60 ]; do
+# A test of random cases on the device, from one seed after another, as long as the time allows.
+random() { # random TEST PROFILE
+    local kind=cuda seed=1 longest=5 from
+    grep -q '"arch": "opencl"' <(kiln profile show "$2") && kind=opencl
+    while [ $((SECONDS + 2 * longest)) -lt "$limit" ] && [ $seed -le 60 ]; do
+        from=$SECONDS
         LD_LIBRARY_PATH="$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KILN="$work/bin/kiln" \
-            KILN_TEST_GPU=$kind KILN_TEST_PROFILE=$1 KILN_GRAPHS=10 KILN_SEED=$seed \
-            "$work/bin/test_gpu_graphs" || return 1
+            KILN_TEST_GPU=$kind KILN_TEST_PROFILE=$2 KILN_GRAPHS=10 KILN_SCHEDULES=1 KILN_SEED=$seed \
+            "$work/bin/test_gpu_$1" || return 1
+        [ $((SECONDS - from)) -le $longest ] || longest=$((SECONDS - from))
         seed=$((seed + 1))
     done
 }
-export -f random-graphs
+export -f random
 export work
 
 # --- what is brought home, written anew after every step ------------------------------------------
@@ -175,7 +177,7 @@ for i in "${!names[@]}"; do
     command=${command//'{P}'/$profile} command=${command//'{T}'/$tune}
     command=${command//'{O}'/$results} command=${command//'{M}'/$work/models}
     command=${command//'{ops}'/$ops} command=${command//'{nets}'/$nets}
-    printf '%s  %-16s at most %d s\n' "$(date +%T)" "$name" "$limit"
+    printf '%s  %-18s at most %d s\n' "$(date +%T)" "$name" "$limit"
     from=$(date +%s)
     {
         echo "\$ $command"
@@ -190,7 +192,7 @@ for i in "${!names[@]}"; do
     *) verdict="ended with $rc" ;;
     esac
     printf '%s\t%s\t%s\t%s\n' "$name" "$verdict" "$took" "$command" >>"$results/steps.tsv"
-    printf '%s  %-16s %s, %d s\n' "$(date +%T)" "$name" "$verdict" "$took"
+    printf '%s  %-18s %s, %d s\n' "$(date +%T)" "$name" "$verdict" "$took"
     [ "$verdict" = good ] || tail -n 5 "$results/logs/$name.log" | sed 's/^/    /'
     rm -f "$results/samplenet.kiln.tar.zst"
     bring_home
