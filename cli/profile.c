@@ -1,7 +1,7 @@
 /* kiln profile: what kiln can make code for, and what this machine is.
  *
  *   kiln profile detect          this machine, as JSON, measured the first time;
- *                                --measure: measured anew
+ *                                --measure: measured anew; --gpu: one of its GPUs
  *   kiln profile list            the profiles that ship, and which run here
  *   kiln profile show NAME|FILE  one of them, as JSON
  */
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { OPT_OUTPUT, OPT_JSON, OPT_MEASURE, OPT_NO_MEASURE, N_OPTIONS };
+enum { OPT_OUTPUT, OPT_JSON, OPT_MEASURE, OPT_NO_MEASURE, OPT_GPU, N_OPTIONS };
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OUTPUT] = {"-o", "FILE", "write to a file instead of standard output", false},
@@ -24,6 +24,11 @@ static const kiln_option options[N_OPTIONS] = {
                      false},
     [OPT_NO_MEASURE] = {"--no-measure", NULL,
                         "detect: measure nothing, even where nothing is kept", false},
+    [OPT_GPU] =
+        {"--gpu", "WHICH",
+         "detect: the profile of this GPU, by its number in the list of them, or "
+         "the first of a kind: cuda, opencl",
+         false},
 };
 
 static kiln_status print_json(const kiln_cli_args *args, const kiln_profile *p,
@@ -44,7 +49,7 @@ static kiln_status measure(kiln_arena *a, kiln_err *err) {
     KILN_TRY(kiln_machine_measure(a, &native, &m, err));
     KILN_TRY(kiln_machine_keep(a, &native, &m, &path, err));
     kiln_cli_say("measured in %.1f s: %d slices, %d disturbed, spread %.0f%%; kept in "
-                 "%s",
+                 "%s\n",
                  m.seconds, m.slices, m.disturbed, 100 * m.spread, path);
     return KILN_OK;
 }
@@ -89,6 +94,47 @@ static kiln_status detect(const kiln_cli_args *args, kiln_profile *out, kiln_err
             *name++ = b->name;
     }
     return KILN_OK;
+}
+
+/* Notes: what is printed is this machine's profile. */
+static void list_gpus(kiln_arena *a) {
+    const kiln_machine_gpus all = kiln_machine_gpus_here(a);
+    int number = 0;
+    for (int i = 0; i < all.n; i++) {
+        const kiln_machine_gpu *g = &all.gpu[i];
+        if (g->title == NULL)
+            kiln_cli_say("no GPU of the kind %s: %s\n", g->kind, g->problem);
+        else
+            kiln_cli_say("GPU %d, %s: %s: %s\n", ++number, g->kind, g->title,
+                         g->problem != NULL ? g->problem : g->text);
+    }
+    if (number > 0)
+        kiln_cli_say(
+            "kiln profile detect --gpu 1 -o FILE writes the first one's profile\n");
+}
+
+/* Its number counts those that are there; of a kind, the first that can be used. */
+static kiln_status find_gpu(kiln_arena *a, const char *which, kiln_profile *out,
+                            kiln_err *err) {
+    const kiln_machine_gpus all = kiln_machine_gpus_here(a);
+    const char *why = "";
+    int number = 0;
+    for (int i = 0; i < all.n; i++) {
+        const kiln_machine_gpu *g = &all.gpu[i];
+        number += g->title != NULL;
+        if (strcmp(which, g->kind) != 0 &&
+            (g->title == NULL || strcmp(which, kiln_format(a, "%d", number)) != 0))
+            continue;
+        if (g->problem == NULL) {
+            *out = g->profile;
+            return KILN_OK;
+        }
+        why = kiln_format(a, "; %s: %s", g->title != NULL ? g->title : g->kind,
+                          g->problem);
+    }
+    return kiln_fail(err, KILN_ERR_IO,
+                     "--gpu %s: this machine has no such GPU, of %d%s",
+                     kiln_str_printable(a, kiln_str_from(which), 32), number, why);
 }
 
 /* Of which devices there are this list knows nothing: kiln doctor does. */
@@ -142,6 +188,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                          "--measure and --no-measure exclude each other; give one");
     const bool says_whether =
         kiln_args_has(args, OPT_MEASURE) || kiln_args_has(args, OPT_NO_MEASURE);
+    if (kiln_args_has(args, OPT_GPU) && (says_whether || strcmp(what, "detect") != 0))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--gpu is for kiln profile detect, which measures no GPU");
     if (says_whether && strcmp(what, "detect") != 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "--measure and --no-measure are for kiln profile detect");
@@ -152,8 +201,13 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
                          "kiln profile %s prints JSON as it is; --json is for list",
                          kiln_str_printable(args->arena, kiln_str_from(what), 32));
     if (strcmp(what, "detect") == 0 && args->n_pos == 1) {
-        KILN_TRY(detect(args, &p, err));
-        return print_json(args, &p, err);
+        const char *gpu = kiln_args_get(args, OPT_GPU, NULL);
+        KILN_TRY(gpu != NULL ? find_gpu(args->arena, gpu, &p, err)
+                             : detect(args, &p, err));
+        KILN_TRY(print_json(args, &p, err));
+        if (gpu == NULL)
+            list_gpus(args->arena);
+        return KILN_OK;
     }
     if (strcmp(what, "show") == 0 && args->n_pos == 2) {
         KILN_TRY(kiln_machine_find(args->arena, args->pos[1], &p, err));
@@ -169,6 +223,7 @@ const kiln_verb kiln_verb_profile = {
     .summary = "list, show and detect hardware profiles",
     .usage = "detect | list | show NAME|FILE",
     .example = "  kiln profile detect -o here.json\n  kiln profile detect --measure\n  "
+               "kiln profile detect --gpu cuda -o gpu.json\n  "
                "kiln profile show x86-avx2\n",
     .n_pos_min = 1,
     .n_pos_max = 2,

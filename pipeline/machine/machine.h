@@ -58,4 +58,24 @@ kiln_status kiln_machine_native(kiln_arena *a, kiln_profile *out, kiln_err *err)
 kiln_status kiln_machine_find(kiln_arena *a, const char *name_or_path,
                               kiln_profile *out, kiln_err *err);
 
+/* ---- GPUs ------------------------------------------------------------------------- */
+
+/* One of this machine's, or why it has none of a kind. */
+typedef struct kiln_machine_gpu {
+    const char *kind;    /* of device: "cuda" */
+    const char *title;   /* "NVIDIA H200"; NULL: there is none of the kind */
+    const char *problem; /* why there is none, or why it cannot be used; NULL: it can */
+    const char *text;    /* its numbers, for people */
+    kiln_profile profile; /* where there is no problem */
+} kiln_machine_gpu;
+enum { KILN_MOST_GPUS = 32 };
+typedef struct kiln_machine_gpus {
+    kiln_machine_gpu *gpu;
+    int n;
+} kiln_machine_gpus;
+
+/* As their drivers describe them, in the order in which these show them; opens the
+ * drivers' libraries. */
+kiln_machine_gpus kiln_machine_gpus_here(kiln_arena *a);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "pipeline/machine/machine.h"
+#include "runtime/facts.h"
 
 typedef enum kiln_machine_probe_kind {
     KILN_PROBE_FMA,     /* independent chains: ports */
@@ -72,5 +73,8 @@ kiln_status kiln_machine_core(const kiln_profile *p, const kiln_machine_probes *
 /* Samples in a child process. */
 kiln_status kiln_machine_child(const kiln_machine_probes *p, kiln_machine_reading *out,
                                kiln_err *err);
+
+/* The profile of a GPU that says this of itself, or why there is none. */
+void kiln_machine_gpu_of(kiln_arena *a, const kiln_gpu_facts *f, kiln_machine_gpu *out);
 
 #endif

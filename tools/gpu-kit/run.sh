@@ -1,12 +1,13 @@
 #!/bin/bash
-# run.sh OUT [--minutes N] [--profile P] [--only NAME,NAME...] [--db FILE] [--short] [--list]
+# run.sh OUT [--minutes N] [--gpu WHICH] [--profile P] [--only NAME,NAME...] [--db FILE] [--short] [--list]
 #
 # Runs kiln's GPU tests, tunes and measures on this machine, and leaves the results in OUT, a handful of
 # files. Needs a driver and Python 3; PyTorch with CUDA is compared with where it is there. Each step
 # has a time limit of its own, and one that fails or hangs costs itself alone.
 #
 #   --minutes N     all of it (30)
-#   --profile P     make code for this profile (default: that of the GPU which is found)
+#   --gpu WHICH     make code for this GPU, as kiln profile detect --gpu has it (cuda)
+#   --profile P     make code for this profile instead: records are for it, not for this very GPU
 #   --only LIST     these steps alone; a name that ends in * stands for all that begin so
 #   --db FILE       begin with the tuning database of an earlier run
 #   --short         a few steps on the spot, to see whether the kit works here
@@ -20,10 +21,10 @@ fail() {
     exit 2
 }
 
-out= minutes=30 profile= only= db= mode=gpu list=
+out= minutes=30 gpu=cuda profile= only= db= mode=gpu list=
 while [ $# -gt 0 ]; do
     case $1 in
-    --minutes | --profile | --only | --db)
+    --minutes | --gpu | --profile | --only | --db)
         [ $# -ge 2 ] || fail "$1 needs a value"
         declare "${1#--}=$2"
         shift
@@ -81,7 +82,7 @@ done <"$work/steps.txt"
 [ ${#names[@]} -gt 0 ] || fail "no step is called '$only'; --list names them"
 if [ -n "$list" ]; then
     for i in "${!names[@]}"; do
-        printf '%-16s %3d %4d  %s\n' "${names[i]}" "${weights[i]}" "${leasts[i]}" "${commands[i]}"
+        printf '%-18s %3d %4d  %s\n' "${names[i]}" "${weights[i]}" "${leasts[i]}" "${commands[i]}"
     done
     exit 0
 fi
@@ -98,15 +99,17 @@ mkdir -p "$TMPDIR"
 cd "$work" || exit 4
 
 # --- which GPU ------------------------------------------------------------------------------------
-gpu=$(timeout -k 5 60 python3 "$work/gpu.py" 2>&1)
-echo "$gpu" >"$results/gpu.txt"
+timeout -k 5 60 kiln profile detect --no-measure -o "$results/host.json" >"$results/gpus.txt" 2>&1
 if [ -z "$profile" ]; then
-    profile=$(sed -n 's/^profile //p' "$results/gpu.txt")
-    [ -n "$profile" ] || { echo "run.sh: no GPU: $gpu" >&2; exit 4; }
+    profile=$results/gpu.json
+    timeout -k 5 60 kiln profile detect --gpu "$gpu" -o "$profile" 2>"$work/why" || {
+        cat "$work/why" >&2
+        exit 4
+    }
 fi
 {
     echo "profile: $profile"
-    cat "$results/gpu.txt"
+    cat "$results/gpus.txt"
     uname -a
     nproc
     timeout 20 nvidia-smi 2>&1
@@ -118,6 +121,8 @@ fi
 [ -n "$db" ] || kiln db import /dev/null >/dev/null 2>&1
 [ -f "$KILN_DB" ] || fail "no tuning database could be made: $(kiln db import /dev/null 2>&1)"
 
+# Libraries are compared with that come with this Python, if any.
+export KILN_PYTHON=${KILN_PYTHON:-python3}
 # Baselines that this kiln knows, that are for GPUs and that are here.
 timeout -k 5 60 kiln baselines list >"$results/baselines.txt" 2>&1
 baselines_of() {
@@ -128,18 +133,20 @@ baselines_of() {
 ops=$(baselines_of operators)
 nets=$(baselines_of models)
 
-# Random graphs on the device, against the reference, as many as the time allows.
-random-graphs() {
-    local kind=opencl seed=1
-    case $1 in cuda*) kind=cuda ;; esac
-    while [ $seed = 1 ] || { [ $SECONDS -lt $((limit - 25)) ] && [ $seed -le 60 ]; }; do
+# A test of random cases on the device, from one seed after another, as long as the time allows.
+random() { # random TEST PROFILE
+    local kind=cuda seed=1 longest=5 from
+    grep -q '"arch": "opencl"' <(kiln profile show "$2") && kind=opencl
+    while [ $seed = 1 ] || { [ $((SECONDS + 2 * longest)) -lt "$limit" ] && [ $seed -le 60 ]; }; do
+        from=$SECONDS
         LD_LIBRARY_PATH="$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KILN="$work/bin/kiln" \
-            KILN_TEST_GPU=$kind KILN_TEST_PROFILE=$1 KILN_GRAPHS=10 KILN_SEED=$seed \
-            "$work/bin/test_gpu_graphs" || return 1
+            KILN_TEST_GPU=$kind KILN_TEST_PROFILE=$2 KILN_GRAPHS=10 KILN_SCHEDULES=1 KILN_SEED=$seed \
+            "$work/bin/test_gpu_$1" || return 1
+        [ $((SECONDS - from)) -le $longest ] || longest=$((SECONDS - from))
         seed=$((seed + 1))
     done
 }
-export -f random-graphs
+export -f random
 export work
 
 # --- what is brought home, written anew after every step ------------------------------------------
@@ -171,7 +178,7 @@ for i in "${!names[@]}"; do
     command=${command//'{P}'/$profile} command=${command//'{T}'/$tune}
     command=${command//'{O}'/$results} command=${command//'{M}'/$work/models}
     command=${command//'{ops}'/$ops} command=${command//'{nets}'/$nets}
-    printf '%s  %-16s at most %d s\n' "$(date +%T)" "$name" "$limit"
+    printf '%s  %-18s at most %d s\n' "$(date +%T)" "$name" "$limit"
     from=$(date +%s)
     {
         echo "\$ $command"
@@ -186,7 +193,7 @@ for i in "${!names[@]}"; do
     *) verdict="ended with $rc" ;;
     esac
     printf '%s\t%s\t%s\t%s\n' "$name" "$verdict" "$took" "$command" >>"$results/steps.tsv"
-    printf '%s  %-16s %s, %d s\n' "$(date +%T)" "$name" "$verdict" "$took"
+    printf '%s  %-18s %s, %d s\n' "$(date +%T)" "$name" "$verdict" "$took"
     [ "$verdict" = good ] || tail -n 5 "$results/logs/$name.log" | sed 's/^/    /'
     rm -f "$results/samplenet.kiln.tar.zst"
     bring_home

@@ -1,11 +1,14 @@
 /* Random schedules for GPUs of tensor expressions: printed as OpenCL C and run on this
  * machine's device they compute what the expressions say, within the tolerance of
- * tests/support/te_call.h; as PTX NVIDIA's assembler takes them. KILN_SOAK=1: 1,000 of them. */
+ * tests/support/te_call.h; as PTX NVIDIA's assembler takes them. KILN_SOAK=1: 1,000 of them.
+ * KILN_TEST_GPU=cuda: by the runtime, as PTX, on NVIDIA's first GPU; opencl: by the
+ * runtime, too (tools/gpu-kit.sh carries this program to machines with a GPU). */
 #include "base/file.h"
 #include "base/process.h"
 #include "base/program.h"
 #include "compiler/codegen/gpu_module.h"
 #include "compiler/schedule/schedule.h"
+#include "tests/support/device_run.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/opencl_leaks.h"
 #include "tests/support/opencl_run.h"
@@ -35,6 +38,16 @@ typedef struct counts {
     int made, n_launches, raced, refused, threads;
     int died; /* programs that ended the driver's process */
 } counts;
+
+/* The runtime's kind of device to run on; NULL: OpenCL's first one, without it. */
+static const char *device_kind(void) {
+    const char *kind = getenv("KILN_TEST_GPU");
+    return kind != NULL && kind[0] != '\0' ? kind : NULL;
+}
+
+static const char *missing(void) {
+    return device_kind() != NULL ? device_missing(device_kind()) : opencl_missing();
+}
 
 static const kiln_profile *profile_of(const char *name) {
     for (int i = 0; kiln_gpu_profile_at(i) != NULL; i++)
@@ -119,9 +132,9 @@ static void report(kiln_arena *a, const drawn *d, const char *what) {
             text.p);
 }
 
-/* All of one language. */
+/* All of one language; *bytes: the module as it lies. */
 static kiln_gpu_module linked(kiln_arena *a, kiln_str (*object)[N_LANGUAGES], size_t n,
-                              int language) {
+                              int language, kiln_str *bytes) {
     kiln_str *all = kiln_array(a, kiln_str, n), out = {"", 0};
     kiln_gpu_module m;
     kiln_err err = {0};
@@ -129,11 +142,34 @@ static kiln_gpu_module linked(kiln_arena *a, kiln_str (*object)[N_LANGUAGES], si
         all[i] = object[i][language];
     kiln_assert_status_ok(kiln_gpu_module_link(a, all, n, &out, &err), &err);
     kiln_assert_status_ok(kiln_gpu_object_open(a, out, &m, &err), &err);
+    *bytes = out;
     return m;
 }
 
+/* Ready to run: one of them, or, where nothing runs here, none. */
+typedef struct ready {
+    opencl_code *opencl;
+    device_code *device;
+} ready;
+
+static ready make_ready(kiln_arena *a, const kiln_gpu_module *m,
+                        const kiln_str *bytes) {
+    ready code = {NULL, NULL};
+    kiln_err err = {0};
+    if (missing() != NULL)
+        return code;
+    const kiln_status st = device_kind() == NULL ? opencl_open(a, m, &code.opencl, &err)
+                           : strcmp(device_kind(), "cuda") == 0
+                               ? device_open(a, bytes[PTX], &code.device, &err)
+                               : device_open(a, bytes[OPENCL], &code.device, &err);
+    if (st != KILN_OK && getenv("VERBOSE") != NULL)
+        fprintf(stderr, "%s\n", m->code);
+    kiln_assert_status_ok(st, &err);
+    return code;
+}
+
 /* Returns how many compute something else. */
-static int run(kiln_arena *a, opencl_code *code, drawn *d) {
+static int run(kiln_arena *a, const ready *code, drawn *d) {
     opencl_operand operand[16];
     kiln_err err = {0};
     for (int i = 0; i < d->p->n_args; i++) {
@@ -143,7 +179,10 @@ static int run(kiln_arena *a, opencl_code *code, drawn *d) {
         if (i >= d->p->n_inputs)
             memset(d->c.arg[i], 0xFF, operand[i].bytes);
     }
-    const kiln_status st = opencl_run(code, d->p->name, operand, d->p->n_args, &err);
+    const kiln_status st =
+        code->device != NULL
+            ? device_run(code->device, d->p->name, operand, d->p->n_args, &err)
+            : opencl_run(code->opencl, d->p->name, operand, d->p->n_args, &err);
     if (st != KILN_OK)
         report(a, d, err.text);
     kiln_assert_status_ok(st, &err);
@@ -159,8 +198,7 @@ static int batch(size_t first, size_t n_examples, uint64_t round, counts *n) {
     kiln_arena a = {0};
     drawn *all = kiln_array(&a, drawn, BATCH);
     kiln_str object[BATCH][N_LANGUAGES];
-    kiln_err err = {0};
-    opencl_code *code = NULL;
+    kiln_str bytes[N_LANGUAGES];
     size_t n_all = 0;
     int n_wrong = 0;
     for (size_t i = first; i < first + n_examples; i++)
@@ -174,21 +212,19 @@ static int batch(size_t first, size_t n_examples, uint64_t round, counts *n) {
             break;
         }
     n->made += (int)n_all;
-    const kiln_gpu_module m = linked(&a, object, n_all, OPENCL);
-    const kiln_gpu_module ptx = linked(&a, object, n_all, PTX);
+    const kiln_gpu_module m = linked(&a, object, n_all, OPENCL, &bytes[OPENCL]);
+    const kiln_gpu_module ptx = linked(&a, object, n_all, PTX, &bytes[PTX]);
     if (ptxas_is_here())
         (void)ptxas_said(&a, profile_of(profiles[PTX]), ptx.code);
     n->n_launches += (int)m.header->n_launches;
-    if (opencl_missing() == NULL) {
-        const kiln_status st = opencl_open(&a, &m, &code, &err);
-        if (st != KILN_OK && getenv("VERBOSE") != NULL)
-            fprintf(stderr, "%s\n", m.code);
-        kiln_assert_status_ok(st, &err);
-    }
-    for (size_t i = 0; i < n_all && code != NULL; i++)
-        n_wrong += run(&a, code, &all[i]);
-    if (code != NULL)
-        opencl_close(code);
+    const ready code = make_ready(&a, &m, bytes);
+    const bool runs = code.opencl != NULL || code.device != NULL;
+    for (size_t i = 0; i < n_all && runs; i++)
+        n_wrong += run(&a, &code, &all[i]);
+    if (code.opencl != NULL)
+        opencl_close(code.opencl);
+    if (code.device != NULL)
+        device_close(code.device);
     kiln_arena_fini(&a);
     return n_wrong;
 }
@@ -288,8 +324,8 @@ static void random_schedules(void **state) {
         "%d programs of %d launches, %d with threads; %d raced, %d refused by "
         "name, of %d the driver died; %d compute something else\n",
         n.made, n.n_launches, n.threads, n.raced, n.refused, n.died, n_wrong);
-    if (opencl_missing() != NULL)
-        kiln_test_skip("%s", opencl_missing());
+    if (missing() != NULL)
+        kiln_test_skip("%s", missing());
     assert_int_equal(n_wrong, 0);
     assert_int_equal(n.raced, 0);
     assert_true(n.died <= 1 + n_all / 100);
