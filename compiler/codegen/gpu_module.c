@@ -103,6 +103,8 @@ kiln_status kiln_gpu_object(kiln_arena *a, const kiln_gpu_split *s,
         kiln_gpu_launch to = {.entry = string(&w, e->name),
                               .first_arg = (uint32_t)w.arg.n,
                               .n_args = (uint32_t)l->n_args + has_work};
+        if (e->asks_for_shared)
+            to.shared_bytes = (uint32_t)e->shared_bytes;
         if (to.n_args > KILN_GPU_MAX_ARGS)
             return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                              "a launch of '%s' takes %u arguments, a GPU's at most %d",

@@ -18,6 +18,7 @@ typedef struct kiln_gpu_entry {
     /* By who prints it. */
     size_t workspace_bytes; /* of a launch; its address is the last argument. 0: none */
     size_t shared_bytes;    /* that the code declares */
+    bool asks_for_shared;   /* no, the launch gives them */
 } kiln_gpu_entry;
 
 typedef struct kiln_gpu_started {

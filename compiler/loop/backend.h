@@ -15,7 +15,7 @@
 enum {
     KILN_N_STMT_KINDS = KILN_STMT_LAST + 1,
     KILN_N_LOOP_KINDS = KILN_LOOP_LAST + 1,
-    KILN_N_SCOPES = KILN_SCOPE_DEVICE + 2, /* the last: all that targets declare */
+    KILN_N_SCOPES = KILN_SCOPE_FRAGMENT + 2, /* the last: all that targets declare */
     KILN_N_ATTR_KEYS = KILN_STMT_ATTR_LAST + 1,
     KILN_N_EXPR_KINDS = KILN_EXPR_LAST + 1
 };
@@ -30,7 +30,10 @@ typedef struct kiln_backend {
     const char *attr[KILN_N_ATTR_KEYS];
     const char *expr[KILN_N_EXPR_KINDS];
     const char *effect[KILN_N_INTRINS]; /* of those that are not pure, as statements */
-    const char *param;                  /* scalars that the program is given */
+    /* Programs that are instructions, by name, ending with NULL: a call of one is
+     * implemented whatever .stmt says; NULL: none. */
+    const char *const *calls;
+    const char *param; /* scalars that the program is given */
     const char *value; /* an expression without effect as a statement */
 } kiln_backend;
 
@@ -58,8 +61,9 @@ typedef struct kiln_backend {
     [KILN_EXPR_READ] = KILN_BACKEND_LOWER_FIRST,                                       \
     [KILN_EXPR_REDUCE] = KILN_BACKEND_LOWER_FIRST
 
-/* All but the name of a back end whose kernels a GPU runs. */
-#define KILN_BACKEND_GPU                                                               \
+/* All but the name of a back end whose kernels a GPU runs; what it makes of fragments and
+ * of copies that arrive later. */
+#define KILN_BACKEND_GPU(fragment_, async_)                                            \
     .stmt =                                                                            \
         {[KILN_STMT_FOR] = KILN_DOES,                                                  \
          [KILN_STMT_SEQ] = KILN_DOES,                                                  \
@@ -92,6 +96,7 @@ typedef struct kiln_backend {
          [KILN_SCOPE_DEVICE] =                                                         \
              ("all that the kernel has is the device's; use global memory, which "     \
               "launches share"),                                                       \
+         [KILN_SCOPE_FRAGMENT] = fragment_,                                            \
          [KILN_N_SCOPES - 1] =                                                         \
              ("a kernel has four kinds of memory; use global, shared, local or "       \
               "register")},                                                            \
@@ -105,7 +110,8 @@ typedef struct kiln_backend {
          [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =                                           \
              "a GPU has no dependence tokens; leave it out",                           \
          [KILN_STMT_ATTR_STAGE] = KILN_DOES,                                           \
-         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},                                      \
+         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES,                                       \
+         [KILN_STMT_ATTR_ASYNC] = async_},                                             \
     .expr = {KILN_BACKEND_ALL_EXPRS}, .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},  \
     .param = "nobody launches the program with a number; store it to a buffer",        \
     .value = "a value that nobody keeps would be dropped; store it, or leave it out"

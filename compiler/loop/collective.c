@@ -1,5 +1,6 @@
 /* What threads of a block do together, for back ends. */
 #include "compiler/loop/backend.h"
+#include "compiler/loop/fragment.h"
 
 static bool is_shared(const kiln_stmt *s) {
     return s->kind == KILN_STMT_ALLOC && s->u.alloc.buffer->scope == KILN_SCOPE_SHARED;
@@ -7,7 +8,8 @@ static bool is_shared(const kiln_stmt *s) {
 
 bool kiln_stmt_is_collective(const kiln_stmt *s) {
     const kiln_stmt *part = NULL;
-    bool is = s->kind == KILN_STMT_BARRIER || is_shared(s) ||
+    bool is = s->kind == KILN_STMT_BARRIER || is_shared(s) || kiln_stmt_is_warps(s) ||
+              (s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_ASYNC) ||
               (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD);
     for (int i = 0; !is && (part = kiln_stmt_part(s, i)) != NULL; i++)
         is = kiln_stmt_is_collective(part);

@@ -1,5 +1,6 @@
 /* The interpreter's launches: how many blocks and threads a thread loop asks for, what
  * memory they share, and block after block in an order that is drawn. */
+#include "compiler/loop/fragment.h"
 #include "compiler/loop/threads.h"
 
 #include <inttypes.h>
@@ -53,7 +54,8 @@ static unsigned missing(const kiln_launch *l, unsigned bound) {
 
 bool kiln_launch_shares(const kiln_launch *l, const kiln_buffer *b, unsigned bound) {
     return b->scope == KILN_SCOPE_SHARED ||
-           (b->scope == KILN_SCOPE_GLOBAL && missing(l, bound) != 0);
+           ((b->scope == KILN_SCOPE_GLOBAL || b->scope == KILN_SCOPE_FRAGMENT) &&
+            missing(l, bound) != 0);
 }
 
 static void find_axis(void *user, const kiln_stmt *s) {
@@ -86,7 +88,8 @@ kiln_held *kiln_launch_held_of(kiln_launch *l, const kiln_buffer *b, unsigned bo
     return NULL;
 }
 
-static void hold(kiln_launch *l, const kiln_buffer *b, unsigned bound) {
+static void hold(kiln_launch *l, const kiln_stmt *s, unsigned bound) {
+    const kiln_buffer *b = s->u.alloc.buffer;
     kiln_held h = {.bound = b->scope == KILN_SCOPE_SHARED ? 0 : bound, .copies = 1};
     if (b->scope >= KILN_SCOPE_TARGET) {
         kiln_interp_failed(
@@ -98,12 +101,13 @@ static void hold(kiln_launch *l, const kiln_buffer *b, unsigned bound) {
     }
     if (!kiln_launch_shares(l, b, bound) || kiln_launch_held_of(l, b, bound) != NULL)
         return;
-    if (b->scope == KILN_SCOPE_GLOBAL && (missing(l, bound) & ~THREAD_AXES) != 0) {
+    if (b->scope != KILN_SCOPE_SHARED && (missing(l, bound) & ~THREAD_AXES) != 0) {
         kiln_interp_failed(
             l->in, KILN_ERR_UNSUPPORTED,
-            "global memory for '%s' is allocated where blocks would share it; "
-            "allocate it outside the thread loops",
-            b->name);
+            "%s memory for '%s' is allocated where blocks would share it; "
+            "allocate it %s the thread loops",
+            kiln_scope_name(b->scope), b->name,
+            b->scope == KILN_SCOPE_FRAGMENT ? "inside" : "outside");
         return;
     }
     for (int i = KILN_AXIS_THREAD_X; i < KILN_N_AXES; i++)
@@ -114,6 +118,8 @@ static void hold(kiln_launch *l, const kiln_buffer *b, unsigned bound) {
     for (int64_t i = 0; i < h.copies && l->in->status == KILN_OK; i++) {
         h.shadow[i] = kiln_shadow_make(l->in->arena, b);
         h.shadow[i].starts_empty = true;
+        if (b->scope == KILN_SCOPE_FRAGMENT)
+            h.shadow[i].row = kiln_fragment_row(s->u.alloc.body, b);
     }
     kiln_vec_push(l->in->arena, &l->held, h);
 }
@@ -141,7 +147,7 @@ static void find_memory(kiln_launch *l, const kiln_stmt *s, unsigned bound, come
         check_come(l, s, bound, &c);
     bound |= kiln_launch_bound_by(s);
     if (s->kind == KILN_STMT_ALLOC)
-        hold(l, s->u.alloc.buffer, bound);
+        hold(l, s, bound);
     for (int i = 0; l->in->status == KILN_OK && (part = kiln_stmt_part(s, i)) != NULL;
          i++)
         find_memory(l, part, bound, c);

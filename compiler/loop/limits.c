@@ -129,7 +129,7 @@ kiln_launch_limits kiln_launch_limits_of(kiln_arena *a, const kiln_profile *prof
         own[i] = all[i];
         if (all[i].name != NULL && all[i].scope == KILN_SCOPE_SHARED &&
             profile->gpu.shared_bytes > 0)
-            own[i].bytes = profile->gpu.shared_bytes;
+            own[i].bytes = kiln_gpu_shared_most(profile);
     }
     return (kiln_launch_limits){own, profile->gpu.block_threads};
 }

@@ -71,13 +71,18 @@ typedef enum kiln_attr_key {
     KILN_STMT_ATTR_THREAD_EXTENT, /* .text: "blockIdx.x"; value: extent */
     KILN_STMT_ATTR_COPROC_SCOPE,  /* value: queue of an accelerator */
     KILN_STMT_ATTR_DOUBLE_BUFFER, /* fills .buffer, in each iteration of a loop: may be
-                                     done one ahead (pass double_buffer) */
+                                     done ahead (pass double_buffer). value: how many
+                                     copies there are then, NULL: 2; text "async": what
+                                     fills it need not wait */
     KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
     KILN_STMT_ATTR_STAGE, /* .text: the stage that this nest computes; for explain and
                             features */
     KILN_STMT_ATTR_TENSORIZE, /* .text: a tensor intrinsic (tensor_intrin.h); value: its
                                 lanes */
-    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_TENSORIZE
+    KILN_STMT_ATTR_ASYNC, /* value: n. What the threads of a block copy to shared memory
+                             in it may be on its way until a barrier behind n more of
+                             these statements */
+    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_ASYNC
 } kiln_attr_key;
 
 typedef struct kiln_program kiln_program;

@@ -9,6 +9,7 @@
 #include "compiler/loop/walk.h"
 
 enum { MAX_TRIES = 1 << 18, MAX_ELEMS = 1 << 20, MAX_PATH = 128 };
+enum { KEY_BITS = 16, MAX_KEYS = 1 << KEY_BITS };
 
 typedef struct known {
     const kiln_var *var;
@@ -37,6 +38,8 @@ typedef struct trial {
     const kiln_pending *pending;
     side p, c;
     mark *mark;
+    int64_t *key; /* of large buffers: the element of each mark, from 1; 0: none yet */
+    int n_keys;
     int64_t round, tries;
     bool is_guess, meets;
     bool any_block; /* branches that the block decides count as taken */
@@ -98,10 +101,28 @@ static int32_t thread_of(const trial *t, const side *s) {
     return (int32_t)number;
 }
 
+/* By element; of large buffers, of which a block touches little, by hash. NULL: it
+ * touches too many. */
+static mark *mark_of(trial *t, int64_t at) {
+    if (t->key == NULL)
+        return &t->mark[at];
+    uint64_t h = (uint64_t)at * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KEY_BITS);
+    while (t->key[h] != 0 && t->key[h] != at + 1)
+        h = (h + 1) % MAX_KEYS;
+    if (t->key[h] == 0 && ++t->n_keys > MAX_KEYS / 4 * 3)
+        return NULL;
+    t->key[h] = at + 1;
+    return &t->mark[h];
+}
+
 /* A thread touches the element, as this side. */
 static void visit(trial *t, const side *s, int64_t at) {
-    mark *m = &t->mark[at];
+    mark *m = mark_of(t, at);
     const int32_t thread = thread_of(t, s);
+    if (m == NULL) {
+        t->is_guess = t->meets = true;
+        return;
+    }
     if (s == &t->p) {
         if (m->round != t->round)
             *m = (mark){t->round, {thread, -1}};
@@ -250,7 +271,22 @@ static void descend(trial *t, side *s, int i) {
 
 /* ---- what both have in common ---------------------------------------------------- */
 
+/* Along some axis the two lie apart, whatever loops of their own do: halves of a buffer
+ * that is filled ahead. */
+static bool lie_apart(const trial *t) {
+    const kiln_touch *p = t->p.touch, *c = t->c.touch;
+    int64_t x = 0, y = 0;
+    for (int i = 0; i < c->buffer->rank; i++)
+        if (p->index[i]->lanes == 1 && c->index[i]->lanes == 1 &&
+            value_of(&t->p, p->index[i], 0, &x) &&
+            value_of(&t->c, c->index[i], 0, &y) && x != y)
+            return true;
+    return false;
+}
+
 static void both_sides(trial *t) {
+    if (lie_apart(t))
+        return;
     t->round++;
     descend(t, &t->p, 0);
     if (!t->meets)
@@ -287,21 +323,36 @@ static void find_use(void *user, const kiln_expr *e) {
     u->is_used = u->is_used || kiln_expr_uses(e, u->var);
 }
 
+/* Which branches on the way to the accesses count. */
+typedef enum branches {
+    BRANCHES_NONE,
+    BRANCHES_OWN, /* of one of the two accesses, not around both */
+    BRANCHES_ALL
+} branches;
+
+static bool counts(const trial *t, const side *s, int i, branches which) {
+    if (s->path[i]->stmt->kind != KILN_STMT_IF)
+        return true;
+    const bool is_common =
+        i + 1 < t->p.n && i + 1 < t->c.n && t->p.path[i + 1] == t->c.path[i + 1];
+    return which == BRANCHES_ALL || (which == BRANCHES_OWN && !is_common);
+}
+
 /* Something on the way to the access beside its indexes depends on v; branches count
  * where asked for. */
-static bool steers(const side *s, const kiln_var *v, bool by_branches) {
+static bool steers(const trial *t, const side *s, const kiln_var *v, branches which) {
     usage u = {v, s->touch->mask != NULL && kiln_expr_uses(s->touch->mask, v)};
     for (int i = 0; i + 1 < s->n; i++)
-        if (by_branches || s->path[i]->stmt->kind != KILN_STMT_IF)
+        if (counts(t, s, i, which))
             kiln_stmt_exprs(s->path[i]->stmt, find_use, &u);
     return u.is_used;
 }
 
 /* Does v move all indexes of both alike, whatever branches it takes or, where those
  * count, without taking others? */
-static bool moves_alike(const trial *t, const kiln_var *v, bool by_branches) {
+static bool moves_alike(const trial *t, const kiln_var *v, branches which) {
     int64_t x = 0, y = 0;
-    if (steers(&t->p, v, by_branches) || steers(&t->c, v, by_branches))
+    if (steers(t, &t->p, v, which) || steers(t, &t->c, v, which))
         return false;
     for (int i = 0; i < t->p.touch->buffer->rank; i++)
         if (!factor_in(t->p.touch->index[i], v, &x) ||
@@ -311,7 +362,64 @@ static bool moves_alike(const trial *t, const kiln_var *v, bool by_branches) {
 }
 
 static bool is_alike(const trial *t, const kiln_var *v) {
-    return moves_alike(t, v, true);
+    return moves_alike(t, v, BRANCHES_ALL);
+}
+
+typedef struct alone {
+    const kiln_var *var;
+    bool is;
+} alone;
+
+static void find_other(void *user, const kiln_expr *e) {
+    alone *x = user;
+    x->is = x->is && e->kind != KILN_EXPR_LOAD &&
+            (e->kind != KILN_EXPR_VAR || e->u.var == x->var);
+}
+
+/* What v adds to an index, as far as v alone decides it; false: more does. */
+static bool part_of(const kiln_expr *e, const kiln_var *v, kiln_linear *out) {
+    kiln_linear l;
+    *out = (kiln_linear){.n = 0};
+    if (e->kind == KILN_EXPR_RAMP && !kiln_expr_uses(e->arg[1], v))
+        e = e->arg[0];
+    if (e->kind == KILN_EXPR_BROADCAST)
+        e = e->arg[0];
+    if (!kiln_expr_uses(e, v))
+        return true;
+    if (!kiln_linear_of(e, &l))
+        return false;
+    for (int i = 0; i < l.n; i++) {
+        alone x = {v, true};
+        if (!kiln_expr_uses(l.term[i].expr, v))
+            continue;
+        kiln_expr_visit(l.term[i].expr, find_other, &x);
+        if (!x.is)
+            return false;
+        out->term[out->n++] = l.term[i];
+    }
+    return true;
+}
+
+static bool same_part(const kiln_linear *x, const kiln_linear *y) {
+    int found = 0;
+    for (int i = 0; i < x->n; i++)
+        for (int k = 0; k < y->n; k++)
+            found += x->term[i].factor == y->term[k].factor &&
+                     kiln_expr_eq(x->term[i].expr, y->term[k].expr);
+    return x->n == y->n && found == x->n;
+}
+
+/* With one value of v on both sides: does it move all indexes alike, be it by more than
+ * a factor, such as v // 8 or v % 2? */
+static bool is_same_alike(const trial *t, const kiln_var *v, branches which) {
+    kiln_linear x, y;
+    if (steers(t, &t->p, v, which) || steers(t, &t->c, v, which))
+        return false;
+    for (int i = 0; i < t->p.touch->buffer->rank; i++)
+        if (!part_of(t->p.touch->index[i], v, &x) ||
+            !part_of(t->c.touch->index[i], v, &y) || !same_part(&x, &y))
+            return false;
+    return true;
 }
 
 static void common(trial *t, int i);
@@ -358,6 +466,42 @@ static void linked(trial *t, int i, int64_t min, int64_t n, bool is_next) {
         with_values(t, i, min + k, min + k + 1);
 }
 
+/* Do branches around both that the loop decides depend on nothing else? */
+static bool decides_alone(const trial *t, int i) {
+    const kiln_var *v = t->p.path[i]->stmt->u.loop.var;
+    for (int k = i + 1;
+         k + 1 < t->p.n && k + 1 < t->c.n && t->p.path[k + 1] == t->c.path[k + 1];
+         k++) {
+        const kiln_stmt *s = t->p.path[k]->stmt;
+        alone x = {v, true};
+        if (s->kind != KILN_STMT_IF || !kiln_expr_uses(s->u.branch.cond, v))
+            continue;
+        kiln_expr_visit(s->u.branch.cond, find_other, &x);
+        if (!x.is)
+            return false;
+    }
+    return true;
+}
+
+/* With that value both come through the branches that it decides. */
+static bool comes_with(trial *t, int i, int64_t value) {
+    const kiln_var *v = t->p.path[i]->stmt->u.loop.var;
+    const int n = t->p.n_env;
+    bool comes = true;
+    set(&t->p, v, value, true);
+    for (int k = i + 1;
+         k + 1 < t->p.n && k + 1 < t->c.n && t->p.path[k + 1] == t->c.path[k + 1];
+         k++) {
+        const kiln_stmt *s = t->p.path[k]->stmt;
+        int64_t taken = 0;
+        if (s->kind == KILN_STMT_IF && kiln_expr_uses(s->u.branch.cond, v) &&
+            value_of(&t->p, s->u.branch.cond, 0, &taken))
+            comes = comes && (taken != 0) == (t->p.path[k + 1]->branch == 0);
+    }
+    t->p.n_env = n;
+    return comes;
+}
+
 static void common_loop(trial *t, int i) {
     const kiln_site *loop = t->p.path[i];
     const kiln_stmt *s = loop->stmt;
@@ -372,10 +516,15 @@ static void common_loop(trial *t, int i) {
         linked(t, i, min, n, is_next);
         return;
     }
-    if (n > 1 && is_alike(t, s->u.loop.var))
-        n = 1;
-    for (int64_t k = 0; k < n && !t->meets; k++)
+    const bool once =
+        n > 1 && is_same_alike(t, s->u.loop.var, BRANCHES_OWN) && decides_alone(t, i);
+    for (int64_t k = 0; k < n && !t->meets; k++) {
+        if (once && !comes_with(t, i, min + k))
+            continue;
         with_values(t, i, min + k, min + k);
+        if (once)
+            return;
+    }
 }
 
 static bool is_apart(const trial *t, const kiln_site *loop) {
@@ -419,12 +568,12 @@ static const kiln_site *loop_of(const side *s, int axis) {
     return NULL;
 }
 
-static bool are_blocks_alike(const trial *t, bool by_branches) {
+static bool are_blocks_alike(const trial *t, branches which) {
     for (int axis = 0; axis < KILN_AXIS_THREAD_X; axis++) {
         const kiln_site *p = loop_of(&t->p, axis), *c = loop_of(&t->c, axis);
         if (t->extent[axis] > 1 && (p != c || p == NULL) && (p != NULL || c != NULL))
             return false;
-        if (p != NULL && !moves_alike(t, p->stmt->u.loop.var, by_branches))
+        if (p != NULL && !is_same_alike(t, p->stmt->u.loop.var, which))
             return false;
     }
     return true;
@@ -439,7 +588,7 @@ static void set_block(side *s, const int64_t *extent, int64_t number) {
 
 /* Never in one block that takes all branches: so in none. */
 static bool is_never_at_most(trial *t, const kiln_blocks *b) {
-    if (!are_blocks_alike(t, false))
+    if (!are_blocks_alike(t, BRANCHES_NONE))
         return false;
     t->any_block = true;
     set_block(&t->p, b->extent, 0);
@@ -454,7 +603,7 @@ static bool is_never_at_most(trial *t, const kiln_blocks *b) {
 
 /* Both are done by one block: in each, or in one for all that do the same. */
 static void blocks(trial *t, const kiln_blocks *b) {
-    const bool alike = are_blocks_alike(t, true);
+    const bool alike = are_blocks_alike(t, BRANCHES_ALL);
     const int64_t n = alike ? 1 : b->n;
     if (!alike && is_never_at_most(t, b))
         return;
@@ -464,6 +613,13 @@ static void blocks(trial *t, const kiln_blocks *b) {
         set_block(&t->c, b->extent, number);
         common(t, 0);
     }
+}
+
+/* A fragment is one warp's: outside loops of threadIdx.x one thread touches it. */
+static bool is_one_threads(const trial *t) {
+    return t->c.touch->buffer->scope == KILN_SCOPE_FRAGMENT &&
+           loop_of(&t->p, KILN_AXIS_THREAD_X) == NULL &&
+           loop_of(&t->c, KILN_AXIS_THREAD_X) == NULL;
 }
 
 static bool find_path(side *s, const kiln_site *site) {
@@ -480,9 +636,13 @@ kiln_meeting kiln_meet(kiln_arena *scratch, const kiln_blocks *b, const kiln_pen
     int64_t elems = 1;
     for (int i = 0; i < c->buffer->rank && elems <= MAX_ELEMS; i++)
         elems *= kiln_buffer_dim(c->buffer, i);
-    if (elems > MAX_ELEMS || !find_path(&t.p, p->touch->at) || !find_path(&t.c, c->at))
+    if (!find_path(&t.p, p->touch->at) || !find_path(&t.c, c->at))
         return KILN_MEET_PERHAPS;
-    t.mark = kiln_array(scratch, mark, elems);
+    if (is_one_threads(&t))
+        return KILN_MEET_NEVER;
+    if (elems > MAX_ELEMS)
+        t.key = kiln_array(scratch, int64_t, MAX_KEYS);
+    t.mark = kiln_array(scratch, mark, elems > MAX_ELEMS ? MAX_KEYS : elems);
     blocks(&t, b);
     kiln_arena_rewind(scratch, saved);
     return !t.meets ? KILN_MEET_NEVER

@@ -3,6 +3,7 @@
  * Accesses of one block are ordered by barriers, which the phase counts; those of two
  * blocks by nothing. Of readers, two are enough to remember: whoever writes next is not
  * both of them. */
+#include "compiler/loop/fragment.h"
 #include "compiler/loop/threads.h"
 
 #include <inttypes.h>
@@ -114,6 +115,37 @@ static bool never_written(const access *x) {
     return false;
 }
 
+/* Nobody has waited for the copy that brings it. */
+static bool on_its_way(const access *x) {
+    kiln_interp *in = x->l->in;
+    in->status = kiln_fail(
+        in->err, KILN_ERR_ARG,
+        "%s of %s %s %s, which is still being copied: no barrier has "
+        "waited for it%s",
+        who(x->l, KILN_AXIS_THREAD_X, x->thread),
+        who(x->l, KILN_AXIS_BLOCK_X, x->block), x->writes ? "writes" : "reads",
+        element(in, x->m, x->at), kiln_interp_where(in));
+    return false;
+}
+
+/* Does the thread hold that element of its warp's fragment? */
+static bool holds(const access *x, int64_t row) {
+    kiln_interp *in = x->l->in;
+    const int64_t *at = x->l->thread[x->thread - 1].at;
+    const int holder = kiln_fragment_thread(x->at / row, x->at % row);
+    if (at[KILN_AXIS_THREAD_X] == holder)
+        return true;
+    in->status = kiln_fail(in->err, KILN_ERR_ARG,
+                           "%s of %s %s %s of a fragment, which thread (%d, %" PRId64
+                           ", %" PRId64 ") holds%s",
+                           who(x->l, KILN_AXIS_THREAD_X, x->thread),
+                           who(x->l, KILN_AXIS_BLOCK_X, x->block),
+                           x->writes ? "writes" : "reads", element(in, x->m, x->at),
+                           holder, at[KILN_AXIS_THREAD_Y], at[KILN_AXIS_THREAD_Z],
+                           kiln_interp_where(in));
+    return false;
+}
+
 bool kiln_shadow_touch(kiln_interp *in, const kiln_interp_memory *m, int64_t at,
                        bool writes) {
     const kiln_shadow *s = m->shadow;
@@ -129,6 +161,10 @@ bool kiln_shadow_touch(kiln_interp *in, const kiln_interp_memory *m, int64_t at,
                       in->launch->phase[s->phases]};
     if (writes ? !before_writing(&x, c) : !before_reading(&x, c))
         return false;
+    if (s->row > 0 && !holds(&x, s->row))
+        return false;
+    if (c->group > in->launch->arrived)
+        return on_its_way(&x);
     if (!writes && s->starts_empty && !c->is_written)
         return never_written(&x);
     if (!writes) {
@@ -136,6 +172,9 @@ bool kiln_shadow_touch(kiln_interp *in, const kiln_interp_memory *m, int64_t at,
         return true;
     }
     c->is_written = true;
+    c->group = in->launch->is_async && m->buffer->scope == KILN_SCOPE_SHARED
+                   ? in->launch->groups + 1
+                   : 0;
     c->write_block = x.block;
     c->write_thread = x.thread;
     c->write_phase = x.phase;

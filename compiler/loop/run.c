@@ -240,6 +240,7 @@ const kiln_backend kiln_backend_interpreter = {
               [KILN_SCOPE_REGISTER] = KILN_DOES,
               [KILN_SCOPE_SHARED] = KILN_DOES,
               [KILN_SCOPE_DEVICE] = KILN_DOES,
+              [KILN_SCOPE_FRAGMENT] = KILN_DOES,
               [KILN_N_SCOPES - 1] = KILN_DOES},
     .attr = {[KILN_STMT_ATTR_PRAGMA] = KILN_DOES,
              [KILN_STMT_ATTR_THREAD_EXTENT] =
@@ -252,7 +253,8 @@ const kiln_backend kiln_backend_interpreter = {
                  ("there are no dependence tokens here; run the program before it is "
                   "given them"),
              [KILN_STMT_ATTR_STAGE] = KILN_DOES,
-             [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
+             [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES,
+             [KILN_STMT_ATTR_ASYNC] = KILN_DOES},
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
     .param = "nobody gives it a value; run a program that launches this one",

@@ -9,10 +9,15 @@
 
 #include <inttypes.h>
 
+static bool is_async(const kiln_stmt *s) {
+    return s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_ASYNC;
+}
+
 /* Does the block go through s together? */
 static bool is_collective(const kiln_launch *l, const kiln_stmt *s) {
     const kiln_stmt *part = NULL;
     bool is = s->kind == KILN_STMT_BARRIER || kiln_launch_bound_by(s) != 0 ||
+              is_async(s) ||
               (s->kind == KILN_STMT_ALLOC &&
                kiln_launch_shares(l, s->u.alloc.buffer, l->bound));
     for (int i = 0; !is && (part = kiln_stmt_part(s, i)) != NULL; i++)
@@ -263,6 +268,8 @@ static void wait_here(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
     if (absent == l->n) {
         l->phase[s->u.barrier == KILN_SCOPE_SHARED ? KILN_PHASES_SHARED
                                                    : KILN_PHASES_GLOBAL]++;
+        if (l->groups - l->arrived > l->may_miss)
+            l->arrived = l->groups - l->may_miss;
         return;
     }
     const int64_t *x = l->thread[there].at, *y = l->thread[absent].at;
@@ -273,6 +280,21 @@ static void wait_here(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
         ") of block (%" PRId64 ", %" PRId64 ", %" PRId64
         ") waits where thread (%" PRId64 ", %" PRId64 ", %" PRId64 ") does not come%s",
         x[3], x[4], x[5], x[0], x[1], x[2], y[3], y[4], y[5], kiln_interp_where(l->in));
+}
+
+/* One group of copies. */
+static void run_async(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
+    int64_t n = 0;
+    (void)kiln_x_is_int(s->u.attr.value, &n);
+    if (l->is_async)
+        kiln_interp_failed(l->in, KILN_ERR_ARG,
+                           "copies that need not wait stand inside such copies%s",
+                           kiln_interp_where(l->in));
+    l->is_async = true;
+    together(l, s->u.attr.body, mask);
+    l->is_async = false;
+    l->groups++;
+    l->may_miss = (uint32_t)n;
 }
 
 static void together(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
@@ -293,6 +315,8 @@ static void together(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
         run_let(l, s, mask);
     else if (s->kind == KILN_STMT_ALLOC)
         run_alloc(l, s, mask);
+    else if (is_async(s))
+        run_async(l, s, mask);
     else if (s->kind == KILN_STMT_ATTR)
         together(l, s->u.attr.body, mask);
     else if (s->kind == KILN_STMT_BARRIER)

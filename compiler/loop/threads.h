@@ -19,6 +19,7 @@ typedef struct kiln_cell {
     uint32_t write_block, write_thread, write_phase; /* the last to write it */
     uint32_t read_block, read_phase, read_thread[2]; /* the last phase of reads */
     uint32_t other_block, other_thread; /* one that read before, of another block */
+    uint32_t group; /* it arrives with this group of copies; 0: it is there */
     bool is_written;
 } kiln_cell;
 
@@ -26,6 +27,8 @@ typedef struct kiln_shadow {
     kiln_cell *cell;   /* by element */
     int phases;        /* which barriers order its accesses: index of launch.phase */
     bool starts_empty; /* reading what nobody wrote is an error */
+    int64_t row; /* of a fragment: elements from a row to the next; 0: all of a warp may
+                    touch all of it */
 } kiln_shadow;
 
 enum { KILN_PHASES_SHARED, KILN_PHASES_GLOBAL, KILN_N_PHASES };
@@ -51,7 +54,12 @@ typedef struct kiln_launch {
     int self;
     uint32_t block;
     uint32_t phase[KILN_N_PHASES]; /* barriers passed, all blocks together */
-    struct kiln_noter *noter;      /* NULL: nobody counts */
+    /* Copies to shared memory that need not wait (KILN_STMT_ATTR_ASYNC), all blocks
+     * together: how many groups of them have been, how many a barrier has waited for, how
+     * many of the last it does not wait for; is one of them running? */
+    uint32_t groups, arrived, may_miss;
+    bool is_async;
+    struct kiln_noter *noter; /* NULL: nobody counts */
 } kiln_launch;
 
 /* Keeps the first failure. */

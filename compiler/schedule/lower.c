@@ -588,7 +588,10 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
                          l->te->name, n->unbound->name);
     s = kiln_s_attr(a, KILN_STMT_ATTR_STAGE, l->te->name, NULL, NULL, s);
     for (int i = 0; l->stage->double_buffer && i < l->te->n_out; i++)
-        s = kiln_s_attr(a, KILN_STMT_ATTR_DOUBLE_BUFFER, NULL, l->buffer[i], NULL, s);
+        s = kiln_s_attr(a, KILN_STMT_ATTR_DOUBLE_BUFFER,
+                        l->stage->is_async ? "async" : NULL, l->buffer[i],
+                        l->stage->copies > 2 ? kiln_x_index(a, l->stage->copies) : NULL,
+                        s);
     *out = s;
     return KILN_OK;
 }

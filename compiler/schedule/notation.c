@@ -4,7 +4,7 @@
  *
  *   s  a stage, by its name            l  a loop of the stage named last
  *   L  such loops, one or more         S  stages, as many as there are
- *   t  a tensor that some stage reads  m  a memory: global, local, register, shared, scopeN
+ *   t  a tensor that some stage reads  m  a memory: global, local, register, shared, fragment, scopeN
  *   n  a number                        o  a number, or none
  *   w  a word */
 #include <inttypes.h>
@@ -257,7 +257,8 @@ static kiln_status read_memory(step *p) {
                ? KILN_OK
                : kiln_lex_fail(&p->lex, at, KILN_ERR_ARG,
                                "there is no memory '%s'; there are global, local, "
-                               "register, shared, and scope16 to scope255 of targets",
+                               "register, shared, fragment, and scope16 to scope255 of "
+                               "targets",
                                shown(p, name));
 }
 

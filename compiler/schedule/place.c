@@ -132,6 +132,24 @@ kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err) {
     return KILN_OK;
 }
 
+kiln_status kiln_fill_ahead(kiln_stage *st, int ahead, bool is_async, kiln_err *err) {
+    enum { MAX_AHEAD = 7 };
+    if (ahead < 1 || ahead > MAX_AHEAD)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "fill_ahead: stage '%s' may be 1 to %d iterations ahead, not %d",
+            st->te->name, MAX_AHEAD, ahead);
+    if (is_async && st->scope != KILN_SCOPE_SHARED)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "fill_ahead: stage '%s' must be in shared memory, which "
+                         "barriers wait for",
+                         st->te->name);
+    KILN_TRY(kiln_double_buffer(st, err));
+    st->copies = ahead + 1;
+    st->is_async = is_async;
+    return KILN_OK;
+}
+
 /* ---- copies ---------------------------------------------------------------------- */
 
 /* out[axes] = in[axes], over `out`'s fresh axes. */

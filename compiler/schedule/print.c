@@ -49,6 +49,10 @@ static void put_place(kiln_buf *out, const kiln_stage *st) {
                             st->align[i].offset);
     if (st->double_buffer)
         kiln_buf_puts(out, ", double buffer");
+    if (st->copies > 2)
+        kiln_buf_printf(out, " of %d", st->copies);
+    if (st->is_async)
+        kiln_buf_puts(out, " async");
     for (size_t i = 0; i < st->prefetch.n; i++)
         put_prefetch(out, &st->prefetch.v[i]);
     if (st->is_output)

@@ -74,6 +74,8 @@ struct kiln_stage {
     kiln_scope scope;
     kiln_dim_align align[KILN_MAX_AXES];
     bool double_buffer;
+    int copies;    /* of its memory, with double_buffer: 2, or more; 0: 2 */
+    bool is_async; /* with double_buffer: what fills it need not wait */
     bool is_output;
     const kiln_tensor_intrin *tensor; /* NULL: none */
     int tensor_lanes;
@@ -161,6 +163,10 @@ kiln_status kiln_storage_align(kiln_stage *st, int axis, int32_t factor, int32_t
  * be computed inside a serial loop, and read nothing that is computed there too but what
  * is double buffered as well: lowering refuses the rest. */
 kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err);
+/* The same, so many iterations ahead: `ahead` + 1 copies of its memory. is_async: a stage in
+ * shared memory that copies another memory's elements; a thread goes on while they come, and
+ * the last barrier before they are read waits for them. */
+kiln_status kiln_fill_ahead(kiln_stage *st, int ahead, bool is_async, kiln_err *err);
 /* Splits a reduction: a new stage reduces everything but `x` (a reduction leaf), which
  * becomes its first spatial axis; this stage then reduces over it. */
 kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_err *err);

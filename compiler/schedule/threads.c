@@ -126,6 +126,27 @@ static kiln_status check_shared(const kiln_lowering *lo, size_t position, unsign
     return KILN_OK;
 }
 
+/* One warp's: its threads are one loop further in, of those that read. */
+static kiln_status check_fragment(const kiln_lowering *lo, size_t position,
+                                  unsigned own, unsigned around, kiln_err *err) {
+    const kiln_stage *st = lo->stage[position].stage;
+    const unsigned x = 1u << KILN_AXIS_THREAD_X;
+    if (own != 0 || (around & x) != 0 || around == 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is a warp's fragment, so it must be "
+                         "computed inside loops that are bound to blocks and warps, "
+                         "and no loop of it, nor one around, to threadIdx.x",
+                         st->te->name);
+    const outsider reader = outsider_of(lo, position, ~x);
+    if (reader.te != NULL)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "lower: stage '%s' is a warp's fragment, and '%s' reads it "
+                         "inside a loop that is bound to %s; compute it inside that "
+                         "loop",
+                         st->te->name, reader.te->name, name_of(reader.axes));
+    return KILN_OK;
+}
+
 /* One thread's memory: nobody else fills it, nobody else reads it. */
 static kiln_status check_own(const kiln_lowering *lo, size_t position, unsigned own,
                              kiln_err *err) {
@@ -153,6 +174,8 @@ kiln_status kiln_check_threads(const kiln_lowering *lo, kiln_err *err) {
         const unsigned own = own_axes(st), around = axes_around(st);
         if (st->scope == KILN_SCOPE_SHARED)
             KILN_TRY(check_shared(lo, i, own, around, err));
+        else if (st->scope == KILN_SCOPE_FRAGMENT)
+            KILN_TRY(check_fragment(lo, i, own, around, err));
         else if (st->scope != KILN_SCOPE_GLOBAL || around != 0)
             KILN_TRY(check_own(lo, i, own, err));
     }

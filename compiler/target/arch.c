@@ -22,9 +22,9 @@ const kiln_arch_def *kiln_arch_of(kiln_arch arch) {
 const kiln_memory kiln_cpu_memory[] = {
     {"global", 0, 0}, {"local", 1, 0}, {"register", 2, 0}, {NULL, 0, 0}};
 
-const kiln_memory kiln_gpu_memory[] = {{"global", 0, 0},   {"local", 1, 0},
-                                       {"register", 2, 0}, {"shared", 3, 0},
-                                       {"device", 4, 0},   {NULL, 0, 0}};
+const kiln_memory kiln_gpu_memory[] = {
+    {"global", 0, 0}, {"local", 1, 0},    {"register", 2, 0}, {"shared", 3, 0},
+    {"device", 4, 0}, {"fragment", 5, 0}, {NULL, 0, 0}};
 
 const kiln_memory *kiln_memory_of(const kiln_memory *list, int scope) {
     for (const kiln_memory *m = list; m != NULL && m->name != NULL; m++)

@@ -32,6 +32,17 @@ bool kiln_profile_is_gpu(const kiln_profile *p) {
     return kiln_arch_of(p->arch)->kind == KILN_TARGET_GPU;
 }
 
+int64_t kiln_gpu_shared_most(const kiln_profile *p) {
+    const kiln_arch_def *def = kiln_arch_of(p->arch);
+    const int64_t most = def->shared_most != NULL ? def->shared_most(p) : 0;
+    return most > p->gpu.shared_bytes ? most : p->gpu.shared_bytes;
+}
+
+bool kiln_gpu_has_mma(const kiln_profile *p) {
+    const kiln_arch_def *def = kiln_arch_of(p->arch);
+    return p->gpu.has_tensor_cores && def->has_mma != NULL && def->has_mma(p);
+}
+
 static int64_t value_of(const kiln_gpu *g, const field *f) {
     const char *at = (const char *)g + f->at;
     return f->is_wide ? *(const int64_t *)(const void *)at

@@ -118,6 +118,12 @@ kiln_status kiln_profile_read(kiln_arena *a, const kiln_json *json, const char *
 const char *kiln_numerics_name(kiln_numerics n); /* "fast" */
 /* Has it threads instead of cores? Then `gpu` is filled in, and `core` is not. */
 bool kiln_profile_is_gpu(const kiln_profile *p);
+/* Bytes of shared memory that a block gets where the launch asks for them; at least
+ * gpu.shared_bytes, which it has without asking. */
+int64_t kiln_gpu_shared_most(const kiln_profile *p);
+/* Warps multiply matrices of 16 x 16 by one instruction, and copies to shared memory come
+ * while they do. */
+bool kiln_gpu_has_mma(const kiln_profile *p);
 /* Can code for `p` run on a machine that detect described as `machine`? The text says
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
@@ -257,6 +263,9 @@ typedef struct kiln_arch_def {
     unsigned (*asm_flags)(kiln_str op, kiln_str operand);
     /* Number of the vector register whose name begins at text[i]; -1: none does. */
     int (*asm_register)(kiln_str text, size_t i);
+    /* Of a GPU's profile; NULL: gpu.shared_bytes, and none. */
+    int64_t (*shared_most)(const kiln_profile *p);
+    bool (*has_mma)(const kiln_profile *p);
     /* This machine; NULL where this program runs on another architecture. */
     kiln_status (*detect)(kiln_arena *a, kiln_profile *out, kiln_err *err);
 } kiln_arch_def;

@@ -4,10 +4,10 @@
 static const char *const scope_word[] = {
     [KILN_SCOPE_GLOBAL] = "global",     [KILN_SCOPE_LOCAL] = "local",
     [KILN_SCOPE_REGISTER] = "register", [KILN_SCOPE_SHARED] = "shared",
-    [KILN_SCOPE_DEVICE] = "device",
+    [KILN_SCOPE_DEVICE] = "device",     [KILN_SCOPE_FRAGMENT] = "fragment",
 };
 enum { N_SCOPE_WORDS = sizeof scope_word / sizeof scope_word[0], MAX_SCOPE = 255 };
-_Static_assert(KILN_SCOPE_DEVICE + 1 == N_SCOPE_WORDS, "a word for each scope");
+_Static_assert(KILN_SCOPE_FRAGMENT + 1 == N_SCOPE_WORDS, "a word for each scope");
 
 const char *kiln_scope_name(kiln_scope scope) {
     KILN_ASSERT((int)scope < N_SCOPE_WORDS || scope >= KILN_SCOPE_TARGET,

@@ -18,6 +18,9 @@ typedef enum kiln_scope {
     KILN_SCOPE_SHARED,   /* one block of threads (GPU) */
     KILN_SCOPE_DEVICE, /* a device's: the host allocates it, copies there and back, and
                             gives it to launches, which know it as global memory */
+    KILN_SCOPE_FRAGMENT, /* one warp's: its threads hold the elements between them, as
+                            the instruction lays them out that computes it
+                            (compiler/loop/fragment.h) */
     KILN_SCOPE_TARGET = 16,
 } kiln_scope;
 

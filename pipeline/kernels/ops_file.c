@@ -29,6 +29,10 @@ static const struct list {
     {"gemm",
      "mm M1 1024 1024 1024\n"    "mm M2 1 1024 1000\n"       "mm M3 128 768 3072\n"
      "mm M4 128 3072 768\n"      "mm M5 128 768 768\n"},
+    /* Square ones of halves, for matrix units. */
+    {"gemm-f16",
+     "mm H1 m=1024 k=1024 n=1024 dtype=f16\n"  "mm H2 m=2048 k=2048 n=2048 dtype=f16\n"
+     "mm H4 m=4096 k=4096 n=4096 dtype=f16\n"  "mm H8 m=8192 k=8192 n=8192 dtype=f16\n"},
     /* What memory bounds: pooling, softmax and norms, transposes, argmax, resizing by the
      * nearest element and linearly (channels first, last, and to an odd size),
      * concatenation, gathering, and their like. */

@@ -36,6 +36,8 @@ const kiln_backend kiln_c_backend = {
                                      "memory, or global memory where threads share it"),
               [KILN_SCOPE_DEVICE] =
                   "there is no device; use global memory, which C reads and writes",
+              [KILN_SCOPE_FRAGMENT] =
+                  "C has no warps that hold a matrix between them; use local memory",
               [KILN_N_SCOPES - 1] =
                   "C has one kind of memory; use global, local or register"},
     .attr =
@@ -46,7 +48,8 @@ const kiln_backend kiln_c_backend = {
              "what fills a buffer is moved ahead before; run the pass double_buffer",
          [KILN_STMT_ATTR_DEPENDENCE_SCOPE] = "C has no dependence tokens; leave it out",
          [KILN_STMT_ATTR_STAGE] = KILN_DOES,
-         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
+         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES,
+         [KILN_STMT_ATTR_ASYNC] = "what C copies is there at once; leave it out"},
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
     .param = "functions are given buffers; store the scalar to one",

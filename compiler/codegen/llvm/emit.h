@@ -39,6 +39,7 @@ typedef struct kiln_cg_mem {
     LLVMValueRef no_alias;
     bool is_captured;
     bool is_constant; /* nobody writes it while the function runs */
+    int64_t row;      /* of a fragment: elements from a row to the next */
 } kiln_cg_mem;
 
 typedef struct kiln_cg_table {
@@ -65,6 +66,8 @@ typedef struct kiln_cg_kind {
     /* Emits what the common part would not, or otherwise; false: it is that part's. */
     bool (*stmt)(kiln_cg *g, const kiln_stmt *s);
     void (*prefetch)(kiln_cg *g, LLVMValueRef address);
+    /* A load from a fragment; NULL: there are none. */
+    LLVMValueRef (*load_fragment)(kiln_cg *g, const kiln_expr *e);
     /* CPU, features, vector width; no calls of library routines, no unwinding. */
     void (*attributes)(kiln_cg *g, LLVMValueRef fn);
     const char *pipeline; /* of LLVM's passes */
@@ -104,6 +107,12 @@ struct kiln_cg {
     bool is_alone;                       /* one thread does what is emitted by itself */
     KILN_VEC(kiln_cg_mem) shared_memory; /* of a block, by buffer */
     size_t shared;
+    LLVMValueRef asked; /* all of it, where the launch gives it; NULL: the code declares
+                           it */
+    KILN_VEC(const kiln_var *) across; /* loops of threadIdx.x */
+    bool is_async;                     /* copies to shared memory may come later */
+    int64_t
+        may_miss; /* groups of such copies that barriers leave; -1: there are none */
 };
 
 /* ---- a module (module.c) --------------------------------------------------------- */
@@ -164,6 +173,10 @@ bool kiln_cg_is_unsafe(const kiln_expr *e);
 LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
 void kiln_cg_store(kiln_cg *g, const kiln_stmt *s);
 void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load);
+/* Of the first of neighbouring elements, and what it is a multiple of in bytes; NULL: they
+ * are no neighbours. */
+LLVMValueRef kiln_cg_address(kiln_cg *g, const kiln_buffer *b,
+                             const kiln_expr *const *index, unsigned *align);
 LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y);
 /* Byte dot products (emit_dot.c). */
 LLVMValueRef kiln_cg_dot4(kiln_cg *g, const kiln_expr *e, const LLVMValueRef *arg);

@@ -304,6 +304,8 @@ static bool is_of_registers(const kiln_expr *e) {
 
 LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     place at;
+    if (e->u.load.buffer->scope == KILN_SCOPE_FRAGMENT)
+        return g->kind->load_fragment(g, e);
     if (is_of_registers(e))
         mask = NULL;
     if (e->u.load.mask != NULL)
@@ -315,6 +317,15 @@ LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const LLVMValueRef v = mask == NULL ? vector_load(g, &at, e->lanes)
                                         : masked_load(g, &at, e->lanes, mask);
     return from_memory(g, e->dtype, v);
+}
+
+LLVMValueRef kiln_cg_address(kiln_cg *g, const kiln_buffer *b,
+                             const kiln_expr *const *index, unsigned *align) {
+    place at;
+    if (!locate(g, b, index, NULL, &at) || !at.is_linear || at.step > 1 || at.step < 0)
+        return NULL;
+    *align = at.align;
+    return address(g, &at, at.index);
 }
 
 void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load) {

@@ -39,6 +39,9 @@ const kiln_backend kiln_cg_cpu_backend = {
               [KILN_SCOPE_DEVICE] =
                   ("a CPU is its own device; use global memory, which "
                    "it reads and writes itself"),
+              [KILN_SCOPE_FRAGMENT] =
+                  ("a CPU has no warps that hold a matrix between them; use local "
+                   "memory"),
               [KILN_N_SCOPES - 1] =
                   ("a CPU has no memory but its own; use global, local "
                    "or register")},
@@ -52,7 +55,8 @@ const kiln_backend kiln_cg_cpu_backend = {
          [KILN_STMT_ATTR_DEPENDENCE_SCOPE] =
              "a CPU has no dependence tokens; leave it out",
          [KILN_STMT_ATTR_STAGE] = KILN_DOES,
-         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES},
+         [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES,
+         [KILN_STMT_ATTR_ASYNC] = "what a CPU copies is there at once; leave it out"},
     .expr = {KILN_BACKEND_ALL_EXPRS},
     .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},
     .param = "kernels are given buffers; store the scalar to one",

@@ -46,6 +46,7 @@ static const kiln_cg_kind kind = {.prefix = "",
                                   .allocate = kiln_nvptx_allocate,
                                   .stmt = kiln_nvptx_stmt,
                                   .prefetch = prefetch,
+                                  .load_fragment = kiln_nvptx_load_fragment,
                                   .attributes = attributes,
                                   .pipeline = pipeline,
                                   .joins_scalars = true,
@@ -71,7 +72,8 @@ typedef struct needs {
 
 static void find_memory(void *user, const kiln_stmt *s) {
     needs *n = user;
-    if (s->kind != KILN_STMT_ALLOC || s->u.alloc.buffer->scope == KILN_SCOPE_SHARED)
+    if (s->kind != KILN_STMT_ALLOC || s->u.alloc.buffer->scope == KILN_SCOPE_SHARED ||
+        s->u.alloc.buffer->scope == KILN_SCOPE_FRAGMENT)
         return;
     const kiln_buffer *b = s->u.alloc.buffer;
     const int64_t elems = kiln_buffer_elems(b);
@@ -143,6 +145,8 @@ static kiln_status emit_entry(kiln_cg *g, kiln_gpu_entry *e) {
     g->is_alone = false;
     KILN_TRY(kiln_cg_expand(g));
     kiln_cg_collect_scopes(g);
+    kiln_nvptx_find(g);
+    kiln_nvptx_ask(g);
     g->now = (kiln_cg_fn){.fn = declare(g, e, has_work)};
     g->now.entry = kiln_cg_block(g);
     const LLVMBasicBlockRef start = kiln_cg_block(g);
@@ -159,6 +163,7 @@ static kiln_status emit_entry(kiln_cg *g, kiln_gpu_entry *e) {
     if (has_work && e->workspace_bytes == 0)
         e->workspace_bytes = 64; /* the parameter is there */
     e->shared_bytes = g->shared;
+    e->asks_for_shared = g->asked != NULL;
     return g->status;
 }
 
@@ -166,12 +171,12 @@ static kiln_status emit_entry(kiln_cg *g, kiln_gpu_entry *e) {
 
 static kiln_status check_entry(const kiln_gpu_entry *e, const kiln_profile *profile,
                                kiln_err *err) {
-    if ((int64_t)e->shared_bytes > profile->gpu.shared_bytes)
+    if ((int64_t)e->shared_bytes > kiln_gpu_shared_most(profile))
         return kiln_fail(
             err, KILN_ERR_UNSUPPORTED,
             "blocks of '%s' take %zu bytes of shared memory, '%s' has %" PRId64,
             e->program->name, e->shared_bytes, profile->name,
-            profile->gpu.shared_bytes);
+            kiln_gpu_shared_most(profile));
     if (e->extent[KILN_AXIS_BLOCK_Y] > MAX_GRID_YZ ||
         e->extent[KILN_AXIS_BLOCK_Z] > MAX_GRID_YZ ||
         e->extent[KILN_AXIS_THREAD_Z] > MAX_BLOCK_Z)

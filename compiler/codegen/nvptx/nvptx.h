@@ -16,7 +16,21 @@ extern const kiln_backend kiln_nvptx_backend;
 /* Where the thread stands along each axis, in the entry block; what the axis has. */
 void kiln_nvptx_begin(kiln_cg *g, const int64_t *extent);
 bool kiln_nvptx_stmt(kiln_cg *g, const kiln_stmt *s);
+/* Where a block has more shared memory than code may declare: the launch gives it. */
+void kiln_nvptx_ask(kiln_cg *g);
 void kiln_nvptx_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes,
                          kiln_cg_mem *m);
+
+/* ---- what a warp does together (warps.c) ------------------------------------------- */
+
+/* What is looked up in a whole function: loops of threadIdx.x, copies that come later. */
+void kiln_nvptx_find(kiln_cg *g);
+void kiln_nvptx_fragment(kiln_cg *g, const kiln_buffer *b, kiln_cg_mem *m);
+LLVMValueRef kiln_nvptx_load_fragment(kiln_cg *g, const kiln_expr *e);
+void kiln_nvptx_call(kiln_cg *g, const kiln_stmt *s);
+void kiln_nvptx_async(kiln_cg *g, const kiln_stmt *s);
+void kiln_nvptx_wait(kiln_cg *g);
+/* Emits a store as a copy that comes later; false: it is none. */
+bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s);
 
 #endif

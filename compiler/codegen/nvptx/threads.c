@@ -3,6 +3,8 @@
  * Barriers are outside all such tests. */
 #include "compiler/codegen/nvptx/nvptx.h"
 
+#include "compiler/loop/fragment.h"
+
 #include <inttypes.h>
 
 enum { ALIGN = 64 };
@@ -120,6 +122,31 @@ static void check_together(kiln_cg *g, const kiln_expr *e) {
 
 static void check_expr(void *user, const kiln_expr *e) { check_together(user, e); }
 
+/* All threads of the warps that stand at 0 along the other axes. */
+static void by_warps(kiln_cg *g, const kiln_stmt *s) {
+    const unsigned outside = g->bound, x = 1u << KILN_AXIS_THREAD_X;
+    if ((outside & x) != 0) {
+        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
+                     "'%s' is a warp's, and is called inside a loop of threadIdx.x",
+                     s->u.call.program->name);
+        return;
+    }
+    g->bound |= x;
+    const LLVMValueRef cond = is_first(g);
+    g->bound = outside;
+    const LLVMBasicBlockRef then = cond != NULL ? kiln_cg_block(g) : NULL,
+                            join = cond != NULL ? kiln_cg_block(g) : NULL;
+    if (cond != NULL) {
+        LLVMBuildCondBr(g->b, cond, then, join);
+        LLVMPositionBuilderAtEnd(g->b, then);
+    }
+    kiln_nvptx_call(g, s);
+    if (cond != NULL) {
+        LLVMBuildBr(g->b, join);
+        LLVMPositionBuilderAtEnd(g->b, join);
+    }
+}
+
 bool kiln_nvptx_stmt(kiln_cg *g, const kiln_stmt *s) {
     if (s->kind == KILN_STMT_LAUNCH) {
         kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
@@ -127,15 +154,31 @@ bool kiln_nvptx_stmt(kiln_cg *g, const kiln_stmt *s) {
                      g->p->name, s->u.call.program->name);
         return true;
     }
+    if (s->kind == KILN_STMT_STORE && s->u.store.buffer->scope == KILN_SCOPE_FRAGMENT) {
+        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
+                     "fragment '%s' is written by a thread; only matrix products may",
+                     s->u.store.buffer->name);
+        return true;
+    }
+    if (s->kind == KILN_STMT_STORE && (g->is_alone || is_first(g) == NULL) &&
+        kiln_nvptx_copy(g, s))
+        return true;
     if (g->is_alone || s->kind == KILN_STMT_SEQ)
         return false;
     if (!kiln_stmt_is_collective(s)) {
         alone(g, s);
         return true;
     }
+    if (kiln_stmt_is_warps(s)) {
+        by_warps(g, s);
+        return true;
+    }
     kiln_stmt_exprs(s, check_expr, g);
-    if (s->kind == KILN_STMT_BARRIER) /* orders both kinds of memory */
+    if (s->kind == KILN_STMT_BARRIER) { /* orders both kinds of memory */
+        kiln_nvptx_wait(g);
         (void)kiln_cg_intrinsic(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
+    } else if (s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_ASYNC)
+        kiln_nvptx_async(g, s);
     else if (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD)
         thread_loop(g, s);
     else
@@ -150,6 +193,42 @@ static LLVMTypeRef array_of(kiln_cg *g, const kiln_buffer *b, size_t bytes) {
     return LLVMArrayType2(kiln_cg_memory_type(g, b->dtype), n > 0 ? n : 1);
 }
 
+static LLVMValueRef shared_variable(kiln_cg *g, LLVMTypeRef t, const char *name) {
+    const LLVMValueRef v =
+        LLVMAddGlobalInAddressSpace(g->module, t, name, KILN_NVPTX_SHARED);
+    LLVMSetAlignment(v, ALIGN);
+    return v;
+}
+
+typedef struct shares {
+    kiln_cg *g;
+    KILN_VEC(const kiln_buffer *) buffer;
+    int64_t bytes;
+} shares;
+
+static void add_shared(void *user, const kiln_stmt *s) {
+    shares *x = user;
+    if (s->kind != KILN_STMT_ALLOC || s->u.alloc.buffer->scope != KILN_SCOPE_SHARED)
+        return;
+    const kiln_buffer *b = s->u.alloc.buffer;
+    for (size_t i = 0; i < x->buffer.n; i++)
+        if (x->buffer.v[i] == b)
+            return;
+    kiln_vec_push(x->g->arena, &x->buffer, b);
+    const int64_t elems = kiln_buffer_elems(b);
+    if (elems > 0 && elems < max_memory / 8)
+        x->bytes += elems * (int64_t)kiln_dtype_bytes(b->dtype) + ALIGN;
+}
+
+void kiln_nvptx_ask(kiln_cg *g) {
+    shares x = {.g = g};
+    kiln_stmt_visit(g->p->body, add_shared, &x);
+    g->asked = x.bytes > g->profile->gpu.shared_bytes
+                   ? shared_variable(g, LLVMArrayType2(g->i8, 0),
+                                     kiln_format(g->arena, "%sasked", g->prefix))
+                   : NULL;
+}
+
 static void in_shared(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_mem *m) {
     const LLVMTypeRef t = array_of(g, b, bytes);
     for (size_t i = 0; i < g->shared_memory.n; i++)
@@ -158,13 +237,15 @@ static void in_shared(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_me
             return;
         }
     m->place = KILN_CG_SHARED;
-    m->base = LLVMAddGlobalInAddressSpace(
-        g->module, t,
-        kiln_format(g->arena, "%sshared%zu", g->prefix, g->shared_memory.n),
-        KILN_NVPTX_SHARED);
-    LLVMSetLinkage(m->base, LLVMInternalLinkage);
-    LLVMSetInitializer(m->base, LLVMGetUndef(t));
-    LLVMSetAlignment(m->base, ALIGN);
+    if (g->asked != NULL) {
+        LLVMValueRef at = kiln_cg_int(g, g->i64, (int64_t)g->shared, 1);
+        m->base = LLVMConstInBoundsGEP2(g->i8, g->asked, &at, 1);
+    } else {
+        m->base = shared_variable(
+            g, t, kiln_format(g->arena, "%sshared%zu", g->prefix, g->shared_memory.n));
+        LLVMSetLinkage(m->base, LLVMInternalLinkage);
+        LLVMSetInitializer(m->base, LLVMGetUndef(t));
+    }
     g->shared += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     kiln_vec_push(g->arena, &g->shared_memory, *m);
 }
@@ -200,7 +281,9 @@ void kiln_nvptx_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes,
                          kiln_cg_mem *m) {
     const bool is_own = b->scope != KILN_SCOPE_GLOBAL;
     *m = (kiln_cg_mem){.buffer = b};
-    if (b->scope == KILN_SCOPE_SHARED) {
+    if (b->scope == KILN_SCOPE_FRAGMENT) {
+        kiln_nvptx_fragment(g, b, m);
+    } else if (b->scope == KILN_SCOPE_SHARED) {
         in_shared(g, b, bytes, m);
     } else if (is_own && bytes <= KILN_NVPTX_PRIVATE - g->stack) {
         m->place = KILN_CG_STACK;

@@ -99,7 +99,8 @@ static bool is_alone(const search *x) {
 static bool is_own(const search *x, const kiln_buffer *b) {
     if (is_alone(x))
         return true;
-    if (b->scope != KILN_SCOPE_SHARED && b->scope != KILN_SCOPE_GLOBAL)
+    if (b->scope != KILN_SCOPE_SHARED && b->scope != KILN_SCOPE_GLOBAL &&
+        b->scope != KILN_SCOPE_FRAGMENT)
         return true;
     for (size_t i = 0; i < x->own.n; i++)
         if (x->own.v[i] == b)
@@ -245,7 +246,10 @@ static kiln_site *sites_of(search *x, const kiln_stmt *s, kiln_site *parent, int
 
 /* ---- accesses since the last barrier --------------------------------------------- */
 
-static unsigned bit_of(const kiln_buffer *b) { return 1u << b->scope; }
+/* Of the barrier that orders its accesses: there is none for a warp alone. */
+static unsigned bit_of(const kiln_buffer *b) {
+    return 1u << (b->scope == KILN_SCOPE_FRAGMENT ? KILN_SCOPE_GLOBAL : b->scope);
+}
 
 static bool same_pending(const kiln_pending *p, const kiln_pending *q) {
     if (p->touch != q->touch || p->n != q->n)

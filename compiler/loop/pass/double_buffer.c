@@ -19,12 +19,20 @@
  * barrier that only some iterations come to tells little of those around it: the last
  * iteration is peeled off instead, if it is known which it is.
  *
+ * With more than two copies it is filled so many iterations ahead, as deep pipelines want it:
+ * as many fills stand in front of the loop, and copy k % n is used. Where what fills need
+ * not wait, each turn's fills are a group (KILN_STMT_ATTR_ASYNC), of iterations behind the
+ * last one too, so that barriers can count: n - 2 groups may be on their way when one is
+ * passed, and each turn begins with one.
+ *
  * What fills the buffer may read what the loop does not write, and buffers that are
  * filled ahead before it. Anything else is refused, and so is a mark in no serial loop. */
 #include "compiler/loop/copies.h"
 #include "compiler/loop/words.h"
 
 #include <inttypes.h>
+
+enum { MAX_COPIES = 8 };
 
 /* One mark of a loop. */
 typedef struct member {
@@ -41,6 +49,8 @@ typedef struct halving {
     KILN_VEC(const kiln_stmt *) path;    /* from its body down */
     KILN_VEC(const kiln_buffer *) alloc; /* in its body, in no loop further in */
     KILN_VEC(member) member;
+    int64_t copies; /* of each member */
+    bool is_async;
     kiln_status status;
     kiln_err *err;
 } halving;
@@ -82,6 +92,24 @@ static const kiln_stmt *in_path(halving *h, const kiln_stmt *fill) {
     return inside;
 }
 
+/* How many copies; all members of a loop have as many. */
+static void read_copies(halving *h, const kiln_stmt *mark) {
+    int64_t n = 2;
+    const bool is_async = mark->u.attr.text != NULL;
+    if (mark->u.attr.value != NULL && !kiln_x_is_int(mark->u.attr.value, &n))
+        n = 0;
+    if (n < 2 || n > MAX_COPIES)
+        REFUSE(h, "a buffer must have 2 to %d copies, '%s' has another number",
+               MAX_COPIES, mark->u.attr.buffer->name);
+    else if (h->copies != 0 && (h->copies != n || h->is_async != is_async))
+        REFUSE(h,
+               "buffers that one loop fills ahead must all be as far ahead, and wait "
+               "alike: '%s' is not",
+               mark->u.attr.buffer->name);
+    h->copies = n;
+    h->is_async = is_async;
+}
+
 static void add_mark(halving *h, const kiln_stmt *s) {
     member m = {.mark = s};
     for (; is_mark(s); s = s->u.attr.body) {
@@ -94,6 +122,7 @@ static void add_mark(halving *h, const kiln_stmt *s) {
     }
     if (!is_one_of(h->alloc.v, h->alloc.n, m.buffer[0]))
         return; /* of a loop further out, or of none */
+    read_copies(h, m.mark);
     m.fill = in_path(h, s);
     kiln_vec_push(h->arena, &h->member, m);
 }
@@ -238,10 +267,20 @@ static const kiln_stmt *filled(halving *h, kiln_copies *halves, const kiln_expr 
     return kiln_s_seq(h->arena, s, (int)h->member.n);
 }
 
+/* Filled where there is such an iteration; a group of copies whether or not. */
+static const kiln_stmt *filled_if(halving *h, kiln_copies *halves, const kiln_expr *at,
+                                  const kiln_expr *is_one) {
+    kiln_arena *a = h->arena;
+    const kiln_stmt *s = kiln_s_if(a, is_one, filled(h, halves, at), NULL);
+    return h->is_async ? kiln_s_attr(a, KILN_STMT_ATTR_ASYNC, NULL, NULL,
+                                     kiln_x_index(a, h->copies - 2), s)
+                       : s;
+}
+
 static bool make_halves(halving *h, kiln_copies *halves) {
     for (size_t i = 0; i < h->member.n; i++)
         for (int k = 0; k < h->member.v[i].n; k++)
-            if (kiln_copies_make(halves, h->member.v[i].buffer[k], 2) == NULL) {
+            if (kiln_copies_make(halves, h->member.v[i].buffer[k], h->copies) == NULL) {
                 h->status = kiln_fail(h->err, KILN_ERR_LIMIT,
                                       "double_buffer: buffer '%s' must have fewer than "
                                       "%d axes",
@@ -263,25 +302,28 @@ static bool is_chained(const halving *h) {
     return false;
 }
 
-/* All iterations but the last fill ahead; what is done in each is `use`. */
-static const kiln_stmt *steady(halving *h, const kiln_stmt *fill,
-                               const kiln_stmt *use) {
+/* Each iteration fills ahead, as long as there is something to fill, and does `use`. */
+static const kiln_stmt *steady(halving *h, kiln_copies *halves, const kiln_stmt *use) {
     kiln_arena *a = h->arena;
     const kiln_stmt *s = h->loop;
     const kiln_expr *min = s->u.loop.min, *n = s->u.loop.extent;
-    const kiln_expr *one = kiln_x_index(a, 1);
-    const kiln_expr *next = kiln_x_add(a, kiln_x_ref(a, s->u.loop.var), one);
+    const kiln_expr *next =
+        kiln_x_add(a, kiln_x_ref(a, s->u.loop.var), kiln_x_index(a, h->copies - 1));
     int64_t turns = 0;
-    const bool peels = kiln_x_is_int(n, &turns) && is_chained(h);
+    const bool peels =
+        kiln_x_is_int(n, &turns) && is_chained(h) && h->copies == 2 && !h->is_async;
     const kiln_expr *last = kiln_x_add(a, min, kiln_x_index(a, turns - 1));
     const kiln_subst map = {s->u.loop.var, last};
     const kiln_stmt *ahead =
-        peels ? fill
-              : kiln_s_if(a, kiln_x_less(a, next, kiln_x_add(a, min, n)), fill, NULL);
-    const kiln_stmt *turn[] = {ahead, use};
+        peels ? filled(h, halves, next)
+              : filled_if(h, halves, next, kiln_x_less(a, next, kiln_x_add(a, min, n)));
+    /* Waits for what this turn uses, which nobody else need. */
+    const kiln_stmt *turn[] = {h->is_async ? kiln_s_barrier(a, KILN_SCOPE_SHARED)
+                                           : kiln_s_nothing(a),
+                               ahead, use};
     const kiln_stmt *all[] = {
         kiln_s_for(a, s->u.loop.var, min, peels ? kiln_x_index(a, turns - 1) : n,
-                   s->u.loop.kind, s->u.loop.tag, kiln_s_seq(a, turn, 2)),
+                   s->u.loop.kind, s->u.loop.tag, kiln_s_seq(a, turn, 3)),
         peels ? kiln_stmt_substitute(a, use, &map, 1) : kiln_s_nothing(a)};
     return kiln_s_seq(a, all, 2);
 }
@@ -291,22 +333,23 @@ static const kiln_stmt *halved(halving *h) {
     const kiln_stmt *s = h->loop;
     const kiln_expr *at = kiln_x_ref(a, s->u.loop.var), *min = s->u.loop.min,
                     *n = s->u.loop.extent;
-    const kiln_expr *next = kiln_x_add(a, at, kiln_x_index(a, 1));
     kiln_copies halves = {.arena = a,
                           .which = kiln_x_binary(a, KILN_EXPR_FLOORMOD,
                                                  kiln_x_sub(a, at, min),
-                                                 kiln_x_index(a, 2))};
+                                                 kiln_x_index(a, h->copies))};
     if (!make_halves(h, &halves))
         return s;
     KILN_ASSERT(halves.list.n >= h->member.n, "%zu marks, %zu buffers in halves",
                 h->member.n, halves.list.n);
     const kiln_stmt *use = kiln_stmt_rewritten(
         a, s->u.loop.body, &(kiln_stmt_rewrite){.stmt = use_of, .user = h});
-    const kiln_stmt *all[] = {
-        kiln_s_if(a, kiln_x_less(a, kiln_x_index(a, 0), n), filled(h, &halves, min),
-                  NULL),
-        steady(h, filled(h, &halves, next), kiln_copies_used(&halves, use))};
-    const kiln_stmt *out = kiln_s_seq(a, all, 2);
+    const kiln_stmt *all[MAX_COPIES];
+    int n_all = 0;
+    for (int64_t i = 0; i + 1 < h->copies; i++)
+        all[n_all++] = filled_if(h, &halves, kiln_x_add(a, min, kiln_x_index(a, i)),
+                                 kiln_x_less(a, kiln_x_index(a, i), n));
+    all[n_all++] = steady(h, &halves, kiln_copies_used(&halves, use));
+    const kiln_stmt *out = kiln_s_seq(a, all, n_all);
     for (size_t i = halves.list.n; i-- > 0;)
         out = kiln_s_alloc(a, halves.list.v[i].made, out);
     return out;

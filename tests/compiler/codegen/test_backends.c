@@ -137,6 +137,7 @@ static const row scopes[KILN_N_SCOPES] = {
     [KILN_SCOPE_DEVICE] = {"  alloc d: f32[8] device {\n    copy d from x : 8\n"
                            "    copy y from d : 8\n  }\n",
                            "device memory for 'd'"},
+    [KILN_SCOPE_FRAGMENT] = {TILE("fragment"), "fragment memory for 't'"},
     [KILN_N_SCOPES - 1] = {TILE("scope17"), "scope17 memory for 't'"},
 };
 static const row attrs[KILN_N_ATTR_KEYS] = {
@@ -148,6 +149,7 @@ static const row attrs[KILN_N_ATTR_KEYS] = {
     [KILN_STMT_ATTR_DEPENDENCE_SCOPE] = {ATTR("dependence"), "dependence"},
     [KILN_STMT_ATTR_STAGE] = {ATTR("stage \"y\""), "stage"},
     [KILN_STMT_ATTR_TENSORIZE] = {ATTR("tensorize \"dot4_u8s8\" = 16"), "tensorize"},
+    [KILN_STMT_ATTR_ASYNC] = {ATTR("async = 1"), "async"},
 };
 
 /* For who refuses them: without the threads that it would refuse before. */

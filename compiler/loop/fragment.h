@@ -1,0 +1,43 @@
+/* Fragments: matrices that a warp holds, each thread some elements in registers of its own.
+ *
+ * Memory of scope `fragment` is one warp's: it is allocated inside the loops of threadIdx.y
+ * and .z that count warps and outside those of threadIdx.x, whose 32 threads are one. Two
+ * kinds of statements touch it:
+ *
+ *   a call with a fragment among its blocks, outside loops of threadIdx.x. By the rule of
+ *   such places the thread that stands at 0 does it, and so the interpreter runs it; on a
+ *   machine all threads of the warp come and do it together, as an instruction wants it.
+ *   Nothing there can depend on threadIdx.x, so no warp can diverge;
+ *
+ *   loads, inside a loop of threadIdx.x, by the thread that holds the element. Another's
+ *   are refused by name: by the interpreter, once calls say how the elements lie, and by
+ *   code generators.
+ *
+ * Elements lie as the accumulators of mma.sync.m16n8k* do (NVIDIA, PTX ISA 8.5, 9.7.14.5,
+ * "Matrix Fragments for mma.m16n8k16"): blocks of 16 rows and 8 columns, of which thread t
+ * holds columns 2 (t % 4) and the next of rows t / 4 and t / 4 + 8. */
+#ifndef KILN_COMPILER_LOOP_FRAGMENT_H
+#define KILN_COMPILER_LOOP_FRAGMENT_H
+
+#include "compiler/loop/loop.h"
+
+enum {
+    KILN_WARP = 32, /* threads */
+    KILN_FRAGMENT_ROWS = 16,
+    KILN_FRAGMENT_COLUMNS = 16, /* of what one call computes: two blocks of 8 */
+    KILN_FRAGMENT_HELD = 4      /* elements of a block of 16 x 8 that a thread holds */
+};
+
+/* The thread of the warp that holds an element. */
+int kiln_fragment_thread(int64_t row, int64_t column);
+/* Which of its elements it is, in a matrix with so many columns: block after block, row by
+ * row, KILN_FRAGMENT_HELD of each. */
+int64_t kiln_fragment_element(int64_t row, int64_t column, int64_t columns);
+
+/* Is s a call that a warp does together? */
+bool kiln_stmt_is_warps(const kiln_stmt *s);
+/* From a row of a flat fragment to the next, as the calls in s say; 0: none has it, or
+ * they differ. */
+int64_t kiln_fragment_row(const kiln_stmt *s, const kiln_buffer *b);
+
+#endif

@@ -1,0 +1,100 @@
+/* gpu_matmul_mma: random products of halves in random configurations, interpreted under
+ * three orders of blocks and threads, equal the reference; each barrier is missed, and so is
+ * each wait; what is copied ahead meets no bank twice.
+ *
+ * Tolerance: halves are summed in f32 in another order than the reference's, and rounded
+ * once. */
+#include "tests/support/gpu_check.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/opencl_leaks.h"
+#include "tests/support/random_work.h"
+#include "tests/support/template_check.h"
+
+static const kiln_template *const tmpl = &kiln_template_gpu_matmul_mma;
+
+typedef struct property {
+    const char *name;
+    kiln_dtype dtype;
+    double tol;
+    int runs;
+} property;
+
+static property properties[] = {{"f16_is_the_reference", KILN_F16, 4e-3, 10},
+                                {"bf16_is_the_reference", KILN_BF16, 2e-2, 4}};
+
+static kiln_profile profile(kiln_arena *a, const char *name) {
+    kiln_profile p;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_profile_find(a, name, &p, &err), &err);
+    return p;
+}
+
+/* What b's rows are, with or without a batch, and relu behind it. */
+static kiln_graph *product(kiln_arena *a, kiln_dtype t, const int64_t *size,
+                           bool b_along_k, bool has_batch) {
+    const int64_t da[] = {2, size[0], size[1]};
+    const int64_t db[] = {2, size[b_along_k ? 2 : 1], size[b_along_k ? 1 : 2]};
+    const int skip = has_batch ? 0 : 1;
+    const kiln_type ta = kiln_type_make(t, 3 - skip, da + skip),
+                    tb = kiln_type_make(t, 3 - skip, db + skip);
+    kiln_graph *g = kiln_graph_new(a, "product");
+    kiln_value *in[2] = {kiln_graph_add_input(g, "a", &ta),
+                         kiln_graph_add_input(g, "b", &tb)};
+    const kiln_attr_arg turned = kiln_arg_bool("trans_b", b_along_k);
+    const kiln_node_spec spec = {
+        .op = &kiln_op_matmul, .in = in, .n_in = 2, .args = &turned, .n_args = 1};
+    kiln_err err = {0};
+    kiln_node *node = NULL;
+    kiln_assert_status_ok(kiln_graph_add_node(g, &spec, &node, &err), &err);
+    kiln_graph_add_output(g, graph_node(g, &kiln_op_relu, node->out, 1), "y");
+    return g;
+}
+
+static kiln_graph *draw(template_runs *r, kiln_dtype t) {
+    int64_t size[3];
+    for (int i = 0; i < 3; i++)
+        size[i] = 16 * kiln_rng_range(&r->rng, 1, i == 1 ? 5 : 3);
+    const bool along_k = kiln_rng_range(&r->rng, 0, 1) == 0;
+    return product(r->arena, t, size, along_k, kiln_rng_range(&r->rng, 0, 3) == 0);
+}
+
+static void random_configurations(void **state) {
+    const property *x = *state;
+    const kiln_profile p = profile(kiln_test_arena(), "cuda-sm80");
+    template_runs runs = {.n = x->runs};
+    for (int64_t i = 0; template_runs_next(&runs, i); i++) {
+        enum { TRIES = 20 };
+        const template_check t = {.tmpl = tmpl,
+                                  .profile = &p,
+                                  .seed = (uint64_t)i,
+                                  .compiled = i % 4 == 0,
+                                  .rtol = x->tol,
+                                  .atol = x->tol};
+        kiln_workload w;
+        kiln_space s;
+        kiln_err err = {0};
+        kiln_assert_status_ok(kiln_workload_of(draw(&runs, x->dtype), &w, &err), &err);
+        assert_true(tmpl->fits(&w, &p));
+        kiln_space_init(&s, runs.arena);
+        kiln_assert_status_ok(tmpl->space(&w, &p, &s, &err), &err);
+        kiln_config c = tmpl->guess(&w, &p, &s);
+        for (int k = 0; k < TRIES; k++) {
+            if (i % 4 != 0)
+                c = kiln_config_random(&s, &runs.rng);
+            if (template_check_run(runs.arena, &t, &w, &s, &c, &err)) {
+                runs.n_checked++;
+                break;
+            }
+            if (i % 4 == 0)
+                fail_msg("what is guessed was refused: %s", err.text);
+        }
+    }
+}
+
+OPENCL_LEAKS_ARE_THE_DRIVERS
+
+int main(void) {
+    for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
+        kiln_test_add(properties[i].name, random_configurations, &properties[i]);
+    return kiln_test_run("gpu_matmul_mma");
+}
