@@ -44,6 +44,7 @@ float kiln_trial_score(const kiln_trial *t, double best_ns) {
         return (float)(best_ns / t->cost_ns);
     case KILN_OUTCOME_SLOW: /* at least so slow: it may be slower than the bound */
         return t->cost_ns > best_ns ? (float)(best_ns / t->cost_ns) : 0;
+    case KILN_OUTCOME_SPILLS:
     case KILN_OUTCOME_NOBUILD:
     case KILN_OUTCOME_LETHAL:
     case KILN_OUTCOME_WRONG:

@@ -45,6 +45,11 @@ static void set_options(kiln_search *s, const kiln_search_options *o) {
     x->n_chains = x->n_chains > 0 ? x->n_chains : 64;
     x->n_steps = x->n_steps > 0 ? x->n_steps : 100;
     x->model = x->model != NULL ? x->model : &kiln_cost_model_xgboost;
+    x->most_spills = or_default(x->most_spills, 0.5);
+    if (x->only != NULL || kiln_profile_is_gpu(s->task->profile))
+        x->most_spills = 0;
+    if (x->spills == NULL && x->most_spills > 0)
+        x->spills = kiln_spill_log_new(s->arena);
 }
 
 static bool encodes_alike(const kiln_cost_model_kind *x,
@@ -129,21 +134,27 @@ void kiln_search_propose(kiln_search *s, uint64_t index) {
 
 /* Random points; where these are all taken, the next free one behind a random point.
  * Small spaces are walked whole; of a large one where 4096 draws found nothing, only a
- * part: a template that refuses almost everything must not stall a search. */
+ * part: a template that refuses almost everything must not stall a search. What would
+ * spill is drawn again, but not for ever. */
 bool kiln_search_draw(kiln_search *s, uint64_t *out) {
-    enum { TRIES = 4096 };
+    enum { TRIES = 4096, UNLIKELY = 16 };
     static const uint64_t small_space = UINT64_C(1) << 20, part = UINT64_C(1) << 14;
     const uint64_t size = s->task->space.size;
     const uint64_t walk = size <= small_space ? size : part;
+    int n_unlikely = 0;
     if (s->seen.n < size / 2)
-        for (int i = 0; i < TRIES; i++) {
+        for (int i = 0; i < TRIES && n_unlikely < UNLIKELY; i++) {
             const kiln_config c = kiln_config_random(&s->task->space, &s->rng);
             const uint64_t index = kiln_config_index(&s->task->space, &c);
-            if (kiln_search_is_free(s, index)) {
-                *out = index;
+            if (!kiln_search_is_free(s, index))
+                continue;
+            *out = index;
+            if (kiln_search_is_likely(s, index))
                 return true;
-            }
+            n_unlikely++;
         }
+    if (n_unlikely == UNLIKELY) /* the last of them: the log learns from it */
+        return true;
     const uint64_t begin = (uint64_t)kiln_rng_range(&s->rng, 0, (int64_t)size - 1);
     for (uint64_t i = 0; i < walk; i++) {
         const uint64_t index = (begin + i) % size;
@@ -192,6 +203,17 @@ static void add_encoding(kiln_search *s, uint64_t index) {
                            e != NULL ? e->bytes : (kiln_str){"", 0});
 }
 
+/* What a build takes is measured even if it spills: of that nothing is learned. */
+static void learn_spills(kiln_search *s, const kiln_trial *t) {
+    kiln_registers r;
+    for (size_t i = 0; i < s->n_first; i++)
+        if (s->first[i] == t->index)
+            return;
+    if (kiln_search_foreseen(s, t->index, &r) && t->outcome != KILN_OUTCOME_NOBUILD)
+        kiln_spill_log_add(s->options.spills, s->task, r,
+                           t->outcome == KILN_OUTCOME_SPILLS);
+}
+
 kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *err) {
     const bool has_cost =
         t->outcome == KILN_OUTCOME_MEASURED || t->outcome == KILN_OUTCOME_SLOW;
@@ -217,6 +239,7 @@ kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *er
         add_encoding(s, t->index);
     }
     kiln_index_map_put(s->arena, &s->seen, t->index, KILN_SEEN_REPORTED);
+    learn_spills(s, t);
     s->is_stale = true;
     return KILN_OK;
 }

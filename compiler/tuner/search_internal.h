@@ -34,6 +34,8 @@ struct kiln_search {
     uint64_t *first;             /* warm start, then the guess */
     size_t n_first, at_first;
     kiln_cost_model model;
+    kiln_index_map wanted; /* index to what is foreseen of its registers (spills.c) */
+    kiln_search_stats stats;
     bool is_stale;   /* trials came after the last fit */
     float incumbent; /* the best trial's score; only for KILN_ACQUIRE_IMPROVEMENT */
     void *state;     /* the kind's own */
@@ -42,7 +44,11 @@ struct kiln_search {
 /* The template takes it, and it was neither proposed nor reported. A configuration that
  * is refused is remembered as such. */
 bool kiln_search_is_free(kiln_search *s, uint64_t index);
-/* Another free configuration, evenly drawn; false: none was found. */
+/* Its code should not spill. Asked of what is about to be proposed, not of all that a
+ * chain comes to: it runs every loop pass. */
+bool kiln_search_is_likely(kiln_search *s, uint64_t index);
+/* Another free configuration, evenly drawn, that is likely where there is one; false:
+ * none was found. */
 bool kiln_search_draw(kiln_search *s, uint64_t *out);
 /* Draws until *n is `want`, marking each as proposed; fewer where there are no more. */
 void kiln_search_fill(kiln_search *s, size_t want, uint64_t *out, size_t *n);

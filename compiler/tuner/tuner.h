@@ -22,6 +22,7 @@
 #ifndef KILN_COMPILER_TUNER_TUNER_H
 #define KILN_COMPILER_TUNER_TUNER_H
 
+#include "compiler/schedule/registers.h"
 #include "compiler/schedule/template.h"
 
 /* ---- tasks ----------------------------------------------------------------------- */
@@ -97,6 +98,7 @@ kiln_candidates_stats kiln_candidates_count(const kiln_candidates *c);
 typedef enum kiln_outcome {
     KILN_OUTCOME_MEASURED,
     KILN_OUTCOME_SLOW,    /* stopped early: at least this slow */
+    KILN_OUTCOME_SPILLS,  /* built, but its hot loops go to the stack: not measured */
     KILN_OUTCOME_NOBUILD, /* refused by a pass or the code generator, or took too long
                              there */
     KILN_OUTCOME_LETHAL,  /* crashed, hung, or passed a limit of memory */
@@ -259,6 +261,24 @@ void kiln_sample_set_add(kiln_sample_set *s, kiln_candidates *c, const kiln_tria
                          size_t n);
 kiln_samples kiln_sample_set_view(const kiln_sample_set *s);
 
+/* ---- spills, foreseen and seen --------------------------------------------------- */
+
+/* What the configuration's code will want of registers, told from its loop program;
+ * false: the template or a pass refuses it. A millisecond or two. */
+bool kiln_tune_registers(kiln_arena *scratch, const kiln_tune_task *t, uint64_t index,
+                         kiln_registers *out);
+
+/* How often what was foreseen came true: for each template, by how much of the machine's
+ * registers is wanted. It begins with what was counted on AVX2 and AVX-512, and learns
+ * from every trial, of whatever work. */
+typedef struct kiln_spill_log kiln_spill_log;
+kiln_spill_log *kiln_spill_log_new(kiln_arena *a);
+void kiln_spill_log_add(kiln_spill_log *l, const kiln_tune_task *t,
+                        kiln_registers wanted, bool spilled);
+/* In [0, 1]: how likely it is to spill. */
+double kiln_spill_log_chance(const kiln_spill_log *l, const kiln_tune_task *t,
+                             kiln_registers wanted);
+
 /* ---- search ---------------------------------------------------------------------- */
 
 /* What a search maximizes (Brochu, Cora, de Freitas, arXiv:1012.2599, section 2.3). All
@@ -294,6 +314,10 @@ typedef struct kiln_search_options {
     /* Of the same task and kind of model, for several searches; borrowed. NULL: its own.
      */
     kiln_candidates *candidates;
+    /* What is likelier to spill than this is proposed only where nothing else is left;
+     * 0: a half; negative: nobody looks. Not of GPUs, and not with `only`. */
+    double most_spills;
+    kiln_spill_log *spills; /* of several searches; borrowed. NULL: its own */
 } kiln_search_options;
 
 typedef struct kiln_search kiln_search;
@@ -337,6 +361,13 @@ kiln_status kiln_search_report(kiln_search *s, const kiln_trial *t, kiln_err *er
 bool kiln_search_best(const kiln_search *s, kiln_trial *out);
 size_t kiln_search_n_trials(const kiln_search *s); /* reported, LOST ones left out */
 kiln_candidates *kiln_search_candidates(kiln_search *s);
+/* What was foreseen of a configuration when it was looked at; false: it was not. */
+bool kiln_search_foreseen(const kiln_search *s, uint64_t index, kiln_registers *out);
+typedef struct kiln_search_stats {
+    uint64_t n_foreseen; /* configurations that were looked at */
+    uint64_t n_avoided;  /* of these: left out, as they would spill or are refused */
+} kiln_search_stats;
+kiln_search_stats kiln_search_count(const kiln_search *s);
 /* The n configurations that the model likes best of what the search has seen, best
  * first, measured or not; without any trial the global model's choice: a build without
  * budget. KILN_ERR_ARG: the search has no model. */

@@ -1,6 +1,7 @@
 /* The report card: how well a run's searches and models did, beside what they found. */
 #include "pipeline/tune/run_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <time.h>
 
@@ -127,6 +128,11 @@ kiln_status kiln_tune_grade(kiln_tuning *r, double seconds, kiln_tune_card *out,
                         .think_cpu_s =
                             (double)(r->model.cpu_ns + r->search.cpu_ns) * 1e-9};
     sum_up(r, &c);
+    for (size_t i = 0; i < r->n; i++) {
+        const kiln_search_stats s = kiln_search_count(r->work[i].search);
+        c.n_foreseen += (int64_t)s.n_foreseen;
+        c.n_avoided += (int64_t)s.n_avoided;
+    }
     if (r->n_new > 0 && !kiln_interrupted()) /* seconds, after thousands of trials */
         KILN_TRY(judge(r, &c, err));
     if (r->pool != NULL) {
@@ -170,6 +176,11 @@ void kiln_card_text(kiln_buf *out, const kiln_tune_card *c) {
                         "in order, %.0f%% of the best fifth in its own\n",
                         100 * c->accuracy, 100 * fmax(0, c->recall));
     put_transfer(out, c);
+    if (c->n_avoided > 0)
+        kiln_buf_printf(out,
+                        "  of %" PRId64 " configurations about to be tried %" PRId64
+                        " were left out: their code would spill\n",
+                        c->n_foreseen, c->n_avoided);
     if (c->build_s + c->run_s > 0)
         kiln_buf_printf(out,
                         "  seconds: building %.1f and running %.1f (all workers), "

@@ -124,11 +124,12 @@ static bool as_round(kiln_tuning *r, const kiln_tuned_work *t, const kiln_db_tri
     if (in->error[0] != '\0' &&
         !kiln_trial_error_parse(kiln_str_from(in->error), &error))
         return false;
+    const kiln_tune_facts facts = kiln_tune_facts_read(&r->scratch, in->facts);
     *out = (kiln_tune_round){.trial = {kiln_config_index(&t->task.space, &c),
                                        kiln_tune_outcome(error), in->median_ns},
                              .peak_gflops = in->peak_gflops,
-                             .is_noisy =
-                                 kiln_tune_facts_read(&r->scratch, in->facts).is_noisy};
+                             .is_noisy = facts.is_noisy,
+                             .wanted = facts.wanted};
     if (kiln_db_is_implausible(in, kiln_tune_direct_flops(&t->work->op)))
         out->trial.outcome = KILN_OUTCOME_WRONG;
     return out->trial.outcome != KILN_OUTCOME_LOST;
@@ -157,6 +158,14 @@ static bool is_counted(kiln_tuning *r, const kiln_tuned_work *t,
     return t->lead == t;
 }
 
+/* What another run, or tuner, had foreseen, and what came of it. */
+static void learn_spills(kiln_tuning *r, const kiln_tuned_work *t,
+                         const kiln_tune_round *x) {
+    if (x->wanted.vectors >= 0 && x->trial.outcome != KILN_OUTCOME_NOBUILD)
+        kiln_spill_log_add(r->spills, &t->task, x->wanted,
+                           x->trial.outcome == KILN_OUTCOME_SPILLS);
+}
+
 kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     kiln_db_trials all;
     kiln_arena a;
@@ -176,6 +185,7 @@ kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
             continue;
         r->n_unbelieved +=
             x->error[0] == '\0' && round.trial.outcome == KILN_OUTCOME_WRONG;
+        learn_spills(r, t, &round);
         st = kiln_tune_take(r, t, &round, err);
     }
     t->row.n_known -= n_ours;

@@ -42,6 +42,7 @@ static kiln_status set_up_work(kiln_tuning *r, size_t i, kiln_err *err) {
                                   .without_guess =
                                       o->part != NULL || t->work->like != NULL,
                                   .first = first,
+                                  .spills = r->spills,
                                   .n_first = kiln_tune_first(r, t, first)};
     t->n_first = (int)search.n_first;
     const kiln_search_kind *kind =
@@ -402,6 +403,7 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
     if (o->runner_addresses == NULL) /* else it must run where they are */
         KILN_TRY(kiln_runs_here(o->profile, err));
     kiln_arena_init(&r.scratch);
+    r.spills = kiln_spill_log_new(a);
     r.begin_ns = kiln_now_ns();
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
     if (o->name != NULL)

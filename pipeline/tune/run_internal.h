@@ -13,6 +13,7 @@ typedef struct kiln_tune_round {
     kiln_trial trial;
     double peak_gflops; /* beside it; 0: not known */
     bool is_noisy;
+    kiln_registers wanted; /* of a record: as it was foreseen; vectors below 0: not */
 } kiln_tune_round;
 
 /* All measurements of a candidate. */
@@ -89,6 +90,7 @@ typedef struct kiln_tuning {
     kiln_measure *pool;             /* opened for the first candidate */
     kiln_task_scheduler *scheduler; /* NULL during the first look */
     kiln_cost_model global;         /* of all works */
+    kiln_spill_log *spills;         /* of all searches */
     int64_t n_learnt, n_unlearnt;   /* trials that it was fitted to, and since */
     /* Of other works, nearest first; read when the model is fitted for the first time. */
     struct kiln_tune_lessons *near;

@@ -47,8 +47,9 @@ kiln_outcome kiln_tune_outcome(kiln_trial_error e) {
         return KILN_OUTCOME_MEASURED;
     case KILN_TRIAL_SLOW:
         return KILN_OUTCOME_SLOW;
-    case KILN_TRIAL_REFUSED:
     case KILN_TRIAL_SPILLS:
+        return KILN_OUTCOME_SPILLS;
+    case KILN_TRIAL_REFUSED:
     case KILN_TRIAL_BUILD_TIMEOUT:
     case KILN_TRIAL_UNLOADABLE:
         return KILN_OUTCOME_NOBUILD;
@@ -154,7 +155,9 @@ static size_t samples_of(kiln_arena *a, const kiln_measured *m, double **out,
     return n;
 }
 
-static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory_gbs) {
+/* foreseen NULL: nobody looked. */
+static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory_gbs,
+                            const kiln_registers *foreseen) {
     kiln_json_writer w;
     kiln_buf text;
     kiln_buf_init(&text, a);
@@ -166,6 +169,10 @@ static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory
     kiln_json_member_i64(&w, "scratch_bytes", (int64_t)m->scratch_bytes);
     kiln_json_member_i64(&w, "spills", m->spills);
     kiln_json_member_i64(&w, "vector_registers", m->vector_registers);
+    if (foreseen != NULL) {
+        kiln_json_member_i64(&w, "wanted_registers", foreseen->vectors);
+        kiln_json_member_i64(&w, "wanted_guards", foreseen->guards);
+    }
     kiln_json_member_i64(&w, "disturbed", (int64_t)m->n_disturbed);
     kiln_json_member_bool(&w, "noisy", m->is_noisy);
     kiln_json_member_f64(&w, "build_ms", m->build_ms);
@@ -180,10 +187,14 @@ static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory
 kiln_tune_facts kiln_tune_facts_read(kiln_arena *scratch, const char *text) {
     const kiln_json *json = NULL;
     if (kiln_json_parse(scratch, kiln_str_from(text), "facts", &json, NULL) != KILN_OK)
-        return (kiln_tune_facts){.is_noisy = false};
+        return (kiln_tune_facts){.wanted = {.vectors = -1}};
+    const double wanted = kiln_json_number(kiln_json_get(json, "wanted_registers"), -1),
+                 guards = kiln_json_number(kiln_json_get(json, "wanted_guards"), 0);
     return (kiln_tune_facts){
         .is_noisy = kiln_json_bool(kiln_json_get(json, "noisy"), false),
-        .memory_gbs = kiln_json_number(kiln_json_get(json, "memory_gbs"), 0)};
+        .memory_gbs = kiln_json_number(kiln_json_get(json, "memory_gbs"), 0),
+        .wanted = {.vectors = wanted >= 0 && wanted < INT16_MAX ? (int)wanted : -1,
+                   .guards = guards > 0 ? 1 : 0}};
 }
 
 static kiln_db_candidate candidate_of(kiln_tuning *r, const kiln_tune_pending *p) {
@@ -202,6 +213,8 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
     const bool is_good = m->error == KILN_TRIAL_GOOD;
     double *ns = NULL;
     const size_t n = samples_of(&r->scratch, m, &ns, peak);
+    kiln_registers wanted;
+    const bool was_foreseen = kiln_search_foreseen(p->work->search, p->index, &wanted);
     const kiln_db_trial t = {
         .candidate = candidate_of(r, p),
         .layouts = m->layouts,
@@ -213,7 +226,8 @@ static kiln_status record(kiln_tuning *r, const kiln_tune_pending *p,
         .proof = is_good ? kiln_format(&r->scratch, "{\"seeds\": %d, \"worst\": %.4g}",
                                        m->n_seeds, m->worst)
                          : "",
-        .facts = facts_of(&r->scratch, m, kiln_measure_count(r->pool).memory_gbs),
+        .facts = facts_of(&r->scratch, m, kiln_measure_count(r->pool).memory_gbs,
+                          was_foreseen ? &wanted : NULL),
         .owner = r->owner,
         .kiln = KILN_VERSION,
         .time_ms = kiln_db_now_ms(),

@@ -152,6 +152,9 @@ typedef struct kiln_tune_card {
     double after[KILN_CARD_LOOKS]; /* share of that best after so many */
     int n_taught; /* of them began with a model of other work; theirs and the others': */
     double taught_trials, alone_trials; /* trials to 95%; 0: there are none */
+    /* Configurations that were about to be proposed and looked at for spills, and those
+     * of them that were left out. */
+    int64_t n_foreseen, n_avoided;
     /* Of a model of these trials, on a fifth that was held out; below 0: not known. */
     double accuracy, recall;
     /* Where the time went: of all workers; global model; proposing, with the models of

@@ -78,7 +78,8 @@ kiln_outcome kiln_tune_outcome(kiln_trial_error e);
 /* What a trial's facts say that is of use later. */
 typedef struct kiln_tune_facts {
     bool is_noisy;
-    double memory_gbs; /* of the machine; 0: not known */
+    double memory_gbs;     /* of the machine; 0: not known */
+    kiln_registers wanted; /* as it was foreseen; vectors below 0: it was not */
 } kiln_tune_facts;
 kiln_tune_facts kiln_tune_facts_read(kiln_arena *scratch, const char *text);
 

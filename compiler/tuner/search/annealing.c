@@ -31,7 +31,8 @@ typedef struct annealing {
     KILN_VEC(kiln_scored) seen;
     bool is_scored;           /* `seen` is of the model as it is */
     kiln_index_map programs;  /* hashes of encodings that were proposed or reported */
-    size_t n_hashed;          /* trials that are among them */
+    size_t n_hashed;          /* trials that are among them, */
+    size_t n_first;           /* and of those that the search began with */
     kiln_index_map met;       /* configurations that chains came to, or trials */
     int64_t fresh_left;       /* others that they may still come to, of this batch */
     kiln_arena round;         /* score_of and seen */
@@ -67,6 +68,8 @@ static void mark_program(kiln_search *s, uint64_t index) {
 
 static void mark_trials(kiln_search *s) {
     annealing *x = s->state;
+    for (; x->n_first < s->at_first; x->n_first++)
+        mark_program(s, s->first[x->n_first]);
     const kiln_encodings all = kiln_encoding_list_view(&s->encoding);
     for (; x->n_hashed < all.n; x->n_hashed++) {
         kiln_index_map_put(s->arena, &x->met, s->trial.v[x->n_hashed].index, 1);
@@ -275,21 +278,45 @@ static size_t pool_of(kiln_search *s, kiln_arena *scratch, const kiln_scored *v,
     return n_out;
 }
 
+static bool is_known_program(kiln_search *s, uint64_t index) {
+    const annealing *x = s->state;
+    const uint64_t program = kiln_candidates_encoding(s->candidates, index)->hash;
+    return kiln_index_map_get(&x->programs, program) != NULL;
+}
+
+static void take(kiln_search *s, uint64_t index, uint64_t *out, size_t *n) {
+    kiln_search_propose(s, index);
+    mark_program(s, index);
+    out[(*n)++] = index;
+}
+
 /* Random ones of programs that are new, as far as that goes. */
 static void add_random(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
-    annealing *x = s->state;
     for (size_t tries = 0; *n < want && tries < 8 * want; tries++) {
         uint64_t index;
         if (!kiln_search_draw(s, &index))
             return;
-        const uint64_t program = kiln_candidates_encoding(s->candidates, index)->hash;
-        if (kiln_index_map_get(&x->programs, program) != NULL)
-            continue;
-        kiln_search_propose(s, index);
-        mark_program(s, index);
-        out[(*n)++] = index;
+        if (!is_known_program(s, index))
+            take(s, index, out, n);
     }
     kiln_search_fill(s, want, out, n);
+}
+
+/* While nobody knows anything: some steps away from what is known to be good, the
+ * template's rule among it. */
+static void add_near(kiln_search *s, size_t want, uint64_t *out, size_t *n) {
+    enum { STEPS = 3, TRIES = 8 };
+    for (size_t tries = 0; *n < want && s->n_first > 0 && tries < TRIES * want;
+         tries++) {
+        const size_t of = (size_t)kiln_rng_range(&s->rng, 0, (int64_t)s->n_first - 1);
+        kiln_config c = kiln_config_at(&s->task->space, s->first[of]);
+        for (int64_t k = kiln_rng_range(&s->rng, 1, STEPS); k > 0; k--)
+            c = kiln_config_neighbour(&s->task->space, &c, &s->rng);
+        const uint64_t index = kiln_config_index(&s->task->space, &c);
+        if (kiln_search_is_free(s, index) && !is_known_program(s, index) &&
+            kiln_search_is_likely(s, index))
+            take(s, index, out, n);
+    }
 }
 
 /* How many of n are random: drawn, so that small batches have their part too. */
@@ -298,6 +325,18 @@ static size_t draw_random_part(kiln_search *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         n_random += kiln_rng_unit(&s->rng) < s->options.epsilon ? 1 : 0;
     return n_random;
+}
+
+/* The best of the pool, diverse, that should not spill. */
+static void pick(kiln_search *s, kiln_arena *scratch, const kiln_scored *pool,
+                 size_t n_pool, size_t n, uint64_t *out, size_t *n_out) {
+    enum { LOOKS = 4 }; /* for each: what would spill is passed over */
+    uint64_t *order = kiln_array(scratch, uint64_t, LOOKS * n);
+    const size_t n_order = kiln_pick_diverse(scratch, &s->task->space, pool, n_pool,
+                                             s->options.diversity, LOOKS * n, order);
+    for (size_t i = 0; i < n_order && *n_out < n; i++)
+        if (kiln_search_is_likely(s, order[i]))
+            take(s, order[i], out, n_out);
 }
 
 static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
@@ -313,21 +352,17 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
     if (knows) {
         kiln_arena scratch = {0};
         kiln_scored *v, *pool = kiln_array(&scratch, kiln_scored, most);
-        size_t n_seen, n_pool;
+        size_t n_seen;
         const size_t n_random = draw_random_part(s, n);
         const kiln_status st = look(s, n, &v, &n_seen, err);
-        if (st != KILN_OK) {
-            kiln_arena_fini(&scratch);
-            return st;
+        if (st == KILN_OK) {
+            const size_t n_pool = pool_of(s, &scratch, v, n_seen, pool, most);
+            pick(s, &scratch, pool, n_pool, n - n_random, out, n_out);
         }
-        n_pool = pool_of(s, &scratch, v, n_seen, pool, most);
-        *n_out = kiln_pick_diverse(&scratch, &s->task->space, pool, n_pool,
-                                   s->options.diversity, n - n_random, out);
         kiln_arena_fini(&scratch);
-        for (size_t i = 0; i < *n_out; i++) {
-            kiln_search_propose(s, out[i]);
-            mark_program(s, out[i]);
-        }
+        KILN_TRY(st);
+    } else {
+        add_near(s, n / 2, out, n_out);
     }
     add_random(s, n, out, n_out);
     return KILN_OK;

@@ -45,7 +45,7 @@ static bool find_on_line(kiln_search *s, const kiln_config *centre, int knob, in
         if (kiln_index_map_get(&s->trial_of, index) != NULL)
             return false;
         *out = index;
-        if (kiln_search_is_free(s, index))
+        if (kiln_search_is_free(s, index) && kiln_search_is_likely(s, index))
             return true;
     }
     return false;

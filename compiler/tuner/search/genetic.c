@@ -66,7 +66,7 @@ static kiln_status next(kiln_search *s, size_t n, uint64_t *out, size_t *n_out,
         for (size_t tries = 0; *n_out < n && tries < TRIES * n; tries++) {
             const kiln_config c = child_of(s, p, n_parents);
             const uint64_t index = kiln_config_index(&s->task->space, &c);
-            if (!kiln_search_is_free(s, index))
+            if (!kiln_search_is_free(s, index) || !kiln_search_is_likely(s, index))
                 continue;
             kiln_search_propose(s, index);
             out[(*n_out)++] = index;

@@ -102,6 +102,7 @@ static void searches_maximize_what_they_are_told(void **state) {
     for (int how = 0; how < 3; how++) {
         kiln_search *s = NULL;
         const kiln_search_options o = {.seed = 11,
+                                       .most_spills = -1, /* nothing is built */
                                        .n_chains = 8,
                                        .n_steps = 20,
                                        .epsilon = -1,

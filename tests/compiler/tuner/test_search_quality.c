@@ -75,6 +75,7 @@ static void guided_needs_few(void **state) {
         const double best = best_known(c, seed);
         for (int k = 0; k < n_seeds; k++) {
             const kiln_search_options o = {.seed = seed + (uint64_t)k,
+                                           .most_spills = -1, /* nothing is built */
                                            .n_chains = 16,
                                            .n_steps = 60,
                                            .model_options = {.own = "n_trees=30"},
@@ -144,6 +145,7 @@ static void others_teach(void **state) {
         teach(&global, at, seed);
         for (uint64_t k = 0; k < N_SEEDS; k++) {
             kiln_search_options o = {.seed = seed + k,
+                                     .most_spills = -1,
                                      .n_chains = 16,
                                      .n_steps = 60,
                                      .model_options = {.own = "n_trees=30"},
