@@ -72,7 +72,7 @@ rm -f "$stage"/{needed,has,names,stub.c}
 
 # --- models, tests, what runs them --------------------------------------------------------------------
 cp -r demo/samplenet "$stage/models/"
-cp tools/gpu-kit/matmul.ops "$stage/models/"
+cp tools/gpu-kit/*.ops "$stage/models/"
 if [ -d "$tests/node" ]; then
     mkdir -p "$stage/models/onnx-tests"
     cp -r --no-preserve=mode "$tests"/{node,simple,pytorch-operator,pytorch-converted,LICENSE} "$stage/models/onnx-tests/"

@@ -122,7 +122,7 @@ fi
 [ -f "$KILN_DB" ] || fail "no tuning database could be made: $(kiln db import /dev/null 2>&1)"
 
 # Libraries are compared with that come with this Python, if any.
-export KILN_PYTHON=${KILN_PYTHON:-python3}
+export KILN_PYTHON="${KILN_PYTHON:-$(command -v python3)}" KILN_TORCH_SECONDS="${KILN_TORCH_SECONDS:-15}"
 # Baselines that this kiln knows, that are for GPUs and that are here.
 timeout -k 5 60 kiln baselines list >"$results/baselines.txt" 2>&1
 baselines_of() {
@@ -133,7 +133,7 @@ baselines_of() {
 ops=$(baselines_of operators)
 nets=$(baselines_of models)
 
-# A test of random cases on the device, from one seed after another, as long as the time allows.
+# A test of random cases on the device, from one seed after another: once, then as long as the time allows.
 random() { # random TEST PROFILE
     local kind=cuda seed=1 longest=5 from
     grep -q '"arch": "opencl"' <(kiln profile show "$2") && kind=opencl
@@ -147,6 +147,36 @@ random() { # random TEST PROFILE
     done
 }
 export -f random
+
+# ONNX's tests by operator, several at once, as many as the time allows: one that hangs costs its
+# operator alone. 1: one failed that does not fail on a CPU too (docs/conformance.md).
+conformance_one() { # conformance_one PART PROFILE
+    local left=$((conformance_end - $(date +%s))) said
+    [ $left -gt 0 ] || { echo "$1: no time left"; return 0; }
+    said=$(timeout -k 5 $((left + 10)) kiln verify --onnx-tests "$work/models/onnx-tests" --filter "$1" \
+        --profile "$2" --json "$work/results/conformance/$1.json" 2>&1)
+    printf '%s\n' "$said" | sed "s/^/$1: /" | tail -n 20
+}
+conformance() { # conformance PROFILE [PART]
+    export conformance_end=$(($(date +%s) + limit - 20))
+    mkdir -p "$work/results/conformance"
+    if [ $# -gt 1 ]; then
+        echo "$2"
+    else
+        # The names' first words; what begins with another is among that one's.
+        ls "$work/models/onnx-tests/"* | sed -n 's/^\(test_[A-Za-z0-9]*\).*/\1/p' | sort -u |
+            awk 'last == "" || index($0, last) != 1 { print; last = $0 }'
+    fi | xargs -P $((($(nproc) + 2) / 3)) -I '{}' bash -c 'conformance_one "$1" "$2"' - '{}' "$1" |
+        tee "$work/results/conformance.txt" | grep -vE ' 0 failed, [0-9]+ unsupported$'
+    awk '/[0-9]+ passed, [0-9]+ failed, [0-9]+ unsupported$/ {
+            passed += $(NF - 5); failed += $(NF - 3); unsupported += $(NF - 1); parts++ }
+        /no time left$/ { late++ }
+        END { printf "%d passed, %d failed, %d unsupported; %d parts, %d without time\n",
+            passed, failed, unsupported, parts, late
+            exit passed == 0 }' "$work/results/conformance.txt" || return 1
+    ! grep -v 'test_dft_inverse' "$work/results/conformance.txt" | grep -qE '^[^:]*: failed '
+}
+export -f conformance conformance_one
 export work
 
 # --- what is brought home, written anew after every step ------------------------------------------
