@@ -8,7 +8,8 @@
  *     queue    what a device is told, done in order; a session's, told by one thread
  *
  * Order. A queue does its operations one after another, in the order in which it was
- * told. Each has a ticket, which counts up by queue; 0 is done already. Queues know
+ * told. Each has a ticket, which counts up by queue; 0 is done already. Launches that a
+ * queue tells its driver by one call have one together: it is done when all are. Queues know
  * nothing of one another, unless one is told to wait for a ticket that the other has
  * given: always one given before, so that waits cannot form a ring, and each ends when
  * the operations before it do. The host waits by `finish`.
@@ -158,6 +159,10 @@ struct kiln_device_kind {
      * follow one another as fast as it can. The queue is finished ahead of it. NULL: the
      * kind cannot. */
     void (*span)(kiln_device_queue *q, int begins);
+    /* Launches that repeated those of the run before, and so were told by fewer calls
+     * (a driver's graphs), since the queue was opened; *why: there will be none; NULL:
+     * there may be. NULL: the kind has no such calls. */
+    uint64_t (*n_replayed)(kiln_device_queue *q, const char **why);
     /* Its workspace in the device's memory. NULL: it has none, or nobody may know. */
     void *(*workspace)(kiln_device_queue *q);
     /* Copies to and from these bytes of the host's, whole pages, become faster until they

@@ -171,6 +171,10 @@ const char *kiln_session_error(const kiln_session *s);
 const kiln_model *kiln_session_model(const kiln_session *s);
 /* Bytes that the session allocated. */
 size_t kiln_session_bytes(const kiln_session *s);
+/* Launches of all runs so far that a GPU was told by fewer calls, since they repeated
+ * those of the run before (CUDA graphs: docs/devices.md). *why, unless it is NULL: there
+ * will be none; else NULL. */
+uint64_t kiln_session_replayed(const kiln_session *s, const char **why);
 
 /* ---- profile --------------------------------------------------------------------- */
 

@@ -11,6 +11,44 @@ static void *take(kiln_session *s, size_t bytes) {
     return block;
 }
 
+enum { PAGE = 4096 };
+
+static size_t whole_pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
+/* A device that copies faster from and to memory that is pinned. NULL: none does. */
+static kiln_device *who_pins(const kiln_session *s) {
+    const kiln_plan *p = &s->model->plan;
+    for (uint32_t i = 0; i < p->header->queues.n; i++) {
+        kiln_device *d = s->model->device[p->queue[i].device];
+        if (d->kind->pin != NULL)
+            return d;
+    }
+    return NULL;
+}
+
+/* In pages of its own, so that nothing else is pinned with it. */
+static int make_port(kiln_session *s, kiln_session_port *port, size_t bytes,
+                     kiln_device *pins) {
+    const size_t more = pins != NULL ? 2 * PAGE : 0;
+    if (bytes > SIZE_MAX - more)
+        return -1;
+    port->block = port->own = take(s, bytes + more);
+    if (port->own == NULL)
+        return -1;
+    if (pins == NULL)
+        return 0;
+    port->own = (char *)port->block + (PAGE - (uintptr_t)port->block % PAGE) % PAGE;
+    if (bytes > 0 && pins->kind->pin(pins, port->own, whole_pages(bytes)) == 0)
+        port->pinned_by = pins;
+    return 0;
+}
+
+static void close_port(const kiln_session *s, const kiln_session_port *port) {
+    if (port->pinned_by != NULL)
+        port->pinned_by->kind->unpin(port->pinned_by, port->own);
+    kiln_model_release(s->model, port->block);
+}
+
 /* Every tensor of a port in memory of the session: whoever binds pays for nothing that
  * is not touched. */
 static int make_ports(kiln_session *s) {
@@ -20,11 +58,10 @@ static int make_ports(kiln_session *s) {
     if (s->port == NULL)
         return -1;
     memset(s->port, 0, (n + 1) * sizeof *s->port);
-    for (uint32_t i = 0; i < n; i++) {
-        s->port[i].own = take(s, (size_t)p->port[i].bytes);
-        if (s->port[i].own == NULL)
+    kiln_device *pins = who_pins(s);
+    for (uint32_t i = 0; i < n; i++)
+        if (make_port(s, &s->port[i], (size_t)p->port[i].bytes, pins) != 0)
             return -1;
-    }
     return 0;
 }
 
@@ -170,6 +207,20 @@ static int can_lend(const kiln_model *m) {
     return can;
 }
 
+uint64_t kiln_session_replayed(const kiln_session *s, const char **why) {
+    const kiln_session *now = s->now;
+    const char *none = "it has no queue that repeats launches";
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < now->model->plan.header->queues.n; i++) {
+        kiln_device_queue *q = now->queue[i];
+        if (q->kind->n_replayed != NULL)
+            n += q->kind->n_replayed(q, &none);
+    }
+    if (why != NULL)
+        *why = none;
+    return n;
+}
+
 static most most_of(const kiln_model *m) {
     most all = {0, 0, 0};
     for (int i = 0; i <= m->n_siblings; i++) {
@@ -238,7 +289,7 @@ void kiln_session_close(kiln_session *s) {
         close_own(s);
     const uint32_t n = m->plan.header->n_inputs + m->plan.header->n_outputs;
     for (uint32_t i = 0; s->port != NULL && i < n; i++)
-        kiln_model_release(m, s->port[i].own);
+        close_port(s, &s->port[i]);
     kiln_model_release(m, s->port);
     kiln_model_release(m, s->measured);
     kiln_model_release(m, s->operand);

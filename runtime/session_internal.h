@@ -6,8 +6,10 @@
 
 /* Where a port's bytes are now. */
 typedef struct kiln_session_port {
-    void *own;   /* the session's memory for it */
-    void *bound; /* the caller's; NULL: own */
+    void *own;              /* the session's memory for it */
+    void *block;            /* that holds it */
+    kiln_device *pinned_by; /* NULL: it is not pinned */
+    void *bound;            /* the caller's; NULL: own */
     int is_set;
 } kiln_session_port;
 

@@ -369,6 +369,41 @@ static int hold(kiln_gpu_queue *q) {
 
 static void let_go(kiln_gpu_queue *q) { (void)sem_post(q->gate); }
 
+/* ---- graphs ----------------------------------------------------------------------- */
+
+static int has_graphs(const kiln_gpu_device *d) {
+    const kiln_cuda_api *cu = ((const cuda_device *)d)->cu;
+    return cu->cuStreamBeginCapture_v2 != NULL && cu->cuStreamEndCapture != NULL &&
+           cu->cuGraphInstantiateWithFlags != NULL && cu->cuGraphLaunch != NULL &&
+           cu->cuGraphDestroy != NULL && cu->cuGraphExecDestroy != NULL;
+}
+
+static int begin_graph(kiln_gpu_queue *q) {
+    return api_of(q)->cuStreamBeginCapture_v2(q->stream, KILN_CU_CAPTURE_RELAXED);
+}
+
+static int end_graph(kiln_gpu_queue *q, void **out) {
+    const kiln_cuda_api *cu = api_of(q);
+    kiln_cu_graph graph = NULL;
+    kiln_cu_graph_run run = NULL;
+    int code = cu->cuStreamEndCapture(q->stream, &graph);
+    if (code == 0 && out != NULL)
+        code = cu->cuGraphInstantiateWithFlags(&run, graph, 0);
+    if (graph != NULL)
+        cu->cuGraphDestroy(graph);
+    if (out != NULL)
+        *out = code == 0 ? run : NULL;
+    return code;
+}
+
+static int run_graph(kiln_gpu_queue *q, void *graph) {
+    return api_of(q)->cuGraphLaunch(graph, q->stream);
+}
+
+static void release_graph(kiln_gpu_queue *q, void *graph) {
+    api_of(q)->cuGraphExecDestroy(graph);
+}
+
 static const kiln_gpu_driver driver = {
     .language = KILN_GPU_PTX,
     .machine_language = KILN_GPU_CUBIN,
@@ -393,6 +428,11 @@ static const kiln_gpu_driver driver = {
     .elapsed_ns = elapsed_ns,
     .hold = hold,
     .let_go = let_go,
+    .has_graphs = has_graphs,
+    .begin_graph = begin_graph,
+    .end_graph = end_graph,
+    .run_graph = run_graph,
+    .release_graph = release_graph,
 };
 
 const kiln_device_kind kiln_device_kind_cuda = {

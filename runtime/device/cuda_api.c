@@ -7,6 +7,7 @@
 
 static const kiln_driver_symbol symbols[] = {
 #define KILN_CU(name, parameters) {#name, offsetof(kiln_cuda_api, name), 1},
+#define KILN_CU_NEWER(name, parameters) {#name, offsetof(kiln_cuda_api, name), 0},
 #include "runtime/device/cuda_api.def"
 #undef KILN_CU
 };

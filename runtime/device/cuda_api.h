@@ -11,6 +11,8 @@
 typedef struct kiln_cu_context_s *kiln_cu_context;
 typedef struct kiln_cu_module_s *kiln_cu_module;
 typedef struct kiln_cu_link_s *kiln_cu_link;
+typedef struct kiln_cu_graph_s *kiln_cu_graph;
+typedef struct kiln_cu_graph_run_s *kiln_cu_graph_run; /* CUgraphExec */
 typedef struct kiln_cu_function_s *kiln_cu_function;
 typedef struct kiln_cu_stream_s *kiln_cu_stream;
 typedef struct kiln_cu_event_s *kiln_cu_event;
@@ -28,6 +30,7 @@ enum {
     KILN_CU_JIT_OPTIMIZATION_LEVEL = 7, /* 0 to 4 */
     KILN_CU_JIT_INPUT_PTX = 1,
     KILN_CU_ERROR_OUT_OF_MEMORY = 2,
+    KILN_CU_CAPTURE_RELAXED = 2, /* other threads may ask for memory meanwhile */
     KILN_CU_STREAM_NON_BLOCKING = 1,
     KILN_CU_EVENT_DISABLE_TIMING = 2
 };

@@ -15,6 +15,7 @@
 enum { KILN_GPU_SLOTS = 64 };
 
 typedef struct kiln_gpu_driver kiln_gpu_driver;
+typedef struct kiln_gpu_graphs kiln_gpu_graphs; /* gpu_graph.h */
 
 /* Begins what a kind's `open` makes. */
 typedef struct kiln_gpu_device {
@@ -32,8 +33,9 @@ typedef struct kiln_gpu_queue {
     char is_timed;
     char in_span; /* launches are timed together; is_held: none has begun */
     char is_held;
-    void *gate;      /* for the driver: what holds the stream */
-    char *workspace; /* NULL: none */
+    void *gate;              /* for the driver: what holds the stream */
+    kiln_gpu_graphs *graphs; /* NULL: none */
+    char *workspace;         /* NULL: none */
     size_t workspace_bytes;
     uint64_t n_told, n_done; /* tickets given, and those known to be done */
     uint32_t tag[KILN_GPU_SLOTS];
@@ -86,6 +88,13 @@ struct kiln_gpu_driver {
     /* What is told behind `hold` does not begin before `let_go`. NULL: no spans. */
     int (*hold)(kiln_gpu_queue *q);
     void (*let_go)(kiln_gpu_queue *q);
+    /* Launches told in between are not done, but made a graph, which does all of them
+     * when it is run. end_graph: out NULL: they are forgotten. NULL: no graphs. */
+    int (*has_graphs)(const kiln_gpu_device *d); /* NULL: it does */
+    int (*begin_graph)(kiln_gpu_queue *q);
+    int (*end_graph)(kiln_gpu_queue *q, void **out);
+    int (*run_graph)(kiln_gpu_queue *q, void *graph);
+    void (*release_graph)(kiln_gpu_queue *q, void *graph);
 };
 
 /* Members of the row of a kind that is one. */
@@ -95,7 +104,9 @@ struct kiln_gpu_driver {
     .queue_open = kiln_gpu_queue_open, .queue_close = kiln_gpu_queue_close,            \
     .launch = kiln_gpu_queue_launch, .copy = kiln_gpu_queue_copy,                      \
     .order = kiln_gpu_queue_order, .finish = kiln_gpu_queue_finish,                    \
-    .last_ns = kiln_gpu_queue_last_ns, .workspace = kiln_gpu_queue_workspace
+    .last_ns = kiln_gpu_queue_last_ns, .workspace = kiln_gpu_queue_workspace,          \
+    .begin = kiln_gpu_queue_begin_run, .end = kiln_gpu_queue_end_run,                  \
+    .n_replayed = kiln_gpu_queue_n_replayed
 
 int kiln_gpu_module_open(kiln_device *base, const kiln_device_image *image,
                          kiln_device_module **out, char error[KILN_ERROR_TEXT]);
@@ -115,6 +126,9 @@ void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_ot
 int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
                           kiln_device_failure *out);
 uint64_t kiln_gpu_queue_last_ns(kiln_device_queue *base);
+void kiln_gpu_queue_begin_run(kiln_device_queue *base);
+void kiln_gpu_queue_end_run(kiln_device_queue *base);
+uint64_t kiln_gpu_queue_n_replayed(kiln_device_queue *base, const char **why);
 void *kiln_gpu_queue_workspace(kiln_device_queue *base);
 /* Of kinds whose driver can hold a stream. */
 void kiln_gpu_queue_span(kiln_device_queue *base, int begins);

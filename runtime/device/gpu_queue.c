@@ -1,5 +1,5 @@
 /* A GPU's queues: tickets by slots, and what became of them. */
-#include "runtime/device/gpu.h"
+#include "runtime/device/gpu_graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void await(kiln_gpu_queue *q, uint64_t ticket) {
 }
 
 /* The next ticket, with a slot of its own. */
-static uint64_t begin(kiln_gpu_queue *q, uint32_t tag) {
+uint64_t kiln_gpu_queue_begin_ticket(kiln_gpu_queue *q, uint32_t tag) {
     if (q->n_told - q->n_done == KILN_GPU_SLOTS)
         await(q, q->n_done + 1);
     const uint64_t ticket = ++q->n_told;
@@ -63,7 +63,7 @@ static uint64_t begin(kiln_gpu_queue *q, uint32_t tag) {
 
 /* What was told of the ticket is told; `code` is the driver's answer. Marks would come
  * between the launches of a span: its end has one. */
-static void end(kiln_gpu_queue *q, uint64_t ticket, int code) {
+void kiln_gpu_queue_end_ticket(kiln_gpu_queue *q, uint64_t ticket, int code) {
     const int has_mark = code == 0 && !q->in_span;
     if (has_mark)
         code = q->device->driver->mark(q, slot_of(ticket));
@@ -83,37 +83,57 @@ static const char *disagree(const kiln_gpu_queue *q, const kiln_device_launch *l
                : NULL;
 }
 
-static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
-    const kiln_gpu_handle *h = l->kernel.handle;
-    const kiln_gpu_driver *driver = q->device->driver;
+int kiln_gpu_queue_tell(kiln_gpu_queue *q, const kiln_gpu_handle *h,
+                        void *const *operand) {
     uint64_t value[KILN_GPU_MAX_ARGS];
-    const int is_timed = q->is_timed && !q->in_span;
-    int code = is_timed ? driver->begin_timing(q) : 0;
+    int code = 0;
     for (uint32_t i = 0; i < h->kernel->n_launches && code == 0; i++) {
         const kiln_gpu_launch *one = &h->module->launch[h->kernel->first_launch + i];
         const kiln_gpu_arg *arg = &h->module->arg[one->first_arg];
         for (uint32_t j = 0; j < one->n_args; j++)
             value[j] = arg[j].kind == KILN_GPU_OPERAND
-                           ? (uint64_t)(uintptr_t)l->operand[arg[j].index]
+                           ? (uint64_t)(uintptr_t)operand[arg[j].index]
                        : arg[j].kind == KILN_GPU_WORKSPACE
                            ? (uint64_t)(uintptr_t)q->workspace + arg[j].value
                            : arg[j].value;
-        code = driver->launch(q, h->entry[i], one, arg, value);
+        code = q->device->driver->launch(q, h->entry[i], one, arg, value);
     }
+    return code;
+}
+
+static int launch(kiln_gpu_queue *q, const kiln_device_launch *l) {
+    const kiln_gpu_driver *driver = q->device->driver;
+    const int is_timed = q->is_timed && !q->in_span;
+    int code = is_timed ? driver->begin_timing(q) : 0;
+    if (code == 0)
+        code = kiln_gpu_queue_tell(q, l->kernel.handle, l->operand);
     return code == 0 && is_timed ? driver->end_timing(q) : code;
+}
+
+static uint64_t launch_now(kiln_gpu_queue *q, const kiln_device_launch *l) {
+    const uint64_t ticket = kiln_gpu_queue_begin_ticket(q, l->tag);
+    const char *wrong = disagree(q, l);
+    if (wrong != NULL)
+        fail(q, ticket, (kiln_device_failure){l->tag, -1, wrong});
+    if (q->has_failed)
+        return ticket;
+    kiln_gpu_graphs_note(q, l);
+    kiln_gpu_queue_end_ticket(q, ticket, launch(q, l));
+    return ticket;
 }
 
 uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch *l) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    uint64_t ticket = 0;
     enter(q->device);
-    const uint64_t ticket = begin(q, l->tag);
-    const char *wrong = disagree(q, l);
-    if (wrong != NULL)
-        fail(q, ticket, (kiln_device_failure){l->tag, -1, wrong});
-    if (!q->has_failed)
-        end(q, ticket, launch(q, l));
+    if (!kiln_gpu_graphs_replay(q, l, &ticket))
+        ticket = launch_now(q, l);
     leave(q->device);
     return ticket;
+}
+
+void kiln_gpu_queue_set_tag(kiln_gpu_queue *q, uint64_t ticket, uint32_t tag) {
+    q->tag[slot_of(ticket)] = tag;
 }
 
 void kiln_gpu_queue_span(kiln_device_queue *base, int begins) {
@@ -123,7 +143,8 @@ void kiln_gpu_queue_span(kiln_device_queue *base, int begins) {
         return;
     enter(q->device);
     q->in_span = 0;
-    const uint64_t ticket = begin(q, 0); /* a failure of these has no tag of its own */
+    const uint64_t ticket = kiln_gpu_queue_begin_ticket(
+        q, 0); /* a failure of these has no tag of its own */
     int code = 0;
     if (begins && !q->has_failed) {
         code = driver->hold(q);
@@ -135,7 +156,7 @@ void kiln_gpu_queue_span(kiln_device_queue *base, int begins) {
         code = driver->end_timing(q);
     q->in_span = begins != 0;
     if (!q->has_failed)
-        end(q, ticket, code);
+        kiln_gpu_queue_end_ticket(q, ticket, code);
     if (!begins)
         let_go(q);
     leave(q->device);
@@ -147,10 +168,12 @@ void *kiln_gpu_queue_workspace(kiln_device_queue *base) {
 
 uint64_t kiln_gpu_queue_copy(kiln_device_queue *base, const kiln_device_copy *c) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base;
+    kiln_gpu_graphs_cut(q);
     enter(q->device);
-    const uint64_t ticket = begin(q, c->tag);
+    const uint64_t ticket = kiln_gpu_queue_begin_ticket(q, c->tag);
     if (!q->has_failed)
-        end(q, ticket,
+        kiln_gpu_queue_end_ticket(
+            q, ticket,
             c->bytes > 0 && c->to != c->from
                 ? q->device->driver->copy(q, c->to, c->from, c->bytes)
                 : 0);
@@ -164,6 +187,8 @@ void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_ot
                           uint64_t ticket) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base,
                    *other = (kiln_gpu_queue *)base_of_other;
+    kiln_gpu_graphs_cut(q);
+    kiln_gpu_graphs_cut(other);
     if (ticket > other->n_told)
         ticket = other->n_told;
     if (other->has_failed && other->failed_at <= ticket)
@@ -180,9 +205,10 @@ void kiln_gpu_queue_order(kiln_device_queue *base, kiln_device_queue *base_of_ot
     }
     enter(q->device);
     /* Should that fail which is waited for, its tag is told here too. */
-    const uint64_t own = begin(q, other->tag[slot_of(ticket)]);
+    const uint64_t own = kiln_gpu_queue_begin_ticket(q, other->tag[slot_of(ticket)]);
     if (!q->has_failed)
-        end(q, own, q->device->driver->follow(q, other, slot_of(ticket)));
+        kiln_gpu_queue_end_ticket(q, own,
+                                  q->device->driver->follow(q, other, slot_of(ticket)));
     leave(q->device);
 }
 
@@ -190,6 +216,7 @@ int kiln_gpu_queue_finish(kiln_device_queue *base, uint64_t ticket,
                           kiln_device_failure *out) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base;
     const uint64_t last = ticket < q->n_told ? ticket : q->n_told;
+    kiln_gpu_graphs_cut(q);
     enter(q->device);
     await(q, last);
     if (ticket == KILN_DEVICE_ALL)
@@ -222,6 +249,7 @@ void kiln_gpu_queue_close(kiln_device_queue *base) {
     kiln_device *d = &q->device->base;
     enter(q->device);
     let_go(q);
+    kiln_gpu_graphs_close(q);
     q->device->driver->unstream(q);
     leave(q->device);
     if (q->workspace != NULL)
@@ -260,6 +288,7 @@ int kiln_gpu_queue_open(kiln_device *d, const kiln_device_queue_options *o,
         kiln_gpu_queue_close(&q->base);
         return -1;
     }
+    q->graphs = kiln_gpu_graphs_open(q);
     *out = &q->base;
     return 0;
 }

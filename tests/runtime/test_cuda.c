@@ -19,6 +19,7 @@ static kiln_gpu_row rows[] = {{"as_late_as_it_may", "cuda", NULL, NULL, ptx, 200
 typedef struct driver {
     void (*fail_at)(long call);
     long (*live)(void);
+    long (*graphs)(void);
     int (*depth)(void);
 } driver;
 static driver fake; /* all NULL: it is not here */
@@ -40,6 +41,7 @@ static void open_driver(void) {
         return;
     find(library, "fake_cuda_fail_at", &fake.fail_at);
     find(library, "fake_cuda_live", &fake.live);
+    find(library, "fake_cuda_graphs", &fake.graphs);
     find(library, "fake_cuda_depth", &fake.depth);
 }
 
@@ -263,6 +265,171 @@ static void pins_the_hosts_memory(void **state) {
     close_trial(&t);
 }
 
+/* ---- runs that repeat themselves --------------------------------------------------- */
+
+/* z = 5 (5 x + 3) + 3 by two launches, then y = 5 z + 3 and z once more behind a copy of
+ * z to the host; the tensors from `first` on. */
+typedef struct repeated {
+    const kiln_gpu_trial *t;
+    kiln_device_queue *q;
+    bool looks_on; /* waits for each launch */
+} repeated;
+
+static uint64_t step_of(const repeated *r, int from, int to) {
+    const kiln_gpu_trial *t = r->t;
+    kiln_device_failure f = {0};
+    void *operand[2] = {t->memory + from * KILN_GPU_TRIAL_BYTES,
+                        t->memory + to * KILN_GPU_TRIAL_BYTES};
+    const kiln_device_launch l = {t->step, operand, 2, (uint32_t)from};
+    const uint64_t ticket = t->kind->launch(r->q, &l);
+    if (r->looks_on)
+        (void)t->kind->finish(r->q, ticket, &f);
+    return ticket;
+}
+
+static uint32_t step_value(uint32_t x) { return 5 * x + 3; }
+
+/* False: the queue said that something failed. What it did not say is right. */
+static bool run_repeated(const repeated *r, uint32_t x, int first) {
+    static uint32_t in[KILN_GPU_TRIAL_N], middle[KILN_GPU_TRIAL_N],
+        out[KILN_GPU_TRIAL_N];
+    const kiln_gpu_trial *t = r->t;
+    kiln_device_failure f = {0};
+    char *tensor = t->memory + first * KILN_GPU_TRIAL_BYTES;
+    for (int i = 0; i < KILN_GPU_TRIAL_N; i++)
+        in[i] = x + (uint32_t)i;
+    const kiln_device_copy put = {tensor, in, sizeof in, 9};
+    const kiln_device_copy show = {middle, tensor + 2 * KILN_GPU_TRIAL_BYTES,
+                                   sizeof middle, 9};
+    const kiln_device_copy fetch = {out, tensor + 2 * KILN_GPU_TRIAL_BYTES, sizeof out,
+                                    9};
+    t->kind->begin(r->q);
+    t->kind->copy(r->q, &put);
+    step_of(r, first, first + 1);
+    step_of(r, first + 1, first + 2);
+    t->kind->copy(r->q, &show);
+    step_of(r, first + 2, first + 1);
+    step_of(r, first + 1, first + 2);
+    t->kind->copy(r->q, &fetch);
+    const bool is_good = t->kind->finish(r->q, KILN_DEVICE_ALL, &f) == 0;
+    t->kind->end(r->q);
+    for (int i = 0; i < KILN_GPU_TRIAL_N && is_good; i++) {
+        const uint32_t z = step_value(step_value(in[i]));
+        assert_int_equal(middle[i], z);
+        assert_int_equal(out[i], step_value(step_value(z)));
+    }
+    return is_good;
+}
+
+static uint64_t n_replayed(const repeated *r, const char **why) {
+    return r->t->kind->n_replayed(r->q, why);
+}
+
+static bool open_repeated(const kiln_gpu_trial *t, repeated *out) {
+    char error[KILN_ERROR_TEXT] = "";
+    const kiln_device_queue_options o = {.workspace_bytes = 4096};
+    *out = (repeated){.t = t};
+    return t->kind->queue_open(t->device, &o, &out->q, error) == 0;
+}
+
+static void replays_what_repeats_itself(void **state) {
+    (void)state;
+    enum { RUNS = 6, LAUNCHES = 4, AHEAD = 2 };
+    kiln_gpu_trial t;
+    repeated r;
+    const char *why = "";
+    open_trial(&t);
+    assert_true(open_repeated(&t, &r));
+    const long before = fake.graphs();
+    for (uint32_t i = 0; i < RUNS; i++) {
+        assert_true(run_repeated(&r, 100 * i, 0));
+        assert_int_equal(fake.graphs() - before, i + 1 < AHEAD ? 0 : 2);
+        assert_int_equal(n_replayed(&r, &why),
+                         i < AHEAD ? 0 : LAUNCHES * (i + 1 - AHEAD));
+        assert_null(why);
+    }
+    /* Who looks on has launches by themselves, and the graphs stay. */
+    const uint64_t so_far = n_replayed(&r, &why);
+    r.looks_on = true;
+    assert_true(run_repeated(&r, 7, 0));
+    assert_int_equal(n_replayed(&r, &why), so_far);
+    r.looks_on = false;
+    assert_true(run_repeated(&r, 8, 0));
+    assert_int_equal(n_replayed(&r, &why), so_far + LAUNCHES);
+    assert_int_equal(fake.graphs() - before, 2);
+    t.kind->queue_close(r.q);
+    close_trial(&t);
+}
+
+/* Graphs are made anew a few times, then never. */
+static void follows_runs_that_differ(void **state) {
+    (void)state;
+    kiln_gpu_trial t;
+    repeated r;
+    const char *why = NULL;
+    open_trial(&t);
+    assert_true(open_repeated(&t, &r));
+    uint64_t so_far = 0;
+    uint32_t x = 0;
+    for (int change = 0; change < 4; change++) {
+        for (int again = 0; again < 4; again++)
+            assert_true(run_repeated(&r, x++, change % 2));
+        assert_true(n_replayed(&r, &why) > so_far && why == NULL);
+        so_far = n_replayed(&r, &why);
+    }
+    for (int again = 0; again < 4; again++)
+        assert_true(run_repeated(&r, x++, 0));
+    assert_string_equal((n_replayed(&r, &why), why), "runs differ from one another");
+    assert_int_equal(n_replayed(&r, &why), so_far);
+    t.kind->queue_close(r.q);
+    close_trial(&t);
+}
+
+/* Wherever the driver fails, results are right or the failure is told, and nothing is
+ * left. Where it makes no graph, launches go on as ever. */
+static void survives_graphs_that_fail(void **state) {
+    (void)state;
+    enum { RUNS = 4 };
+    const char *why = NULL;
+    bool had_none = false, is_over = false;
+    for (long n = 0; !is_over; n++) {
+        kiln_gpu_trial t;
+        repeated r;
+        open_trial(&t);
+        fake.fail_at(n);
+        bool is_good = open_repeated(&t, &r);
+        const bool is_open = is_good;
+        for (uint32_t i = 0; is_open && i < RUNS; i++)
+            is_good = run_repeated(&r, i, 0) && is_good;
+        is_over = is_good && n_replayed(&r, &why) == 2 * 4 && n > 200;
+        if (is_open) {
+            had_none = had_none || (is_good && n_replayed(&r, &why) == 0 &&
+                                    why != NULL && strcmp(why, "made up") == 0);
+            t.kind->queue_close(r.q);
+        }
+        fake.fail_at(-1);
+        close_trial(&t);
+    }
+    assert_true(had_none);
+}
+
+static void makes_no_graphs_when_told_so(void **state) {
+    (void)state;
+    kiln_gpu_trial t;
+    repeated r;
+    const char *why = NULL;
+    open_trial(&t);
+    assert_int_equal(setenv("KILN_GPU_GRAPHS", "0", 1), 0);
+    assert_true(open_repeated(&t, &r));
+    assert_int_equal(unsetenv("KILN_GPU_GRAPHS"), 0);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(run_repeated(&r, i, 0));
+    assert_int_equal(n_replayed(&r, &why), 0);
+    assert_string_equal(why, "it has no graphs");
+    t.kind->queue_close(r.q);
+    close_trial(&t);
+}
+
 /* ---- machines without one --------------------------------------------------------- */
 
 /* The first test: a library that was found stays. */
@@ -314,6 +481,10 @@ int main(void) {
     kiln_test_add_rows(refuses, refusals);
     kiln_test_add("translates_ahead", translates_ahead, NULL);
     kiln_test_add("times_launches_in_a_row", times_launches_in_a_row, NULL);
+    kiln_test_add("replays_what_repeats_itself", replays_what_repeats_itself, NULL);
+    kiln_test_add("follows_runs_that_differ", follows_runs_that_differ, NULL);
+    kiln_test_add("survives_graphs_that_fail", survives_graphs_that_fail, NULL);
+    kiln_test_add("makes_no_graphs_when_told_so", makes_no_graphs_when_told_so, NULL);
     kiln_test_add("pins_the_hosts_memory", pins_the_hosts_memory, NULL);
     return kiln_test_run("cuda");
 }

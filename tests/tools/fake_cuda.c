@@ -15,12 +15,19 @@ enum {
     MAX_EVENTS = 64 * MAX_STREAMS,
     MAX_BLOCKS = 64,
     BLOCK_BYTES = 8192,
-    MAX_LINKS = 8
+    MAX_LINKS = 8,
+    MAX_GRAPHS = 64
 };
 enum { INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_PTX = 218, NO_CONTEXT = 201 };
-enum { PAGE = 4096, NOT_FOUND = 500, FAULT = 700, MADE_UP = 999 };
+enum {
+    PAGE = 4096,
+    NOT_IN_A_CAPTURE = 900,
+    NOT_FOUND = 500,
+    FAULT = 700,
+    MADE_UP = 999
+};
 
-typedef enum operation_kind { COPY, KERNEL, WAIT, HOST } operation_kind;
+typedef enum operation_kind { COPY, KERNEL, WAIT, HOST, GRAPH } operation_kind;
 typedef struct operation {
     operation_kind kind;
     int which; /* kernel, or stream that is waited for */
@@ -31,6 +38,7 @@ typedef struct operation {
 
 typedef struct kiln_cu_stream_s {
     int is_open;
+    struct kiln_cu_graph_s *capture; /* what it is told goes there */
     unsigned long long n_told, n_done;
     operation told[MAX_OPERATIONS];
 } stream;
@@ -49,8 +57,14 @@ static struct kiln_cu_link_s {
     void **value;
 } links[MAX_LINKS];
 static const char translated[] = "made up machine code of: ";
-static const char *const kernels[] = {"times5", "plus3", "mixed", "fault"};
-static const int n_parameters[] = {3, 2, 3, 0};
+/* One is a graph as captured, the other as it is run: a copy. */
+typedef struct kiln_cu_graph_s {
+    int is_open, n;
+    operation told[MAX_OPERATIONS];
+} graph;
+static graph graphs[MAX_GRAPHS];
+static const char *const kernels[] = {"times5", "plus3", "mixed", "fault", "add16"};
+static const int n_parameters[] = {3, 2, 3, 0, 3};
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,7 +73,7 @@ static event events[MAX_EVENTS];
 static _Alignas(256) char memory[MAX_BLOCKS][BLOCK_BYTES];
 static int is_taken[MAX_BLOCKS];
 static struct kiln_cu_function_s { int which; } functions[N_KERNELS];
-static long n_calls, fail_at = -1, n_live, n_contexts;
+static long n_calls, fail_at = -1, n_live, n_contexts, n_graphs;
 static int sticky;
 static _Thread_local int depth; /* of contexts that are current here */
 
@@ -67,6 +81,7 @@ static _Thread_local int depth; /* of contexts that are current here */
 
 void fake_cuda_fail_at(long call);
 long fake_cuda_live(void);
+long fake_cuda_graphs(void);
 int fake_cuda_depth(void);
 
 /* The call of that number from now on fails; -1: none does. */
@@ -79,6 +94,8 @@ void fake_cuda_fail_at(long call) {
 
 /* Of contexts, memory, modules, streams and events. */
 long fake_cuda_live(void) { return n_live; }
+/* That were made ready to run, so far. */
+long fake_cuda_graphs(void) { return n_graphs; }
 int fake_cuda_depth(void) { return depth; }
 
 /* ---- what streams do -------------------------------------------------------------- */
@@ -90,6 +107,15 @@ static void take_time(void) {
         (void)nanosleep(&t, NULL);
 }
 
+/* z = x + y, of 16 floats. */
+static void add16(const unsigned long long *value) {
+    const float *x = (const float *)(uintptr_t)value[0],
+                *y = (const float *)(uintptr_t)value[1];
+    float *z = (float *)(uintptr_t)value[2];
+    for (int i = 0; i < 16; i++)
+        z[i] = x[i] + y[i];
+}
+
 static void run_kernel(int which, const unsigned long long *value) {
     const unsigned *x = (const unsigned *)(uintptr_t)value[0];
     const unsigned *y = (const unsigned *)(uintptr_t)value[1];
@@ -98,7 +124,14 @@ static void run_kernel(int which, const unsigned long long *value) {
         out[i] = which == 0 ? 5 * x[i] : which == 1 ? x[i] + 3 : x[i] + 7 * y[191 - i];
     if (which == 3)
         sticky = FAULT;
+    if (which == 4)
+        add16(value);
     take_time();
+}
+
+static void run_graph(const graph *g) {
+    for (int i = 0; i < g->n && sticky == 0; i++)
+        run_kernel(g->told[i].which, g->told[i].value);
 }
 
 /* Waits are for what was told before: they make no ring. */
@@ -111,6 +144,8 @@ static void run_until(stream *s, unsigned long long n) { /* NOLINT(misc-no-recur
             run_kernel(o.which, o.value);
         else if (o.kind == HOST)
             o.fn((void *)(uintptr_t)o.value[0]);
+        else if (o.kind == GRAPH)
+            run_graph(&graphs[o.which]);
         else
             memmove((void *)(uintptr_t)o.value[0], (const void *)(uintptr_t)o.value[1],
                     (size_t)o.value[2]);
@@ -118,7 +153,14 @@ static void run_until(stream *s, unsigned long long n) { /* NOLINT(misc-no-recur
     }
 }
 
+/* Of a graph only kernels may be part. */
 static int tell(stream *s, const operation *o) {
+    if (s->capture != NULL) {
+        if (o->kind != KERNEL || s->capture->n == MAX_OPERATIONS)
+            return NOT_IN_A_CAPTURE;
+        s->capture->told[s->capture->n++] = *o;
+        return sticky;
+    }
     if (s->n_told - s->n_done == MAX_OPERATIONS)
         run_until(s, s->n_done + 1);
     s->told[s->n_told++ % MAX_OPERATIONS] = *o;
@@ -361,7 +403,7 @@ int cuLaunchKernel(kiln_cu_function f, unsigned grid_x, unsigned grid_y,
     for (int i = 0; i < n_parameters[f->which]; i++)
         memcpy(&o.value[i], parameter[i], sizeof o.value[i]);
     return end(code != 0                                        ? code
-               : extra == NULL && (all == 192 || f->which == 3) ? tell(s, &o)
+               : extra == NULL && (all == 192 || f->which >= 3) ? tell(s, &o)
                                                                 : INVALID_VALUE);
 }
 
@@ -393,6 +435,7 @@ int cuStreamCreate(kiln_cu_stream *s, unsigned flags) {
         code = INVALID_VALUE;
     if (code == 0) {
         streams[i].is_open = 1;
+        streams[i].capture = NULL;
         streams[i].n_told = streams[i].n_done = 0;
         *s = &streams[i];
         n_live++;
@@ -407,8 +450,74 @@ int cuStreamDestroy_v2(kiln_cu_stream s) {
     return end(code);
 }
 
-int cuStreamSynchronize(kiln_cu_stream s) {
+static int take_graph(graph **out) {
+    for (int i = 0; i < MAX_GRAPHS; i++)
+        if (!graphs[i].is_open) {
+            *out = &graphs[i];
+            (*out)->is_open = 1;
+            (*out)->n = 0;
+            n_live++;
+            return 0;
+        }
+    return NO_MEMORY;
+}
+
+int cuStreamBeginCapture_v2(kiln_cu_stream s, int mode) {
     int code = begin(1);
+    if (code == 0 && (mode != KILN_CU_CAPTURE_RELAXED || s->capture != NULL))
+        code = INVALID_VALUE;
+    if (code == 0)
+        code = take_graph(&s->capture);
+    return end(code);
+}
+
+/* One that fails ends the capture as well. */
+int cuStreamEndCapture(kiln_cu_stream s, kiln_cu_graph *g) {
+    const int code = begin(1);
+    graph *made = s->capture;
+    s->capture = NULL;
+    if (code != 0 && made != NULL) {
+        made->is_open = 0;
+        n_live--;
+    }
+    *g = code == 0 ? made : NULL;
+    return end(code != 0 ? code : made != NULL ? 0 : INVALID_VALUE);
+}
+
+int cuGraphInstantiateWithFlags(kiln_cu_graph_run *r, kiln_cu_graph g,
+                                unsigned long long flags) {
+    graph *made = NULL;
+    int code = begin(1);
+    if (code == 0)
+        code = flags == 0 && g != NULL ? take_graph(&made) : INVALID_VALUE;
+    if (code == 0) {
+        *made = *g;
+        *r = (kiln_cu_graph_run)(void *)made;
+        n_graphs++;
+    }
+    return end(code);
+}
+
+int cuGraphLaunch(kiln_cu_graph_run r, kiln_cu_stream s) {
+    const graph *g = (const graph *)(const void *)r;
+    const operation o = {GRAPH, (int)(g - graphs), 0, {0}, NULL};
+    const int code = begin(1);
+    return end(code != 0 ? code : g->is_open ? tell(s, &o) : INVALID_VALUE);
+}
+
+static int destroy(graph *g) {
+    const int code = begin(1);
+    g->is_open = 0;
+    n_live--;
+    return end(code);
+}
+
+int cuGraphDestroy(kiln_cu_graph g) { return destroy(g); }
+
+int cuGraphExecDestroy(kiln_cu_graph_run r) { return destroy((graph *)(void *)r); }
+
+int cuStreamSynchronize(kiln_cu_stream s) {
+    int code = s->capture != NULL ? begin(1) | NOT_IN_A_CAPTURE : begin(1);
     if (code == 0)
         run_until(s, s->n_told);
     return end(code != 0 ? code : sticky);

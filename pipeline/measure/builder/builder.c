@@ -74,7 +74,8 @@ static kiln_status set_up(builder *b, const kiln_wire_frame *f, kiln_buf *answer
     KILN_TRY(kiln_json_parse(&b->arena, m.profile, "profile", &json, err));
     KILN_TRY(kiln_profile_read(&b->arena, json, "profile", &b->profile, err));
     KILN_TRY(make_meter(b, &meter, err));
-    limit_data(m.data_limit_bytes);
+    if (!kiln_translator_is_wanted(&b->profile))
+        limit_data(m.data_limit_bytes);
     b->data_limit_bytes = m.data_limit_bytes;
     b->time_limit_ms = m.time_limit_ms;
     kiln_wire_put(answer, KILN_WIRE_METER, &meter);
@@ -244,7 +245,7 @@ static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame
     kiln_wire_built built = {.id = q.id};
     const int64_t begin = kiln_now_ns();
     if (kiln_translator_open(&b->translator, &b->profile))
-        limit_data(b->data_limit_bytes); /* beside what the driver has */
+        limit_data(b->data_limit_bytes); /* beside what a driver has */
     limit_time(b->time_limit_ms);
     const kiln_status st = build(b, a, &q, &built, &refusal);
     limit_time(0);

@@ -17,7 +17,10 @@ typedef struct kiln_translator {
     bool has_tried;
 } kiln_translator;
 
-/* Once, the first time; true: a driver was opened just now. */
+/* Has its driver a translator? */
+bool kiln_translator_is_wanted(const kiln_profile *p);
+/* Once, where it is wanted; true: this was the first time, whether there is one now or
+ * not. */
 bool kiln_translator_open(kiln_translator *t, const kiln_profile *p);
 /* The module in the device's machine code, in the arena; as it is, where that fails. */
 kiln_str kiln_translate(const kiln_translator *t, kiln_arena *a, kiln_str module);

@@ -4,23 +4,28 @@
 #include "pipeline/measure/builder/builder_internal.h"
 #include "compiler/target/target.h"
 
+static const kiln_device_kind *kind_of(const kiln_profile *p) {
+    const char *name = kiln_profile_is_gpu(p) ? kiln_arch_of(p->arch)->device : NULL;
+    return name != NULL ? kiln_device_kind_named(name, NULL, 0) : NULL;
+}
+
+bool kiln_translator_is_wanted(const kiln_profile *p) {
+    const kiln_device_kind *k = kind_of(p);
+    return k != NULL && k->translate != NULL;
+}
+
 bool kiln_translator_open(kiln_translator *t, const kiln_profile *p) {
     char error[KILN_ERROR_TEXT] = "";
-    if (t->has_tried || !kiln_profile_is_gpu(p))
+    if (t->has_tried || !kiln_translator_is_wanted(p))
         return false;
     t->has_tried = true;
-    const kiln_device_kind *k =
-        kiln_device_kind_named(kiln_arch_of(p->arch)->device, NULL, 0);
-    if (k == NULL || k->translate == NULL)
-        return false;
     kiln_allocator allocator;
     kiln_allocator_default(&allocator);
-    if (k->open(&allocator, &t->device, error) != 0) {
-        t->device = NULL;
-        KILN_LOG(INFO, "builder", "who measures will have the driver compile: %s",
-                 error);
-    }
-    return t->device != NULL;
+    if (kind_of(p)->open(&allocator, &t->device, error) == 0)
+        return true;
+    t->device = NULL;
+    KILN_LOG(INFO, "builder", "who measures will have the driver compile: %s", error);
+    return true;
 }
 
 kiln_str kiln_translate(const kiln_translator *t, kiln_arena *a, kiln_str module) {

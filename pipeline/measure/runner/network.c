@@ -132,9 +132,19 @@ static kiln_status open_side(server *s, const kiln_wire_ask *q, kiln_wire_told *
     return set_inputs(s, x.session, err);
 }
 
+/* Only of what drivers do: else there is nothing that could have been repeated. */
+static void log_replayed(const server *s, const kiln_session *of) {
+    const char *why = NULL;
+    const uint64_t n = kiln_session_replayed(of, &why);
+    if (s->network.driver.n > 0)
+        KILN_LOG(INFO, "runner", "%" PRIu64 " launches were replayed as graphs%s%s", n,
+                 why != NULL ? "; no more: " : "", why != NULL ? why : "");
+}
+
 static void close_sides(server *s, uint32_t from) {
     while (s->side.n > from) {
         const side *x = &s->side.v[--s->side.n];
+        log_replayed(s, x->session);
         kiln_pool_close(x->meter);
         kiln_session_close(x->session);
     }
