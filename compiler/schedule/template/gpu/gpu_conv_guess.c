@@ -78,7 +78,9 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
         step * (double)x->threads_k * (6 * patch + (p->is_packed ? 1 : 5) * filters);
     w.others = is_shared ? fetched / all + 20 : 1.5 * w.loads + 50;
     if (!is_shared) /* of the first cache: as many lines as a warp reads of */
-        w.turns = step * (of_x * (double)least(x->tile[OW] * p->step[1], warp) + of_w);
+        w.turns =
+            step * (of_w + of_x * kiln_gpu_lines(p->profile, x->threads[OW],
+                                                 x->tile[OW] * p->step[1] * p->bytes));
     w.cache_bytes =
         (double)blocks * (double)p->c * (patch + filters) * (double)p->bytes;
     w.memory_bytes = (double)p->bytes *
@@ -165,7 +167,8 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
     x->fetch = KILN_GPU_CONV_SHARED;
     for (x->step_ic = 1; x->step_ic <= 16 && x->step_ic * x->threads_k <= k->p->c;
          x->step_ic *= 2)
-        if (x->step_ic * k->p->taps <= 80)
+        if (x->step_ic * k->p->taps <= 80 &&
+            (x->threads_k == 1 || k->p->c % (x->step_ic * x->threads_k) == 0))
             consider(k, x);
 }
 

@@ -177,7 +177,7 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
         .cache_bytes = blocks * (double)x->k * (bm + bn) * (double)bytes,
         .memory_bytes = (double)(x->batch * bytes) *
                         (double)(x->m * x->k + x->n * x->k + x->m * x->n),
-        .tail = p->threads_k > 1 ? 200 + 6 * sums : 100,
+        .tail = p->threads_k > 1 ? 300 + 12 * sums : 100,
     };
     if (!p->fetches) /* neighbours along terms read what is far apart */
         w.turns *= x->b_along_n ? 2 : 16;
@@ -262,7 +262,8 @@ static void try_terms(search *g, plan *p) {
         for (p->step_k = 4; p->step_k <= 16; p->step_k *= 2) {
             const int64_t all = p->threads_m * p->threads_n * p->threads_k;
             if (all > MOST_THREADS || (all < 32 && p->threads_k < 64) ||
-                p->threads_k * p->step_k > g->x->k)
+                p->threads_k * p->step_k > g->x->k ||
+                (p->threads_k > 1 && g->x->k % (p->threads_k * p->step_k) != 0))
                 continue;
             p->fetches = true;
             p->lanes = 1;
@@ -270,7 +271,7 @@ static void try_terms(search *g, plan *p) {
             p->fetches = false;
             if (g->x->b_along_n && g->x->n % 4 == 0 && p->tile_n % 4 == 0)
                 p->lanes = 4;
-            if (is_vector)
+            if (is_vector && g->x->b_along_n)
                 consider(g, p);
         }
 }
