@@ -30,6 +30,19 @@ static bool divides(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x)
 /* Of so many neighbours' vectors of 16 bytes, turns of shared memory. */
 static double turns_of(int64_t threads) { return fmax(1, (double)threads / 8); }
 
+/* Bytes that a block reads for one input channel, in sectors of 32: rows of a patch begin
+ * anywhere. */
+static double sectors_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+    enum { SECTOR = 32 };
+    const int64_t columns = kiln_gpu_conv_columns(p, x);
+    const int64_t oc = kiln_gpu_conv_block(x, OC);
+    const int64_t row = (ceil_div(columns * p->bytes, SECTOR) + p->has_window) * SECTOR;
+    const int64_t filters = p->is_packed
+                                ? p->taps * ceil_div(oc * p->bytes, SECTOR) * SECTOR
+                                : oc * (p->taps * p->bytes + SECTOR);
+    return (double)(row * (kiln_gpu_conv_patch(p, x) / columns) + filters);
+}
+
 static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
                              const kiln_gpu_conv_plan *x) {
     const double step = (double)x->step_ic;
@@ -81,8 +94,7 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
         w.turns =
             step * (of_w + of_x * kiln_gpu_lines(p->profile, x->threads[OW],
                                                  x->tile[OW] * p->step[1] * p->bytes));
-    w.cache_bytes =
-        (double)blocks * (double)p->c * (patch + filters) * (double)p->bytes;
+    w.cache_bytes = (double)(blocks * p->c) * sectors_of(p, x);
     w.memory_bytes = (double)p->bytes *
                      ((double)(p->o * p->c * p->groups * p->taps) +
                       (double)(p->batch * p->groups * (p->is_depthwise ? p->o : p->c) *

@@ -124,6 +124,12 @@ static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
     return t;
 }
 
+/* Narrow numbers are summed in 32 bits. */
+static int64_t sum_bytes(const kiln_product *x) {
+    const int64_t bytes = bytes_of(x->w->anchor->out[0]);
+    return bytes < 4 ? 4 : bytes;
+}
+
 static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
     const kiln_gpu_tiles t = tiles_of(x, p);
     if (p->threads_k > 1 && p->threads_k * p->step_k > x->k)
@@ -132,8 +138,7 @@ static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
                          " terms share sums of %" PRId64,
                          p->threads_k, p->step_k, x->k);
     return kiln_gpu_tiles_check(&t, x->profile, shared_bytes(x, p),
-                                p->tile_m + p->tile_n * p->virtual,
-                                bytes_of(x->w->anchor->out[0]), err);
+                                p->tile_m + p->tile_n * p->virtual, sum_bytes(x), err);
 }
 
 /* ---- guess ----------------------------------------------------------------------- */
@@ -167,7 +172,7 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
         .registers =
             (int64_t)sums + p->tile_m + (int64_t)tile_n + KILN_GPU_OTHER_REGISTERS,
         .shared_bytes = shared_bytes(x, p) * (p->ahead ? 2 : 1) +
-                        (p->threads_k > 1 ? all * (int64_t)sums * 4 : 0),
+                        (p->threads_k > 1 ? all * (int64_t)sums * sum_bytes(x) : 0),
         .steps = ceiling(x->k, p->step_k * p->threads_k),
         .muladds = sums * step,
         .loads = of_a + of_b,
