@@ -222,8 +222,12 @@ kiln_config kiln_gpu_conv_guess(const kiln_workload *w, const kiln_profile *prof
                                   .threads_k = 1,
                                   .step_ic = 1,
                                   .lanes = 1};
-    for (int i = 0; i < COUNT(channels); i++)
-        for (int h = 0; h < COUNT(rows); h++)
+    /* Few rows, some channels; of depthwise ones the other way round. */
+    const int first = p.is_depthwise || p.o == 1 ? 0 : 1;
+    const int n_channels = p.is_depthwise ? 2 : COUNT(channels);
+    const int n_rows = p.is_depthwise ? COUNT(rows) : 2;
+    for (int i = first; i < n_channels; i++)
+        for (int h = 0; h < n_rows; h++)
             for (int c = 0; c < COUNT(columns); c++)
                 try_tile(&k, (int64_t[]){least(channels[i], p.o), least(rows[h], p.oh),
                                          least(columns[c], p.ow)});
