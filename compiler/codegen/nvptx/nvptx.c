@@ -104,6 +104,9 @@ static LLVMValueRef declare(kiln_cg *g, const kiln_gpu_entry *e, bool has_work) 
     annotate(g, fn, "reqntidx", 8, e->extent[KILN_AXIS_THREAD_X]);
     annotate(g, fn, "reqntidy", 8, e->extent[KILN_AXIS_THREAD_Y]);
     annotate(g, fn, "reqntidz", 8, e->extent[KILN_AXIS_THREAD_Z]);
+    /* One block a processor is enough: else the assembler spills a few registers of large
+     * tiles, to have room for more blocks. */
+    annotate(g, fn, "minctasm", 8, 1);
     for (int i = 0; i < n; i++)
         if (param[i] == pointer)
             enum_attribute(g, fn, (unsigned)i + 1, "noalias", 7);

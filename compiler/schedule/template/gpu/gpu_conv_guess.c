@@ -30,6 +30,19 @@ static bool divides(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x)
 /* Of so many neighbours' vectors of 16 bytes, turns of shared memory. */
 static double turns_of(int64_t threads) { return fmax(1, (double)threads / 8); }
 
+/* Bytes that a block reads for one input channel, in sectors of 32: rows of a patch begin
+ * anywhere. */
+static double sectors_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+    enum { SECTOR = 32 };
+    const int64_t columns = kiln_gpu_conv_columns(p, x);
+    const int64_t oc = kiln_gpu_conv_block(x, OC);
+    const int64_t row = (ceil_div(columns * p->bytes, SECTOR) + p->has_window) * SECTOR;
+    const int64_t filters = p->is_packed
+                                ? p->taps * ceil_div(oc * p->bytes, SECTOR) * SECTOR
+                                : oc * (p->taps * p->bytes + SECTOR);
+    return (double)(row * (kiln_gpu_conv_patch(p, x) / columns) + filters);
+}
+
 static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
                              const kiln_gpu_conv_plan *x) {
     const double step = (double)x->step_ic;
@@ -78,9 +91,10 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
         step * (double)x->threads_k * (6 * patch + (p->is_packed ? 1 : 5) * filters);
     w.others = is_shared ? fetched / all + 20 : 1.5 * w.loads + 50;
     if (!is_shared) /* of the first cache: as many lines as a warp reads of */
-        w.turns = step * (of_x * (double)least(x->tile[OW] * p->step[1], warp) + of_w);
-    w.cache_bytes =
-        (double)blocks * (double)p->c * (patch + filters) * (double)p->bytes;
+        w.turns =
+            step * (of_w + of_x * kiln_gpu_lines(p->profile, x->threads[OW],
+                                                 x->tile[OW] * p->step[1] * p->bytes));
+    w.cache_bytes = (double)(blocks * p->c) * sectors_of(p, x);
     w.memory_bytes = (double)p->bytes *
                      ((double)(p->o * p->c * p->groups * p->taps) +
                       (double)(p->batch * p->groups * (p->is_depthwise ? p->o : p->c) *
@@ -165,7 +179,8 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
     x->fetch = KILN_GPU_CONV_SHARED;
     for (x->step_ic = 1; x->step_ic <= 16 && x->step_ic * x->threads_k <= k->p->c;
          x->step_ic *= 2)
-        if (x->step_ic * k->p->taps <= 80)
+        if (x->step_ic * k->p->taps <= 80 &&
+            (x->threads_k == 1 || k->p->c % (x->step_ic * x->threads_k) == 0))
             consider(k, x);
 }
 
@@ -207,8 +222,12 @@ kiln_config kiln_gpu_conv_guess(const kiln_workload *w, const kiln_profile *prof
                                   .threads_k = 1,
                                   .step_ic = 1,
                                   .lanes = 1};
-    for (int i = 0; i < COUNT(channels); i++)
-        for (int h = 0; h < COUNT(rows); h++)
+    /* Few rows, some channels; of depthwise ones the other way round. */
+    const int first = p.is_depthwise || p.o == 1 ? 0 : 1;
+    const int n_channels = p.is_depthwise ? 2 : COUNT(channels);
+    const int n_rows = p.is_depthwise ? COUNT(rows) : 2;
+    for (int i = first; i < n_channels; i++)
+        for (int h = 0; h < n_rows; h++)
             for (int c = 0; c < COUNT(columns); c++)
                 try_tile(&k, (int64_t[]){least(channels[i], p.o), least(rows[h], p.oh),
                                          least(columns[c], p.ow)});

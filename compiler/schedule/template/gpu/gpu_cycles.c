@@ -17,7 +17,8 @@ enum {
     WAIT_MEMORY = 450, /* cycles until what is read from the shared cache is there */
     WAIT_SHARED = 60,  /* to the first sum from shared memory, and the barriers */
     BEGIN = 1200,      /* of a block: launched, its first addresses */
-    CACHE_BYTES = 40   /* a cycle and processor, of the shared cache */
+    LINE_BYTES = 128,
+    CACHE_BYTES = 40 /* a cycle and processor, of the shared cache */
 };
 static const double clock_ghz = 1.5; /* to tell lanes from a profile's peak */
 
@@ -51,7 +52,9 @@ static double round_cycles(const kiln_gpu *g, const kiln_gpu_work *w, double blo
     const double sums = warps * w->muladds * warp / lanes_of(g);
     /* A scheduler has whole warps. */
     const double issued = ceil(warps / SCHEDULERS) * instructions;
-    const double busy = fmax(fmax(sums, issued), warps * w->turns);
+    /* What is not a multiply-add comes between them, and is hidden badly. */
+    const double between = 1.5 * ceil(warps / SCHEDULERS) * (w->loads + w->others);
+    const double busy = fmax(fmax(sums, issued), warps * w->turns) + between;
     const double alone = 1.2 * instructions + WAIT_SHARED + w->waits * WAIT_MEMORY;
     const double step = fmax(busy, alone) + 0.25 * fmin(busy, alone);
     return w->steps * step + BEGIN + w->tail;
@@ -71,4 +74,10 @@ double kiln_gpu_cycles(const kiln_profile *p, const kiln_gpu_work *w) {
     const double memory =
         g->memory_gbs > 0 ? w->memory_bytes / (double)g->memory_gbs * ghz : 0;
     return fmax(cycles, fmax(cache, memory)) + 0.3 * (cache + memory);
+}
+
+double kiln_gpu_lines(const kiln_profile *p, int64_t along, int64_t bytes) {
+    const double warp = p->gpu.warp > 0 ? p->gpu.warp : 1;
+    const double n = fmin(warp, (double)(along > 0 ? along : 1));
+    return ceil(warp / n) * fmax(1, n * (double)bytes / LINE_BYTES);
 }

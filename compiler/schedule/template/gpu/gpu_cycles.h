@@ -25,6 +25,10 @@ typedef struct kiln_gpu_work {
 /* Cycles of the launch from its first block to its last. */
 double kiln_gpu_cycles(const kiln_profile *p, const kiln_gpu_work *w);
 
+/* Lines of 128 bytes that one load of a warp reads of: so many neighbours along a row are
+ * `bytes` apart, rows are far from each other. */
+double kiln_gpu_lines(const kiln_profile *p, int64_t along, int64_t bytes);
+
 /* Registers that addresses, counters and what is on its way take, beside sums and what a
  * term reads. */
 enum { KILN_GPU_OTHER_REGISTERS = 24 };

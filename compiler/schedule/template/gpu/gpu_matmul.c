@@ -124,6 +124,12 @@ static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
     return t;
 }
 
+/* Narrow numbers are summed in 32 bits. */
+static int64_t sum_bytes(const kiln_product *x) {
+    const int64_t bytes = bytes_of(x->w->anchor->out[0]);
+    return bytes < 4 ? 4 : bytes;
+}
+
 static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
     const kiln_gpu_tiles t = tiles_of(x, p);
     if (p->threads_k > 1 && p->threads_k * p->step_k > x->k)
@@ -132,8 +138,7 @@ static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
                          " terms share sums of %" PRId64,
                          p->threads_k, p->step_k, x->k);
     return kiln_gpu_tiles_check(&t, x->profile, shared_bytes(x, p),
-                                p->tile_m + p->tile_n * p->virtual,
-                                bytes_of(x->w->anchor->out[0]), err);
+                                p->tile_m + p->tile_n * p->virtual, sum_bytes(x), err);
 }
 
 /* ---- guess ----------------------------------------------------------------------- */
@@ -167,7 +172,7 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
         .registers =
             (int64_t)sums + p->tile_m + (int64_t)tile_n + KILN_GPU_OTHER_REGISTERS,
         .shared_bytes = shared_bytes(x, p) * (p->ahead ? 2 : 1) +
-                        (p->threads_k > 1 ? all * (int64_t)sums * 4 : 0),
+                        (p->threads_k > 1 ? all * (int64_t)sums * sum_bytes(x) : 0),
         .steps = ceiling(x->k, p->step_k * p->threads_k),
         .muladds = sums * step,
         .loads = of_a + of_b,
@@ -177,7 +182,7 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
         .cache_bytes = blocks * (double)x->k * (bm + bn) * (double)bytes,
         .memory_bytes = (double)(x->batch * bytes) *
                         (double)(x->m * x->k + x->n * x->k + x->m * x->n),
-        .tail = p->threads_k > 1 ? 200 + 6 * sums : 100,
+        .tail = p->threads_k > 1 ? 300 + 12 * sums : 100,
     };
     if (!p->fetches) /* neighbours along terms read what is far apart */
         w.turns *= x->b_along_n ? 2 : 16;
@@ -262,7 +267,8 @@ static void try_terms(search *g, plan *p) {
         for (p->step_k = 4; p->step_k <= 16; p->step_k *= 2) {
             const int64_t all = p->threads_m * p->threads_n * p->threads_k;
             if (all > MOST_THREADS || (all < 32 && p->threads_k < 64) ||
-                p->threads_k * p->step_k > g->x->k)
+                p->threads_k * p->step_k > g->x->k ||
+                (p->threads_k > 1 && g->x->k % (p->threads_k * p->step_k) != 0))
                 continue;
             p->fetches = true;
             p->lanes = 1;
@@ -270,7 +276,7 @@ static void try_terms(search *g, plan *p) {
             p->fetches = false;
             if (g->x->b_along_n && g->x->n % 4 == 0 && p->tile_n % 4 == 0)
                 p->lanes = 4;
-            if (is_vector)
+            if (is_vector && g->x->b_along_n)
                 consider(g, p);
         }
 }
