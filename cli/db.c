@@ -279,7 +279,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     if (what->run_on_file != NULL && args->n_pos == 2)
         return what->run_on_file(args, exit_code, err);
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, what->makes, &path, err));
-    if (!what->makes && !kiln_file_exists(path))
+    const char *file = kiln_db_file(path);
+    if (!what->makes && file != NULL && !kiln_file_exists(file))
         return kiln_fail(err, KILN_ERR_MISSING,
                          "there is no tuning database '%s'; kiln tune makes one", path);
     const kiln_db_options o = {.read_only = !what->writes};

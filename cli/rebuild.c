@@ -153,7 +153,8 @@ static kiln_status find_db(const kiln_cli_args *args, const kiln_provenance *p,
     if (p->n_records == p->n_ready && !kiln_args_has(args, OPT_DB))
         return KILN_OK;
     KILN_TRY(kiln_cli_db_path(args, OPT_DB, false, &path, err));
-    if (kiln_args_has(args, OPT_DB) || kiln_file_exists(path))
+    const char *file = kiln_db_file(path);
+    if (kiln_args_has(args, OPT_DB) || file == NULL || kiln_file_exists(file))
         *out = path;
     return KILN_OK;
 }

@@ -129,7 +129,7 @@ kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err) {
     KILN_TRY(kiln_db_owners_of(r->o->db, &r->scratch, &owners, err));
     for (size_t i = 0; i < owners.list.n; i++) {
         const char *who = owners.list.v[i];
-        if (had_our_name(r, who) || has_died(r, who))
+        if (strcmp(who, r->owner) != 0 && (had_our_name(r, who) || has_died(r, who)))
             KILN_TRY(kiln_db_release(r->o->db, who, err));
     }
     return KILN_OK;
