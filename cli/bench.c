@@ -43,9 +43,10 @@ enum {
 };
 
 static const kiln_option options[N_OPTIONS] = {
-    [OPT_OPS] = {"--ops", "LIST",
-                 "resnet18, mobilenet, gemm, gemm-f16, bandwidth, or a file (docs/ops-file.md)",
-                 false},
+    [OPT_OPS] =
+        {"--ops", "LIST",
+         "resnet18, mobilenet, gemm, gemm-f16, bandwidth, or a file (docs/ops-file.md)",
+         false},
     [OPT_OP] = {"--op", "LINE", "one operator, as a line of such a file", false},
     [OPT_FILTER] = {"--filter", "TEXT", "only operators whose name contains TEXT",
                     false},

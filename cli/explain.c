@@ -12,10 +12,10 @@ static const uint64_t max_schedule_bytes = 1 << 20;
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OP] = {"--op", "LINE", "the operator, as a line of an ops file", false},
-    [OPT_OPS] =
-        {"--ops", "LIST",
-         "take it from resnet18, mobilenet, gemm, gemm-f16, bandwidth or a file, by its NAME",
-         false},
+    [OPT_OPS] = {"--ops", "LIST",
+                 "take it from resnet18, mobilenet, gemm, gemm-f16, bandwidth or a "
+                 "file, by its NAME",
+                 false},
     [OPT_STAGE] = {"--stage", "STAGE",
                    "summary, expression, schedule, lowered, program, assembly, knobs "
                    "or all (summary)",

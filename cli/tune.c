@@ -14,7 +14,8 @@
 
 static const kiln_option options[N_OPTIONS] = {
     [OPT_OPS] = {"--ops", "LIST",
-                 "operators instead of a model: resnet18, mobilenet, gemm, gemm-f16, bandwidth, "
+                 "operators instead of a model: resnet18, mobilenet, gemm, gemm-f16, "
+                 "bandwidth, "
                  "or a file "
                  "(docs/ops-file.md)",
                  false},

@@ -13,6 +13,12 @@ int64_t kiln_fragment_element(int64_t row, int64_t column, int64_t columns) {
            column % 2;
 }
 
+void kiln_fragment_named(int thread, bool along_rows, int *row, int *column) {
+    const int second = thread >> 3 & 1, third = thread >> 4;
+    *row = thread % HALF_ROWS + HALF_ROWS * (along_rows ? third : second);
+    *column = along_rows ? second : third;
+}
+
 static const kiln_buffer *buffer_of(const kiln_stmt *s, int arg) {
     return s->u.call.arg[arg]->u.load.buffer;
 }

@@ -34,6 +34,11 @@ int kiln_fragment_thread(int64_t row, int64_t column);
  * row, KILN_FRAGMENT_HELD of each. */
 int64_t kiln_fragment_element(int64_t row, int64_t column, int64_t columns);
 
+/* Operands come by ldmatrix.x4 from 16 rows of two times 16 bytes: which row a thread
+ * names, and which of the two. The four matrices are numbered down the rows first, or along
+ * them, where terms of b lie so. */
+void kiln_fragment_named(int thread, bool along_rows, int *row, int *column);
+
 /* Is s a call that a warp does together? */
 bool kiln_stmt_is_warps(const kiln_stmt *s);
 /* From a row of a flat fragment to the next, as the calls in s say; 0: none has it, or

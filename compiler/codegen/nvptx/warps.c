@@ -83,7 +83,8 @@ void kiln_nvptx_find(kiln_cg *g) {
     g->may_miss = -1;
     g->is_async = false;
     kiln_stmt_visit(g->p->body, find_across, g);
-    kiln_stmt_visit(g->p->body, find_async, g);
+    if (kiln_gpu_has_mma(g->profile)) /* else copies come at once */
+        kiln_stmt_visit(g->p->body, find_async, g);
 }
 
 /* The element that a thread of the warp reads; -1: more than the thread decides. */
@@ -159,8 +160,16 @@ static LLVMValueRef number(kiln_cg *g, int64_t v) {
     return kiln_cg_int(g, g->i64, v, 1);
 }
 
-/* Which row of the four matrices the thread names: of 16 rows and two columns of them, down
- * the rows first, or along them. */
+/* Elements from the first to where thread `thread` begins. */
+static LLVMValueRef named_by(kiln_cg *g, int thread, bool along_rows, int64_t row,
+                             int64_t column) {
+    int r = 0, c = 0;
+    kiln_fragment_named(thread, along_rows, &r, &c);
+    return number(g, r * row + c * column);
+}
+
+/* kiln_fragment_named of the thread, in elements: the low three bits of its number count rows,
+ * each of the others adds what it alone would. */
 static LLVMValueRef row_address(kiln_cg *g, int64_t row, int64_t column,
                                 bool along_rows) {
     const LLVMValueRef t = g->axis[KILN_AXIS_THREAD_X];
@@ -168,12 +177,11 @@ static LLVMValueRef row_address(kiln_cg *g, int64_t row, int64_t column,
     const LLVMValueRef second =
         LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, t, number(g, 3), ""), number(g, 1), "");
     const LLVMValueRef third = LLVMBuildLShr(g->b, t, number(g, 4), "");
-    const LLVMValueRef down = along_rows ? third : second,
-                       right = along_rows ? second : third;
-    const LLVMValueRef r =
-        LLVMBuildAdd(g->b, low, LLVMBuildShl(g->b, down, number(g, 3), ""), "");
-    return LLVMBuildAdd(g->b, LLVMBuildMul(g->b, r, number(g, row), ""),
-                        LLVMBuildMul(g->b, right, number(g, column), ""), "");
+    const LLVMValueRef part[] = {
+        LLVMBuildMul(g->b, low, number(g, row), ""),
+        LLVMBuildMul(g->b, second, named_by(g, 8, along_rows, row, column), ""),
+        LLVMBuildMul(g->b, third, named_by(g, 16, along_rows, row, column), "")};
+    return LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, part[0], part[1], ""), part[2], "");
 }
 
 /* A block of 16 rows of 32 bytes from shared memory: four words a thread. */
@@ -274,11 +282,6 @@ void kiln_nvptx_call(kiln_cg *g, const kiln_stmt *s) {
     const product *x = product_of(p->name);
     LLVMValueRef a[WORDS], b[WORDS];
     KILN_ASSERT(x != NULL, "kiln_backend_check refuses a call of '%s'", p->name);
-    if (!kiln_gpu_has_mma(g->profile)) {
-        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED, "'%s' has no tensor cores for '%s'",
-                     g->profile->name, p->name);
-        return;
-    }
     const kiln_cg_mem *m =
         kiln_cg_memory_of(g, s->u.call.arg[p->n_args - 1]->u.load.buffer);
     const int64_t at = sums_at(g, s, m);
@@ -286,6 +289,11 @@ void kiln_nvptx_call(kiln_cg *g, const kiln_stmt *s) {
         return;
     if (p->n_args == 1) {
         reset(g, m, at);
+        return;
+    }
+    if (!kiln_gpu_has_mma(g->profile)) {
+        kiln_cg_fail(g, KILN_ERR_UNSUPPORTED, "'%s' has no tensor cores for '%s'",
+                     g->profile->name, p->name);
         return;
     }
     if (!load_block(g, s, 0, false, false, a) ||
@@ -298,10 +306,11 @@ void kiln_nvptx_call(kiln_cg *g, const kiln_stmt *s) {
 /* ---- copies that come later ------------------------------------------------------ */
 
 void kiln_nvptx_async(kiln_cg *g, const kiln_stmt *s) {
-    g->is_async = true;
+    g->is_async = g->may_miss >= 0;
     kiln_cg_stmt(g, s->u.attr.body);
     g->is_async = false;
-    (void)kiln_cg_intrinsic(g, "llvm.nvvm.cp.async.commit.group", NULL, 0, NULL, 0);
+    if (g->may_miss >= 0)
+        (void)kiln_cg_intrinsic(g, "llvm.nvvm.cp.async.commit.group", NULL, 0, NULL, 0);
 }
 
 /* Before a barrier. */

@@ -82,6 +82,8 @@ static const kiln_program *parsed(kiln_arena *a, const char *body) {
     const char *text =
         kiln_format(a,
                     "program other(x: f32[8], out y: f32[8]) {\n  y[0] = x[0]\n}\n"
+                    "program mma_f16.reset(out c: f32[256]) flat {\n"
+                    "  for i in 0 .. +256 {\n    c[i] = 0f\n  }\n}\n"
                     "program p(x: f32[8], out y: f32[8]) {\n%s}\n",
                     body);
     kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), NULL, &p, &err),
@@ -137,7 +139,13 @@ static const row scopes[KILN_N_SCOPES] = {
     [KILN_SCOPE_DEVICE] = {"  alloc d: f32[8] device {\n    copy d from x : 8\n"
                            "    copy y from d : 8\n  }\n",
                            "device memory for 'd'"},
-    [KILN_SCOPE_FRAGMENT] = {TILE("fragment"), "fragment memory for 't'"},
+    [KILN_SCOPE_FRAGMENT] = {"  thread \"threadIdx.y\" w in 0 .. +1 {\n"
+                             "    alloc t: f32[256] fragment {\n"
+                             "      call mma_f16.reset(t)\n"
+                             "      thread \"threadIdx.x\" l in 0 .. +32 {\n"
+                             "        if l < 8 {\n          y[l] = x[l]\n        }\n"
+                             "      }\n    }\n  }\n",
+                             "fragment memory for 't'"},
     [KILN_N_SCOPES - 1] = {TILE("scope17"), "scope17 memory for 't'"},
 };
 static const row attrs[KILN_N_ATTR_KEYS] = {
@@ -156,8 +164,8 @@ static const row attrs[KILN_N_ATTR_KEYS] = {
 static const char *const alone_stmts[KILN_N_STMT_KINDS] = {
     [KILN_STMT_BARRIER] = ("  " STORE "  barrier shared\n"),
     [KILN_STMT_COPY] = "  copy y from x : 8\n"};
-static const char *const alone_scopes[KILN_N_SCOPES] = {[KILN_SCOPE_SHARED] =
-                                                            TILE("shared")};
+static const char *const alone_scopes[KILN_N_SCOPES] = {
+    [KILN_SCOPE_SHARED] = TILE("shared"), [KILN_SCOPE_FRAGMENT] = TILE("fragment")};
 
 static void check_rows(kiln_arena *a, const kiln_backend *b, const row *rows, int n,
                        const char *const *entries, const char *const *alone) {

@@ -10,6 +10,8 @@
 #include "tests/support/random_work.h"
 #include "tests/support/template_check.h"
 
+#include <string.h>
+
 static const kiln_template *const tmpl = &kiln_template_gpu_matmul_mma;
 
 typedef struct property {
@@ -91,10 +93,39 @@ static void random_configurations(void **state) {
     }
 }
 
+/* What is fetched comes in whole sectors; rows of 128 bytes are stored in as few turns as
+ * can be. */
+static void no_bank_is_met_twice(void **state) {
+    static const int64_t size[] = {64, 64, 64};
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_profile p = profile(a, "cuda-sm90");
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_space s;
+    kiln_assert_status_ok(
+        kiln_workload_of(product(a, KILN_F16, size, false, false), &w, &err), &err);
+    kiln_space_init(&s, a);
+    kiln_assert_status_ok(tmpl->space(&w, &p, &s, &err), &err);
+    kiln_config c = tmpl->guess(&w, &p, &s);
+    template_set(&s, &c, "step_k", 64);
+    kiln_traffic of = {.arena = a, .warp = p.gpu.warp};
+    gpu_check_traffic(a, tmpl, &w, &p, &s, &c, &of);
+    for (size_t i = 0; i < of.of.n; i++) {
+        const kiln_buffer_traffic *t = &of.of.v[i];
+        print_message("%s: %d transactions, %d at least\n", t->buffer->name,
+                      (int)t->transactions, (int)t->least);
+        if (strcmp(t->buffer->name, "a") == 0 || strcmp(t->buffer->name, "b") == 0 ||
+            strcmp(t->buffer->name, "a.shared") == 0)
+            assert_int_equal(t->transactions, t->least);
+    }
+}
+
 OPENCL_LEAKS_ARE_THE_DRIVERS
 
 int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
         kiln_test_add(properties[i].name, random_configurations, &properties[i]);
+    kiln_test_add("no_bank_is_met_twice", no_bank_is_met_twice, NULL);
     return kiln_test_run("gpu_matmul_mma");
 }
