@@ -6,7 +6,11 @@ static const char *const states[] = {"done", "failed", "timed out", "skipped", N
 _Static_assert(sizeof states / sizeof states[0] == KILN_STAGE_SKIPPED + 2,
                "each state has a name");
 
-const char *kiln_stage_state_name(kiln_stage_state s) { return states[s]; }
+const char *kiln_stage_state_name(kiln_stage_state s) {
+    KILN_ASSERT((size_t)s < sizeof states / sizeof states[0], "no state %d of a stage",
+                (int)s);
+    return states[s];
+}
 
 static const char *const job_status[] = {"ok",     "regressed",   "unjudged",
                                          "failed", "interrupted", NULL};

@@ -14,10 +14,15 @@ const char *kiln_gate_verdict_name(kiln_gate_verdict v) {
                                        [KILN_GATE_MORE] = "more",
                                        [KILN_GATE_INCONCLUSIVE] = "inconclusive",
                                        [KILN_GATE_INVALID] = "invalid"};
+    KILN_ASSERT((size_t)v < sizeof name / sizeof name[0], "no verdict %d", (int)v);
     return name[v];
 }
 
-size_t kiln_gate_pairs(int look) { return looks[look].pairs; }
+size_t kiln_gate_pairs(int look) {
+    KILN_ASSERT(look >= 0 && (size_t)look < sizeof looks / sizeof looks[0], "look %d",
+                look);
+    return looks[look].pairs;
+}
 
 static double *differences(kiln_arena *scratch, const double *candidate,
                            const double *control, size_t n) {

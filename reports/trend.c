@@ -32,6 +32,8 @@ const char *kiln_trend_name(kiln_trend_word w) {
                                        [KILN_TREND_STEP] = "step",
                                        [KILN_TREND_DRIFT] = "drift",
                                        [KILN_TREND_FASTER] = "faster"};
+    KILN_ASSERT((size_t)w < sizeof name / sizeof name[0], "no way %d of a trend",
+                (int)w);
     return name[w];
 }
 

@@ -60,6 +60,7 @@ kiln_status kiln_asked_ask(const kiln_asked *b, kiln_arena *a, kiln_buf *request
 
 kiln_status kiln_asked_open(kiln_arena *a, const char *const *argv, const char *name,
                             int64_t limit_ms, kiln_asked *out, kiln_err *err) {
+    KILN_ASSERT(argv != NULL && argv[0] != NULL, "%s is asked without a program", name);
     *out = (kiln_asked){.name = name,
                         .limit_ms = limit_ms > 0 ? limit_ms : DEFAULT_LIMIT_MS};
     KILN_TRY(kiln_dir_temp(a, &out->folder, err));
@@ -116,6 +117,7 @@ kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
     kiln_arena scratch = {0};
     kiln_buf request;
     const kiln_json *reply;
+    KILN_ASSERT(runs > 0, "%lld runs are no sample", (long long)runs);
     kiln_buf_init(&request, &scratch);
     kiln_buf_printf(&request, "{\"do\": \"run\", \"runs\": %" PRId64 "}", runs);
     kiln_status st = kiln_asked_ask(b, &scratch, &request, &reply, err);

@@ -49,12 +49,16 @@ const char *kiln_rival_state_name(kiln_rival_state s) {
                                        [KILN_RIVAL_FAILED] = "failed",
                                        [KILN_RIVAL_WRONG] = "wrong",
                                        [KILN_RIVAL_MEASURED] = "measured"};
+    KILN_ASSERT((size_t)s < sizeof name / sizeof name[0], "no state %d of a rival",
+                (int)s);
     return name[s];
 }
 
 double kiln_baseline_ms(const kiln_baseline_sample *s, int64_t runs, int threads,
                         bool *is_disturbed) {
     const double wall = (double)s->wall_ns, cpu = (double)s->cpu_ns;
+    KILN_ASSERT(runs > 0 && threads > 0, "a sample of %lld runs on %d threads",
+                (long long)runs, threads);
     const bool was_away = cpu > 0 && wall - cpu > wall / 50;
     *is_disturbed = threads == 1 ? was_away : s->preempted > 0;
     return (threads == 1 && was_away ? cpu : wall) * 1e-6 / (double)runs;

@@ -15,7 +15,11 @@ static const struct {
 _Static_assert(sizeof percentile / sizeof percentile[0] == KILN_N_PERCENTILES,
                "one place for each");
 
-const char *kiln_percentile_name(int i) { return percentile[i].name; }
+const char *kiln_percentile_name(int i) {
+    KILN_ASSERT(i >= 0 && i < KILN_N_PERCENTILES, "percentile %d of %d", i,
+                (int)KILN_N_PERCENTILES);
+    return percentile[i].name;
+}
 
 static int by_size(const void *x, const void *y) {
     const double a = *(const double *)x, b = *(const double *)y;

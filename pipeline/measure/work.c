@@ -78,6 +78,7 @@ static uint32_t wire_dtype(kiln_dtype t) {
         [KILN_F8E5M2FNUZ] = KILN_WIRE_E5M2FNUZ,
         [KILN_F8E8M0] = KILN_WIRE_E8M0,
         [KILN_F4E2M1] = KILN_WIRE_E2M1};
+    KILN_ASSERT((size_t)t < sizeof of / sizeof of[0], "no word for %d", (int)t);
     return of[t];
 }
 

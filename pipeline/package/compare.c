@@ -148,6 +148,7 @@ kiln_status kiln_opened_compare(kiln_arena *a, const kiln_opened *candidate,
                     .in = kiln_array(a, kiln_tensor, p->n_inputs),
                     .threads = threads,
                     .out = out};
+    KILN_ASSERT(threads > 0, "packages are compared on %d threads", threads);
     KILN_TRY(kiln_package_selftest_read(a, control->folder, &control->facts, c.in,
                                         c.expected, err));
     KILN_TRY(on_known_inputs(&c, err));

@@ -8,6 +8,8 @@
 const char *kiln_coverage_name(kiln_coverage c) {
     static const char *const name[KILN_N_COVERAGE] = {
         "tuned", "timed", "transferred", "predicted", "file", "default", "generic"};
+    KILN_ASSERT((int)c >= 0 && c < KILN_N_COVERAGE, "no coverage %d of a kernel",
+                (int)c);
     return name[c];
 }
 

@@ -100,6 +100,7 @@ static kiln_status list_package(kiln_arena *a, const kiln_shipped *s,
 
 kiln_status kiln_shipped_assembly(kiln_arena *a, const kiln_shipped *s, size_t step,
                                   kiln_str *out, kiln_err *err) {
+    KILN_ASSERT(step < s->step.n, "step %zu of %zu", step, s->step.n);
     const int k = s->step.v[step].kernel;
     if (k < 0)
         return kiln_fail(err, KILN_ERR_ARG, "step '%s' is a copy: it has no kernel",

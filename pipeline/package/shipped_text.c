@@ -164,6 +164,7 @@ static void put_facts(kiln_buf *out, const kiln_shipped *s, size_t step,
 
 kiln_status kiln_shipped_step_text(kiln_buf *out, const kiln_shipped *s, size_t step,
                                    kiln_err *err) {
+    KILN_ASSERT(step < s->step.n, "step %zu of %zu", step, s->step.n);
     const kiln_shipped_step *t = &s->step.v[step];
     const kiln_shipped_kernel *k = kernel_of(s, step);
     kiln_str assembly;

@@ -252,6 +252,7 @@ kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
                   .out = out,
                   .tolerance = kiln_opened_tolerance(&p->facts.tolerance)};
     for (int i = 0; i < n_threads; i++) {
+        KILN_ASSERT(threads[i] > 0, "a self-test on %d threads", threads[i]);
         v.threads = threads[i];
         KILN_TRY(selftest(&v, err));
     }

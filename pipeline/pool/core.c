@@ -8,12 +8,16 @@
 const char *kiln_lender_state_name(kiln_lender_state s) {
     static const char *const names[KILN_LENDER_N_STATES] = {
         "absent", "joining", "free", "lent", "cooling", "quarantined"};
+    KILN_ASSERT((size_t)s < sizeof names / sizeof names[0], "no state %d of a device",
+                (int)s);
     return names[s];
 }
 
 const char *kiln_lender_rung_name(kiln_lender_rung r) {
     static const char *const names[KILN_LENDER_N_RUNGS] = {
         "", "no answer", "child killed", "server restarted", "power-cycled", "out"};
+    KILN_ASSERT((size_t)r < sizeof names / sizeof names[0], "no rung %d of the ladder",
+                (int)r);
     return names[r];
 }
 

@@ -209,6 +209,7 @@ kiln_status kiln_talk_send(kiln_talk *t, kiln_arena *a, kiln_str bytes,
 
 kiln_status kiln_talk_read(kiln_talk *t, kiln_arena *a, void *to, size_t room,
                            int64_t deadline_ns, size_t *got, kiln_err *err) {
+    KILN_ASSERT(room > 0, "nothing is read into no room");
     KILN_TRY(is_there(t, err));
     for (;;) {
         KILN_TRY(wait_for(t, false, deadline_ns, err));

@@ -25,8 +25,16 @@ static const char *const tails[] = {[KILN_LIBRARY_BIAS] = "bias",
                                     [KILN_LIBRARY_HARD_SWISH] = "hard_swish"};
 _Static_assert(sizeof tails / sizeof tails[0] == KILN_N_LIBRARY_TAILS, "one each");
 
-const char *kiln_library_kind_name(kiln_library_kind k) { return kinds[k]; }
-const char *kiln_library_tail_name(kiln_library_tail_kind k) { return tails[k]; }
+const char *kiln_library_kind_name(kiln_library_kind k) {
+    KILN_ASSERT((size_t)k < sizeof kinds / sizeof kinds[0], "no kind %d of operators",
+                (int)k);
+    return kinds[k];
+}
+
+const char *kiln_library_tail_name(kiln_library_tail_kind k) {
+    KILN_ASSERT((size_t)k < KILN_N_LIBRARY_TAILS, "no kind %d of tails", (int)k);
+    return tails[k];
+}
 
 /* ---- writing --------------------------------------------------------------------- */
 

@@ -570,7 +570,11 @@ static const struct {
     [KILN_WIRE_LISTED] = {"listed", listed, sizeof(kiln_wire_listed)},
 };
 
-const char *kiln_wire_kind_name(kiln_wire_kind k) { return messages[k].name; }
+const char *kiln_wire_kind_name(kiln_wire_kind k) {
+    KILN_ASSERT((size_t)k < sizeof messages / sizeof messages[0],
+                "no kind %d of messages", (int)k);
+    return messages[k].name;
+}
 
 void kiln_wire_put(kiln_buf *out, kiln_wire_kind kind, const void *message) {
     static const unsigned char magic[] = {

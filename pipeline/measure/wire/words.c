@@ -29,7 +29,11 @@ static const struct {
     [KILN_TRIAL_LOST] = {"lost", false},
 };
 
-const char *kiln_trial_error_name(kiln_trial_error e) { return errors[e].name; }
+const char *kiln_trial_error_name(kiln_trial_error e) {
+    KILN_ASSERT((size_t)e < sizeof errors / sizeof errors[0], "no error %d of a trial",
+                (int)e);
+    return errors[e].name;
+}
 
 bool kiln_trial_error_is_fault(kiln_trial_error e) { return errors[e].is_fault; }
 
