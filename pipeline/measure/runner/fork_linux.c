@@ -137,10 +137,6 @@ static void limit_all(const kiln_trial_run *t, pid_t parent, int channel) {
  * time. */
 static void prepare_memory(const kiln_trial_run *t) {
     const uint32_t n_outputs = t->q->code.n_operands - t->q->code.n_inputs;
-    if (t->is_rotated) {
-        kiln_region_protect(&t->r->rotation);
-        kiln_region_populate(&t->r->rotation, false);
-    }
     kiln_region_populate(&t->workspace, true);
     for (int i = 0; i < t->threads; i++)
         kiln_region_populate(&t->scratch[i], true);
@@ -374,8 +370,10 @@ static bool judge(kiln_trial_run *t, const ending *e) {
 static void pass_inputs_on(const kiln_trial_run *t, bool yes) {
     for (uint32_t s = 0; s < t->n_given; s++)
         for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
-            if (t->input[s][i]->n_copies == 1) /* copies are in shared memory */
+            if (t->input[s][i]->n_copies == 1)
                 kiln_region_pass_on(&t->input[s][i]->region, yes);
+    if (t->is_rotated)
+        kiln_region_pass_on(&t->r->rotation, yes);
 }
 
 static void close_channel(kiln_trial_process *p) {

@@ -12,8 +12,8 @@ enum { CANARY = 0xC3, POISON = 0xFF };
 /* Costs no memory; a loop that runs far past an end is caught all the same. */
 static const size_t guard_bytes = (size_t)1 << 20;
 
-kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
-                             kiln_err *err) {
+static kiln_status open_region(size_t bytes, bool is_shared, bool is_huge,
+                               kiln_region *out, kiln_err *err) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     kiln_region r = {.bytes = bytes, .room = (bytes + page - 1) / page * page};
     r.map_bytes = r.room + 2 * guard_bytes;
@@ -31,10 +31,22 @@ kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
         return kiln_fail(err, KILN_ERR_OOM, "no memory for %zu bytes: %s", bytes,
                          strerror(errno));
     }
+    if (is_huge &&
+        r.room > 0) /* a system that has none says so: then it has small ones */
+        (void)madvise(r.data, r.room, MADV_HUGEPAGE);
     kiln_region_populate(&r, true);
     memset(r.data + bytes, CANARY, r.room - bytes);
     *out = r;
     return KILN_OK;
+}
+
+kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
+                             kiln_err *err) {
+    return open_region(bytes, is_shared, false, out, err);
+}
+
+kiln_status kiln_region_open_huge(size_t bytes, kiln_region *out, kiln_err *err) {
+    return open_region(bytes, false, true, out, err);
 }
 
 void kiln_region_close(kiln_region *r) {
@@ -49,6 +61,11 @@ void kiln_region_protect(kiln_region *r) {
     KILN_ASSERT(r->map != NULL, "a region that is not open is protected");
     if (r->room > 0)
         (void)mprotect(r->data, r->room, PROT_READ);
+}
+
+void kiln_region_unprotect(kiln_region *r) {
+    if (r->map != NULL && r->room > 0)
+        (void)mprotect(r->data, r->room, PROT_READ | PROT_WRITE);
 }
 
 void kiln_region_pass_on(const kiln_region *r, bool yes) {

@@ -294,7 +294,9 @@ static kiln_status reserve(kiln_runner *r, size_t bytes, kiln_err *err) {
         return KILN_OK;
     kiln_region_close(&r->rotation);
     r->rotated.n = 0;
-    return kiln_region_open(bytes, true, &r->rotation, err);
+    KILN_TRY(kiln_region_open_huge(bytes, &r->rotation, err));
+    kiln_region_pass_on(&r->rotation, false); /* but to who is timed */
+    return KILN_OK;
 }
 
 kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***of,
@@ -311,8 +313,10 @@ kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***o
     }
     KILN_TRY(reserve(r, all, err));
     const bool is_there = is_rotated(r, of, n, n_copies);
-    if (!is_there)
+    if (!is_there) {
         r->rotated.n = 0;
+        kiln_region_unprotect(&r->rotation);
+    }
     for (size_t i = 0; i < n; i++) {
         kiln_packed *copy = kiln_arena_dup(a, *of[i], sizeof *copy);
         const kiln_region *one = &(*of[i])->region;
@@ -330,5 +334,7 @@ kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***o
         at += copy->region.room;
         *of[i] = copy;
     }
+    if (!is_there)
+        kiln_region_protect(&r->rotation);
     return KILN_OK;
 }

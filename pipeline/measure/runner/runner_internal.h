@@ -22,9 +22,13 @@ typedef struct kiln_region {
  * Zeros. KILN_ERR_OOM: the system has no such memory. */
 kiln_status kiln_region_open(size_t bytes, bool is_shared, kiln_region *out,
                              kiln_err *err);
-void kiln_region_close(kiln_region *r);   /* accepts a zeroed struct */
-void kiln_region_poison(kiln_region *r);  /* 0xFF: NaN in every float */
-void kiln_region_protect(kiln_region *r); /* no more writing */
+/* Private, and in huge pages where the system has them, as a session's parameters lie.
+ */
+kiln_status kiln_region_open_huge(size_t bytes, kiln_region *out, kiln_err *err);
+void kiln_region_close(kiln_region *r);     /* accepts a zeroed struct */
+void kiln_region_poison(kiln_region *r);    /* 0xFF: NaN in every float */
+void kiln_region_protect(kiln_region *r);   /* no more writing */
+void kiln_region_unprotect(kiln_region *r); /* of one that is not open: nothing */
 /* Do processes forked from now on have it? What they have not costs their fork nothing.
  */
 void kiln_region_pass_on(const kiln_region *r, bool yes);
@@ -196,8 +200,10 @@ struct kiln_runner {
     kiln_blobs blobs;               /* of these */
     KILN_VEC(kiln_packed *) packed;
     size_t packed_bytes;
-    kiln_region rotation;          /* copies of weights, */
-    uint64_t turn;                 /* of which this many were read */
+    /* Copies of weights. Private and in huge pages: a process that is forked has them at
+     * once, where small pages of shared memory, mapped one by one, took half a trial. */
+    kiln_region rotation;
+    uint64_t turn;                 /* copies that were read */
     KILN_VEC(kiln_packed) rotated; /* what it holds copies of */
     bool is_confined;              /* candidates are: the system can */
     KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
@@ -245,6 +251,7 @@ typedef struct kiln_trial_run {
     int64_t cpu_left_ns; /* what its threads may take of processors */
     bool is_timed;       /* slices, else one run */
     bool is_rotated;     /* weights are views into r->rotation */
+    bool is_look;        /* slices only until it is plain whether it is slow */
     const char *when;    /* added to what is wrong with an output */
     kiln_timed timed;
 } kiln_trial_run;

@@ -287,31 +287,54 @@ static bool is_slow(const timing *m) {
     return true;
 }
 
-static bool is_narrow(timing *m) {
-    double median, low, high;
+/* Surely slower than the best, by more than noise. */
+static bool is_behind(const timing *m, double low) {
+    static const double behind = 1.1;
+    const double best = m->t->r->options.loser > 0 ? m->t->q->best_ns : 0;
+    return best > 0 && low > behind * best;
+}
+
+/* What is behind needs no more than a model needs to learn from it. */
+static bool is_narrow(timing *m, bool *behind) {
+    static const double rough = 0.05;
+    double median, low, high, precision = m->t->r->options.precision;
+    *behind = false;
     if (m->n_calm < MIN_SLICES)
         return false;
     kiln_median_interval(m->calm, m->n_calm, &median, &low, &high);
-    return high - low <= m->t->r->options.precision * median;
+    *behind = is_behind(m, low);
+    return high - low <= (*behind ? fmax(precision, rough) : precision) * median;
+}
+
+/* A look is over with the first slice that is not slow. */
+static bool has_looked(const timing *m) {
+    const kiln_timed *timed = &m->t->timed;
+    const double least = m->t->q->best_ns * m->t->r->options.loser;
+    for (uint32_t i = 0; i < timed->n_slices && m->t->is_look; i++)
+        if (timed->slice[i].ns <= least)
+            return true;
+    return false;
 }
 
 static bool add_slices(timing *m) {
+    enum { PART = 3 }; /* of the budget, for what is behind */
     kiln_timed *timed = &m->t->timed;
     const int64_t begin = kiln_now_ns();
     const double budget_ns = m->t->q->budget_ms * 1e6;
-    while (timed->n_slices < KILN_WIRE_MAX_SLICES && !is_narrow(m)) {
-        const double spent = (double)(kiln_now_ns() - begin);
+    bool behind = false;
+    while (timed->n_slices < KILN_WIRE_MAX_SLICES && !is_narrow(m, &behind)) {
+        const double spent = (double)(kiln_now_ns() - begin) * (behind ? PART : 1);
         const bool is_enough = timed->n_slices >= MIN_SLICES && spent >= budget_ns;
         /* Foreign load: measured again and again, but not for ever. */
         if (is_enough && (m->n_calm >= MIN_SLICES || spent >= MAX_BUDGETS * budget_ns))
             break;
         timed->is_slow = is_slow(m);
-        if (timed->is_slow)
+        if (timed->is_slow || has_looked(m))
             return true;
         if (!add_slice(m))
             return false;
     }
-    timed->is_noisy = !is_narrow(m);
+    timed->is_noisy = !is_narrow(m, &behind);
     return true;
 }
 
@@ -450,9 +473,10 @@ bool kiln_trial_time(kiln_trial_run *t) {
     if (!begin(&m, t, slice_ns))
         return false;
     const bool is_timed =
-        prove_here(&m) && (t->timed.is_slow || (warm_up(&m) && add_slices(&m) &&
-                                                (t->timed.is_slow || check_more(&m)) &&
-                                                check_processor(&m)));
+        prove_here(&m) &&
+        (t->timed.is_slow ||
+         (warm_up(&m) && add_slices(&m) &&
+          (t->timed.is_slow || t->is_look || check_more(&m)) && check_processor(&m)));
     return finish(&m, is_timed);
 }
 

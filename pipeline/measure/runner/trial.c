@@ -12,9 +12,9 @@ enum { MAX_COPIES = 8192, MAX_SPARE = 64 };
  * so that times are those of one output; but two at least, unless they are huge. */
 static const uint64_t turn_bytes = UINT64_C(128) << 10, most_turn_bytes = UINT64_C(64)
                                                                           << 20;
-/* A first run is cold, and pays for its page faults: only what is far off is believed,
- * and only what is out of the question is not timed again. */
-static const double first_run_ns = 1e6, first_run_times = 3, hopeless_times = 10;
+/* A first run is cold, and pays for its page faults: only what is out of the question is
+ * not timed again. */
+static const double first_run_ns = 1e6, hopeless_times = 10;
 /* Of the peak, which is measured too. kiln_db_is_implausible has the same. */
 static const double tolerated_share = 1.05, device_slack = 4;
 
@@ -327,6 +327,15 @@ static bool time_it(kiln_trial_run *t, uint32_t n_copies) {
     return t->out->error == KILN_TRIAL_GOOD;
 }
 
+/* Is it slow even where its weights are warm? Then it needs neither copies of them nor
+ * further proofs: most trials of a search end here. */
+static bool look(kiln_trial_run *t) {
+    t->is_look = true;
+    const bool goes_on = time_it(t, 1);
+    t->is_look = false;
+    return goes_on;
+}
+
 /* With one output: what is compared with it is timed so too. */
 static bool take_turns(kiln_trial_run *t, uint32_t n_copies) {
     if (!give_timed(t, n_copies))
@@ -406,8 +415,7 @@ static bool prove_all(kiln_trial_run *t) {
         sum_up(t);
         return false;
     }
-    if (is_loser(t, t->r->page->once_ns, first_run_times, first_run_ns) &&
-        !time_it(t, 1))
+    if (is_loser(t, t->r->page->once_ns, 1, 0) && !look(t))
         return false;
     for (uint32_t seed = 1; seed < t->w->n_seeds; seed++)
         if (!prove(t, seed))
