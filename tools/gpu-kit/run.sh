@@ -122,7 +122,6 @@ fi
 [ -f "$KILN_DB" ] || fail "no tuning database could be made: $(kiln db import /dev/null 2>&1)"
 
 # Libraries are compared with that come with this Python, if any.
-export KILN_PYTHON="${KILN_PYTHON:-$(command -v python3)}" KILN_TORCH_SECONDS="${KILN_TORCH_SECONDS:-15}"
 # Baselines that this kiln knows, that are for GPUs and that are here.
 timeout -k 5 60 kiln baselines list >"$results/baselines.txt" 2>&1
 baselines_of() {
