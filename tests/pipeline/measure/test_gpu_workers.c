@@ -88,15 +88,20 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
     return KILN_OK;
 }
 
+/* Odd configurations fault. */
 static kiln_status make_times5(kiln_arena *a, const kiln_op_work *w,
                                const kiln_choice *choice, const kiln_profile *p,
                                kiln_kernel *out, kiln_err *err) {
-    static const char code[] = ".version 7.0\n.target sm_70\n.entry times5\n";
+    static const char code[] =
+        ".version 7.0\n.target sm_70\n.entry times5 .entry fault\n";
+    const bool faults_now = kiln_config_index(&choice->space, &choice->config) % 2 == 1;
     size_t n = 0;
     KILN_TRY(kiln_kernel_make_listed(a, w, choice, p, out, err));
     const void *module = kiln_gpu_module_text(
         a, KILN_GPU_PTX,
-        "kernel kiln_kernel 2 0\nlaunch times5 1 1 1 192 1 1 o0 o1 i0\n", code, &n);
+        faults_now ? "kernel kiln_kernel 2 0\nlaunch fault 1 1 1 1 1 1\n"
+                   : "kernel kiln_kernel 2 0\nlaunch times5 1 1 1 192 1 1 o0 o1 i0\n",
+        code, &n);
     out->object.bytes = (kiln_str){module, n};
     return KILN_OK;
 }
@@ -242,7 +247,19 @@ static const char five_times[] = "graph \"five\" {\n"
                                  "  output %d \"y\"\n"
                                  "}\n";
 
-/* CUDA's protocol, by a driver that does everything as late as it may. */
+static void check_is_machine_code(kiln_measure *m) {
+    kiln_measured o;
+    kiln_gpu_header h;
+    assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &o));
+    assert_int_equal(o.error, KILN_TRIAL_GOOD);
+    assert_true(o.object.n > sizeof h);
+    memcpy(&h, o.object.p, sizeof h);
+    assert_int_equal(h.language, KILN_GPU_CUBIN);
+}
+
+/* CUDA's protocol, by a driver that does everything as late as it may: builders have it
+ * compile, and a candidate that faults, whose process has no context any more, leaves the
+ * next ones theirs. */
 static void measures_by_cuda(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -267,6 +284,7 @@ static void measures_by_cuda(void **state) {
                                     .runner_argv = kiln_test_worker(&a, "kiln-runner"),
                                     .build_limit_ms = KILN_TEST_PATIENCE_MS,
                                     .run_limit_ms = KILN_TEST_PATIENCE_MS,
+                                    .keeps_objects = true,
                                     .budget_ms = 5};
     kiln_assert_status_ok(kiln_measure_open(&a, &o, &m, &err), &err);
     assert_string_equal(kiln_measure_count(m).device, "made up 40");
@@ -277,6 +295,12 @@ static void measures_by_cuda(void **state) {
     const kiln_test_work one = {.id = work, .tmpl = kiln_template_for(&w, &p)};
     assert_non_null(one.tmpl);
     submit(m, &one, 0);
+    check(m, KILN_TRIAL_GOOD, "");
+    submit(m, &one, 1);
+    check(m, KILN_TRIAL_RETURNED, "an illegal memory access");
+    submit(m, &one, 2);
+    check_is_machine_code(m);
+    submit(m, &one, 4);
     check(m, KILN_TRIAL_GOOD, "");
     kiln_measure_close(m);
     kiln_arena_fini(&a);
