@@ -40,7 +40,8 @@ static double sectors_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_pla
     const int64_t filters = p->is_packed
                                 ? p->taps * ceil_div(oc * p->bytes, SECTOR) * SECTOR
                                 : oc * (p->taps * p->bytes + SECTOR);
-    return (double)(row * (kiln_gpu_conv_patch(p, x) / columns) + filters);
+    const int64_t rows = kiln_gpu_conv_patch(p, x) / columns;
+    return (double)(row * rows + filters);
 }
 
 static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
