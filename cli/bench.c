@@ -86,8 +86,8 @@ static const kiln_option options[N_OPTIONS] = {
         {"--baselines", "LIST",
          "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
          "iree, torch, tvm for models, onednn, onednn2, xnnpack for operators; on GPUs "
-         "torch_cuda, onnxruntime_cuda, tensorrt and cudnn (kiln baselines); "
-         "profile: those that the profile's file names",
+         "torch_cuda, onnxruntime_cuda, tensorrt, and cudnn, clblast (kiln baselines); "
+         "profile: those that the profile names, as without this option on a GPU",
          false},
     [OPT_MODEL] = {"--model", "MODEL",
                    "a package: what it was built from; the baselines run that", false},
@@ -150,16 +150,43 @@ static kiln_status read_numbers(const kiln_cli_args *args, kiln_bench_options *o
     return KILN_OK;
 }
 
+/* Nobody has a CPU's libraries in mind for a GPU's kernels: without a list those that its
+ * profile names. NULL: none. */
+static const char *list_of(const kiln_cli_args *args, const kiln_profile *p) {
+    const kiln_profile *on = p != NULL && p->device != NULL ? p->device : p;
+    const bool names_some = on != NULL && kiln_profile_is_gpu(on) &&
+                            on->baseline != NULL && !kiln_args_has(args, OPT_RUNNER);
+    return kiln_args_get(args, OPT_BASELINES, names_some ? "profile" : NULL);
+}
+
+/* Only those that were asked for must be here. */
+static bool is_asked(const kiln_cli_args *args) {
+    return kiln_args_has(args, OPT_BASELINES);
+}
+
+/* A profile that names none of such subjects has none where nobody asked. */
+static kiln_status choose_baselines(const kiln_cli_args *args, const char *list,
+                                    const kiln_profile *p,
+                                    kiln_baseline_subject subject,
+                                    const kiln_baseline *const **out, kiln_err *err) {
+    const kiln_status st =
+        kiln_baselines_choose(args->arena, list, p, subject, out, err);
+    if (st == KILN_OK || is_asked(args))
+        return st;
+    kiln_err_clear(err);
+    *out = NULL;
+    return KILN_OK;
+}
+
 /* Most need no wheels: without a place for them nothing is installed there. */
 static kiln_status read_op_baselines(const kiln_cli_args *args, const kiln_profile *p,
                                      kiln_bench_options *o, kiln_err *err) {
-    const char *list = kiln_args_get(args, OPT_BASELINES, NULL);
+    const char *list = list_of(args, p);
     if (list == NULL)
         return KILN_OK;
     if (kiln_baselines_dir(args->arena, &o->baselines_dir, NULL) != KILN_OK)
         o->baselines_dir = NULL;
-    return kiln_baselines_choose(args->arena, list, p, KILN_BASELINE_OPERATORS,
-                                 &o->baseline, err);
+    return choose_baselines(args, list, p, KILN_BASELINE_OPERATORS, &o->baseline, err);
 }
 
 static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
@@ -196,7 +223,9 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     /* Nothing measured is no success either. */
     const bool is_good =
         bench.n_wrong == 0 && bench.n_refused == 0 && bench.n_failed == 0 && all_fit;
-    *exit_code = is_good && kiln_bench_is_compared(&bench) ? 0 : KILN_EXIT_CHECK;
+    *exit_code = is_good && (!is_asked(args) || kiln_bench_is_compared(&bench))
+                     ? 0
+                     : KILN_EXIT_CHECK;
     if (bench.is_interrupted && *exit_code == 0)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,
                          "interrupted after %zu operator%s; the same command measures "
@@ -235,12 +264,16 @@ static kiln_status read_threads(const kiln_cli_args *args, kiln_net_bench_option
 
 static kiln_status read_baselines(const kiln_cli_args *args, const kiln_profile *p,
                                   kiln_net_bench_options *o, kiln_err *err) {
-    const char *list = kiln_args_get(args, OPT_BASELINES, NULL);
+    const char *list = list_of(args, p);
     if (list == NULL)
         return KILN_OK;
-    KILN_TRY(kiln_baselines_choose(args->arena, list, p, KILN_BASELINE_MODELS,
-                                   &o->baseline, err));
-    return kiln_baselines_dir(args->arena, &o->baselines_dir, err);
+    if (kiln_baselines_dir(args->arena, &o->baselines_dir, err) != KILN_OK) {
+        if (is_asked(args))
+            return err->status;
+        kiln_err_clear(err);
+        return KILN_OK;
+    }
+    return choose_baselines(args, list, p, KILN_BASELINE_MODELS, &o->baseline, err);
 }
 
 /* A runner elsewhere for as long as the arena lives; *where has NULL in it where none is
@@ -397,8 +430,9 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     kiln_net_bench_text(&answer.text, &bench);
     KILN_TRY(kiln_cli_answer_give(&answer, args, OPT_JSON, err));
     const bool is_good = bench.check.outcome == KILN_PASSED;
-    *exit_code =
-        is_good && kiln_net_bench_is_compared(&bench) ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    *exit_code = is_good && (!is_asked(args) || kiln_net_bench_is_compared(&bench))
+                     ? KILN_EXIT_OK
+                     : KILN_EXIT_CHECK;
     if (bench.is_interrupted)
         return kiln_fail(err, KILN_ERR_INTERRUPTED,
                          "interrupted after %zu of %d rounds; the same command "

@@ -70,11 +70,11 @@ $(foreach a,$(CROSS_ARCHS),$(eval $(call kernel_runner_rules,$(a))))
 KERNEL_RUNNERS := $(CROSS:%=build/%/kernel_runner)
 
 # Drivers that tests bring, for devices that a machine does not have.
-FAKE_DRIVERS := $(addprefix $(B)/tests/tools/fake_,cuda.so opencl.so)
+FAKE_DRIVERS := $(addprefix $(B)/tests/tools/fake_,cuda.so cudnn.so opencl.so)
 $(FAKE_DRIVERS): $(B)/%.so: $(B)/pic/%.o $(B)/link.txt
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	@$(CC) $(LDFLAGS) -shared $< -lpthread -o $@
+	@$(CC) $(LDFLAGS) -shared $< -lpthread -lm -o $@
 -include $(FAKE_DRIVERS:$(B)/%.so=$(B)/pic/%.d)
 
 # Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes

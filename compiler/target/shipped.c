@@ -42,6 +42,10 @@ const kiln_profile *kiln_cpu_profile_at(int i) {
     return i >= 0 && i < n ? &shipped_cpus[i] : NULL;
 }
 
+/* What they are compared with on an NVIDIA GPU. */
+static const char *const beside_cuda[] = {"cudnn", "torch_cuda", "onnxruntime_cuda",
+                                          "tensorrt", NULL};
+
 /* Vectors are what one thread loads at a time; code of its loops counts on no more. */
 static const kiln_profile shipped_gpus[] = {
 #define KILN_GPU_PROFILE(NAME, ARCH, TRIPLE, CPU, FEATURES, F16, HOST, ...)            \
@@ -57,7 +61,8 @@ static const kiln_profile shipped_gpus[] = {
      .has_f16 = F16,                                                                   \
      .numerics = KILN_NUMERICS_FAST,                                                   \
      .gpu = {__VA_ARGS__},                                                             \
-     .host = HOST},
+     .host = HOST,                                                                     \
+     .baseline = (ARCH) == KILN_ARCH_NVPTX ? beside_cuda : NULL},
 #include "compiler/target/gpu_profiles.def"
 #undef KILN_GPU_PROFILE
 };

@@ -150,10 +150,12 @@ kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
 
 /* ---- of a profile ---------------------------------------------------------------- */
 
-/* A profile names those of models and of operators in one list. */
-static kiln_status of_profile(kiln_arena *a, const kiln_profile *p,
+/* A profile names those of models and of operators in one list. What runs on a GPU is
+ * compared on it: the host's part of its profile says nothing. */
+static kiln_status of_profile(kiln_arena *a, const kiln_profile *of,
                               kiln_baseline_subject subject, kiln_buf *out,
                               kiln_err *err) {
+    const kiln_profile *p = of->device != NULL ? of->device : of;
     for (int i = 0; p->baseline != NULL && p->baseline[i] != NULL; i++) {
         const kiln_baseline *b = find(kiln_str_from(p->baseline[i]));
         if (b == NULL) {

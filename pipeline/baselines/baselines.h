@@ -139,7 +139,8 @@ kiln_status kiln_baselines_parse(kiln_arena *a, const char *text,
                                  kiln_baseline_subject subject,
                                  const kiln_baseline *const **out, kiln_err *err);
 
-/* "profile": those of the profile's list that run such subjects. KILN_ERR_ARG where
+/* "profile": those of the profile's list that run such subjects, of its GPU's where it
+ * has one. KILN_ERR_ARG where
  * there are none; p NULL: nobody knows a profile. Any other text: as above. */
 kiln_status kiln_baselines_choose(kiln_arena *a, const char *text,
                                   const kiln_profile *p, kiln_baseline_subject subject,

@@ -5,6 +5,8 @@ shapes alone becomes a constant. What is left is a torch.fx graph of plain funct
 the convolution before it, as everybody's inference does.
 """
 
+import operator
+
 
 class OnnxAttributes:
     def __init__(self, node):
@@ -98,6 +100,8 @@ class OnnxModule:
             names = [name for name in node.input if name != ""]
             if isinstance(function, tuple):  # which of the operands it takes
                 function, names = function
+        if getattr(function, "__name__", "") == "<lambda>":
+            function.__name__ = "onnx_" + node.op_type  # torch.fx asks for it
         given = function(*[self.value[name] for name in names])
         given = given if isinstance(given, (tuple, list)) else (given,)
         is_constant = node.op_type == "Shape" or all(name in self.constant for name in names)
@@ -119,7 +123,7 @@ class OnnxModule:
                 else:
                     call = self.graph.call_function(function, operands)
             several = len(given) > 1 or isinstance(function, self.torch.nn.Module)
-            self.at[name] = self.graph.call_function(lambda v, at: v[at], (call, k)) if several else call
+            self.at[name] = self.graph.call_function(operator.getitem, (call, k)) if several else call
         return n
 
     # ---- windows -------------------------------------------------------------------

@@ -90,7 +90,7 @@ static kiln_status load(const kiln_asked *b, kiln_arena *a, const kiln_library_o
 
 static kiln_status check_shape(const kiln_library_op *op, const kiln_tensor *t,
                                kiln_err *err) {
-    if (t->type.dtype == KILN_F32 && kiln_type_same_shape(&t->type, &op->out))
+    if (t->type.dtype == op->out.dtype && kiln_type_same_shape(&t->type, &op->out))
         return KILN_OK;
     return kiln_fail(err, KILN_ERR_LIB,
                      "the output has another shape or type than the operator's");

@@ -180,6 +180,7 @@ const kiln_library kiln_library_cudnn = {
     .name = "cudnn",
     .open = open_all,
     .version = version,
+    .takes_f16 = true,
     .environment = environment,
     .prepare = prepare,
     .run = run,

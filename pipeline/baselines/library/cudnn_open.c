@@ -56,6 +56,9 @@ static const char *const ahead[] = {"libcudart.so.13",
                                     "libcudnn_cnn.so.9",
                                     "libcudnn_adv.so.9"};
 
+enum { N_AHEAD = sizeof ahead / sizeof ahead[0] };
+static void *kept[N_AHEAD]; /* open as long as the process */
+
 static void *open_in(kiln_arena *a, const char *folder, const char *file) {
     void *library = NULL;
     if (folder[0] == '\0')
@@ -124,8 +127,8 @@ static kiln_status open_libraries(kiln_arena *a, const char *folder, kiln_nv *nv
     static const char *const lt[] = {"libcublasLt.so.13", "libcublasLt.so.12",
                                      "libcublasLt.so.11", NULL};
     kiln_str why = {"", 0}, ignored = {"", 0};
-    for (size_t i = 0; i < sizeof ahead / sizeof ahead[0]; i++)
-        (void)open_in(a, folder, ahead[i]);
+    for (int i = 0; i < N_AHEAD; i++)
+        kept[i] = open_in(a, folder, ahead[i]);
     (void)dlerror();
     void *library = open_one(a, folder, cudnn, &why);
     if (library == NULL)

@@ -18,9 +18,13 @@ typedef struct describer {
 /* ---- tensors --------------------------------------------------------------------- */
 
 static kiln_status check_type(describer *d, const kiln_value *v) {
-    if (v->type.dtype != KILN_F32)
-        return unsupported(d, "libraries are given f32 alone: '%s' is %s", v->name,
-                           kiln_dtype_name(v->type.dtype));
+    const kiln_dtype t = v->type.dtype;
+    if (t != KILN_F32 && t != KILN_F16)
+        return unsupported(d, "libraries are given f32 or f16 alone: '%s' is %s",
+                           v->name, kiln_dtype_name(t));
+    if (d->op->n_in > 0 && d->op->in[0].value.type.dtype != t)
+        return unsupported(d, "libraries are given one type: '%s' is %s, '%s' is not",
+                           v->name, kiln_dtype_name(t), d->op->in[0].name);
     return KILN_OK;
 }
 
@@ -53,7 +57,7 @@ static kiln_status add_operands(describer *d, const kiln_node *n, int n_operands
 static kiln_status add_tail(describer *d, kiln_library_tail tail) {
     if (tail.kind == KILN_LIBRARY_BIAS) { /* libraries take a vector */
         kiln_type *t = &d->op->in[tail.tensor].value.type;
-        *t = kiln_type_make(KILN_F32, 1, (int64_t[]){kiln_type_elems(t)});
+        *t = kiln_type_make(t->dtype, 1, (int64_t[]){kiln_type_elems(t)});
     }
     if (d->op->n_tails == KILN_LIBRARY_MAX_TAILS)
         return unsupported(d, "more than %d operators are behind it",

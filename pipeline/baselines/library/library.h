@@ -1,6 +1,6 @@
 /* pipeline/baselines/library: vendor libraries with a C interface that compute single
  * operators, each in a program of its own (kiln-onednn, kiln-onednn3, kiln-xnnpack,
- * kiln-cudnn), as they bring threads of theirs.
+ * kiln-cudnn, kiln-clblast), as they bring threads of theirs.
  *
  *     kiln_library_op op;              an operator as libraries know it, of a graph
  *     kiln_library_op_put, _get        the same as JSON, on its way to the program
@@ -51,7 +51,7 @@ typedef struct kiln_library_tail {
 
 typedef struct kiln_library_tensor {
     const char *name;
-    kiln_tensor value; /* f32, row-major */
+    kiln_tensor value; /* row-major, of the output's type */
     bool is_constant;  /* may be made ready ahead */
 } kiln_library_tensor;
 
@@ -70,12 +70,13 @@ typedef struct kiln_library_op {
     int n_in, n_operands;
     kiln_library_tail tail[KILN_LIBRARY_MAX_TAILS];
     int n_tails;
-    kiln_type out;
+    kiln_type out; /* f32 or f16 */
 } kiln_library_op;
 
 /* Of a typed graph: one operator and what is behind it. `plain`: row-major inputs and
  * constants by value id, borrowed. KILN_ERR_UNSUPPORTED says what cannot be described:
- * other operators, other types than f32, other orders. */
+ * other operators, other types than f32 and f16, several
+ * types, other orders. */
 kiln_status kiln_library_op_of(const kiln_graph *g, const kiln_node *anchor,
                                const kiln_tensor *plain, kiln_library_op *out,
                                kiln_err *err);
@@ -99,6 +100,7 @@ typedef struct kiln_library {
      * program is given by name, before anything else is called. Else NULL. */
     kiln_status (*open)(const char *file, kiln_err *err);
     const char *(*version)(kiln_arena *a);
+    bool takes_f16; /* operators of f16 too, with sums of f32 */
     /* Settings that the library reads from the environment when it is loaded: name,
      * value, ..., NULL. May be NULL. */
     const char *const *(*environment)(kiln_arena *a, int threads);
@@ -124,7 +126,8 @@ kiln_status kiln_library_spread(kiln_err *err);
 
 /* In the programs alone, not in the archive. The two of oneDNN have the same
  * kiln_library; that of version 3 opens its file. */
-extern const kiln_library kiln_library_onednn, kiln_library_xnnpack, kiln_library_cudnn;
+extern const kiln_library kiln_library_onednn, kiln_library_xnnpack, kiln_library_cudnn,
+    kiln_library_clblast;
 /* KILN_ERR_LIB names the file and what it lacks: it is none, another major version, a
  * symbol, another threading than OpenMP's. */
 kiln_status kiln_onednn3_open(const char *file, kiln_err *err);

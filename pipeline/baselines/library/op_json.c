@@ -79,6 +79,7 @@ static void put_tails(kiln_json_writer *w, const kiln_library_op *op) {
 void kiln_library_op_put(kiln_json_writer *w, const kiln_library_op *op) {
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "kind", kinds[op->kind]);
+    kiln_json_member_str(w, "type", kiln_dtype_name(op->out.dtype));
     put_row(w, "kernel", op->kernel, 2);
     put_row(w, "strides", op->stride, 2);
     put_row(w, "dilations", op->dilation, 2);
@@ -134,8 +135,8 @@ static kiln_status get_row(const kiln_json *object, const char *member, int64_t 
     return KILN_OK;
 }
 
-static kiln_status get_type(const kiln_json *row, const char *member, kiln_type *out,
-                            kiln_err *err) {
+static kiln_status get_type(const kiln_json *row, const char *member, kiln_dtype of,
+                            kiln_type *out, kiln_err *err) {
     const size_t rank = kiln_json_size(row);
     int64_t dim[KILN_MAX_RANK];
     if (!kiln_json_is_array(row) || rank > KILN_MAX_RANK)
@@ -143,11 +144,19 @@ static kiln_status get_type(const kiln_json *row, const char *member, kiln_type 
     for (size_t i = 0; i < rank; i++)
         if (!kiln_json_i64(kiln_json_at(row, i), &dim[i]))
             return refuse(err, member);
-    *out = kiln_type_make(KILN_F32, (int)rank, dim);
+    *out = kiln_type_make(of, (int)rank, dim);
     return kiln_type_check(out, err);
 }
 
-static kiln_status get_tensors(kiln_arena *a, const kiln_json *object,
+/* Of all its tensors; f32 where it is not said. */
+static kiln_status get_element(const kiln_json *object, kiln_dtype *out,
+                               kiln_err *err) {
+    const char *name = kiln_json_string(kiln_json_get(object, "type"), "f32");
+    *out = strcmp(name, "f16") == 0 ? KILN_F16 : KILN_F32;
+    return *out == KILN_F16 || strcmp(name, "f32") == 0 ? KILN_OK : refuse(err, "type");
+}
+
+static kiln_status get_tensors(kiln_arena *a, const kiln_json *object, kiln_dtype of,
                                kiln_library_op *out, kiln_err *err) {
     const kiln_json *list = kiln_json_get(object, "tensors");
     if (kiln_json_size(list) > KILN_LIBRARY_MAX_IN)
@@ -156,7 +165,7 @@ static kiln_status get_tensors(kiln_arena *a, const kiln_json *object,
         kiln_library_tensor *to = &out->in[out->n_in++];
         to->name = kiln_str_dup(a, kiln_json_string(kiln_json_get(t, "name"), ""));
         to->is_constant = kiln_json_bool(kiln_json_get(t, "is_constant"), false);
-        KILN_TRY(get_type(kiln_json_get(t, "dims"), "dims", &to->value.type, err));
+        KILN_TRY(get_type(kiln_json_get(t, "dims"), "dims", of, &to->value.type, err));
     }
     return get_int(object, "operands", 1, out->n_in, &out->n_operands, err);
 }
@@ -184,6 +193,7 @@ kiln_status kiln_library_op_get(kiln_arena *a, const kiln_json *object,
                                 kiln_library_op *out, kiln_err *err) {
     kiln_library_op op = {.n_in = 0};
     int kind, groups;
+    kiln_dtype of;
     KILN_TRY(get_word(object, "kind", kinds, KILN_N_LIBRARY_KINDS, &kind, err));
     op.kind = (kiln_library_kind)kind;
     KILN_TRY(get_row(object, "kernel", op.kernel, err));
@@ -197,9 +207,10 @@ kiln_status kiln_library_op_get(kiln_arena *a, const kiln_json *object,
     op.trans_a = kiln_json_bool(kiln_json_get(object, "trans_a"), false);
     op.trans_b = kiln_json_bool(kiln_json_get(object, "trans_b"), false);
     KILN_TRY(get_int(object, "axis", 0, KILN_MAX_RANK, &op.axis, err));
-    KILN_TRY(get_tensors(a, object, &op, err));
+    KILN_TRY(get_element(object, &of, err));
+    KILN_TRY(get_tensors(a, object, of, &op, err));
     KILN_TRY(get_tails(object, &op, err));
-    KILN_TRY(get_type(kiln_json_get(object, "output"), "output", &op.out, err));
+    KILN_TRY(get_type(kiln_json_get(object, "output"), "output", of, &op.out, err));
     *out = op;
     return KILN_OK;
 }

@@ -108,7 +108,7 @@ static kiln_status read_inputs(server *s, const kiln_json *list, kiln_library_op
         const char *file = kiln_json_string(kiln_json_get(in, "file"), "");
         KILN_TRY(kiln_tensor_read_npy(s->arena, file, &value, err));
         /* A bias may come with axes of length 1 around it. */
-        if (value.type.dtype != KILN_F32 ||
+        if (value.type.dtype != t->value.type.dtype ||
             kiln_type_elems(&value.type) != kiln_type_elems(&t->value.type))
             return kiln_fail(err, KILN_ERR_PARSE,
                              "'%s' is not what the operator says of '%s'", file,
@@ -127,6 +127,9 @@ static kiln_status load(server *s, const kiln_json *request, kiln_json_writer *w
         return kiln_fail(err, KILN_ERR_PARSE, "no file is named for the output");
     KILN_TRY(
         kiln_library_op_get(s->arena, kiln_json_get(request, "operator"), &op, err));
+    if (op.out.dtype != KILN_F32 && !s->library->takes_f16)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED, "it is asked for f32 alone, not %s",
+                         kiln_dtype_name(op.out.dtype));
     KILN_TRY(read_inputs(s, kiln_json_get(request, "inputs"), &op, err));
     KILN_TRY(s->library->prepare(s->arena, &op, s->threads, &s->ready, err));
     KILN_TRY(s->library->run(&s->ready, err));

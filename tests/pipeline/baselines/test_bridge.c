@@ -199,7 +199,7 @@ static list_row lists[] = {
      "litert, mnn, ncnn, iree, torch, tvm, torch_cuda, onnxruntime_cuda, tensorrt"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
      "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
-     "xnnpack, cudnn"},
+     "xnnpack, cudnn, clblast"},
 };
 
 static void check_list(void **state) {
@@ -364,7 +364,7 @@ static void runs_dqn(void **state) {
     assert_int_equal(kiln_type_elems(&s.out[0].type),
                      kiln_type_elems(&g->outputs.v[0]->type));
     kiln_assert_status_ok(b->run(&s, 5, &sample, &err), &err);
-    assert_true(sample.wall_ns > 0 && sample.cpu_ns > 0);
+    assert_true(sample.wall_ns > 0);
 }
 
 /* ---- of a profile ---------------------------------------------------------------- */
@@ -445,6 +445,8 @@ static void check_of_profile(void **state) {
 }
 
 int main(void) {
+    /* Fakes stand for the Python of an environment: none is named. */
+    assert_int_equal(unsetenv("KILN_PYTHON"), 0);
     kiln_test_add_rows(check_of_profile, of_rows);
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("fails_at_once_after_a_failure", fails_at_once_after_a_failure, NULL);

@@ -11,7 +11,8 @@ typedef struct row {
 
 static row rows[] = {
     {"a_convolution", "conv x h=9 w=33 ic=20 oc=17 kh=5 kw=1 sh=2 sw=1 pad=2,0,1,0",
-     "\"kind\": \"conv\", \"kernel\": [5, 1], \"strides\": [2, 1], \"dilations\": [1, "
+     "\"kind\": \"conv\", \"type\": \"f32\", \"kernel\": [5, 1], \"strides\": [2, 1], "
+     "\"dilations\": [1, "
      "1], \"pads_begin\": [2, 0], \"pads_end\": [0, 0]"},
     {"groups", "conv x h=4 ic=8 oc=12 k=3 groups=4", "\"groups\": 4"},
     {"a_bias_and_relu", "conv x h=4 ic=8 oc=8 k=3 bias=yes act=relu",
@@ -47,7 +48,7 @@ static row refusals[] = {
     {"refuses_another_tail", "conv x h=4 ic=8 oc=8 k=3 act=cosh",
      "libraries are not asked for 'cosh' behind 'conv'"},
     {"refuses_another_dtype", "matmul x m=3 k=5 n=7 dtype=f64",
-     "libraries are given f32 alone: 'a' is f64"},
+     "libraries are given f32 or f16 alone: 'a' is f64"},
     {"refuses_three_axes", "conv x in=f32[1,8,20] const=f32[8,8,3]",
      "'conv' of rank 3: libraries are given images, rank 4"},
     {"refuses_a_scaled_product",
