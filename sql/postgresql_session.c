@@ -92,10 +92,10 @@ static kiln_status failed(kiln_postgres *p, const PGresult *r, const char *doing
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-static void say_waiting(kiln_postgres *p, int64_t waited_ms) {
+static void say_waiting(kiln_postgres *p, const char *why, int64_t waited_ms) {
     enum { SAID_AFTER_MS = 2000 };
-    kiln_progress_step("another session holds the database", "seconds",
-                       (double)waited_ms / 1000, (double)p->busy_ms / 1000, p->shown);
+    kiln_progress_step(why, "seconds", (double)waited_ms / 1000,
+                       (double)p->busy_ms / 1000, p->shown);
     if (waited_ms < SAID_AFTER_MS || p->has_said)
         return;
     p->has_said = true;
@@ -125,7 +125,7 @@ static void await(kiln_postgres *p) {
         const int64_t waited_ms = (kiln_now_ns() - since_ns) / 1000000;
         if (waited_ms < PATIENCE_MS)
             continue;
-        say_waiting(p, waited_ms);
+        say_waiting(p, "another session holds the database", waited_ms);
         if (kiln_interrupted() && !is_stopped) {
             is_stopped = true;
             stop_asking(p);
@@ -191,7 +191,7 @@ static bool is_back(kiln_postgres *p, int64_t since_ns) {
         const int64_t waited_ms = (kiln_now_ns() - since_ns) / 1000000;
         if (p->has_temporary || waited_ms > p->busy_ms || kiln_interrupted())
             return false;
-        say_waiting(p, waited_ms);
+        say_waiting(p, "the database's server is away", waited_ms);
         (void)poll(NULL, 0, PAUSE_MS);
         PQreset(p->conn);
     }

@@ -177,7 +177,8 @@ static void begin_fleet(soak *s) {
     const char *const argv[] = {
         "/bin/sh", "-c",
         kiln_format(kiln_test_arena(),
-                    "exec \"$KILN\" tune zoo:resnet18 --trials 4 --seed 3 --dispatch "
+                    "exec \"$KILN\" tune zoo:resnet18 --trials 4 --time-limit 3m "
+                    "--seed 3 --dispatch "
                     "slurm --tuners 4 --dispatch-dir %s/soak --db '%s' >%s 2>&1",
                     dir, s->place, s->log),
         NULL};

@@ -216,8 +216,8 @@ static const char *name_of_a_zombie(void) {
     return kiln_str_dup(kiln_test_arena(), text);
 }
 
-/* Claims of the dead are free at once; those of the living, and of other machines, are
- * not. A process of the same number that started later is another one. */
+/* Claims of the dead are free at once, and of those that had our name before us; those
+ * of the living, and of other machines, are not. A process of the same number that started later is another one. */
 static void the_dead_claim_nothing(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
@@ -227,13 +227,17 @@ static void the_dead_claim_nothing(void **state) {
     const char *const owner[] = {
         name_of_a_zombie(),
         kiln_format(a, "%.*s-1", (int)(dash - own), own),
+        kiln_format(a, "fleet-2.1 %.*s-1", (int)(dash - own), own),
+        "fleet-1 elsewhere/1.1-1",
+        "fleet-1.3 elsewhere/1.1-1",
+        "fleet-12 elsewhere/1.1-1",
         kiln_format(a, "%.*s", (int)(dash - own), own), /* of an older kiln */
         own,
         "elsewhere.1-1",
         /* Of a container with our host's name: its process 1 is not ours. */
         kiln_format(a, "%.*s/1.1-1", (int)strcspn(own, "/"), own),
     };
-    enum { N = sizeof owner / sizeof owner[0], N_DEAD = 2 };
+    enum { N = sizeof owner / sizeof owner[0], N_DEAD = 5 };
     kiln_db *db = kiln_test_db_open(":memory:");
     kiln_db_owners left;
     const kiln_tune_works works = kiln_test_tune_works(&product, 1);
@@ -250,6 +254,7 @@ static void the_dead_claim_nothing(void **state) {
     }
     kiln_tune_options o = kiln_test_tune_options(db, 2);
     o.owner = "a tuner";
+    o.name = "fleet-1";
     kiln_test_tune(&works, &o);
     kiln_assert_status_ok(kiln_db_owners_of(db, a, &left, &err), &err);
     assert_int_equal(left.list.n, N - N_DEAD);
