@@ -77,8 +77,7 @@ const char *kiln_c_opencl_type(kiln_dtype dtype) {
 
 const kiln_backend kiln_c_backend_opencl = {
     .name = "opencl",
-    KILN_BACKEND_GPU(
-        "OpenCL C has no matrices that a warp holds between its threads; use "
-        "local memory",
-        "OpenCL C copies at once here; leave it out"),
+    KILN_BACKEND_GPU(("OpenCL C has no matrices that a warp holds between its threads; "
+                      "use local memory"),
+                     "OpenCL C copies at once here; leave it out"),
 };

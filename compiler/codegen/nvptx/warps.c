@@ -254,7 +254,7 @@ static int64_t sums_at(kiln_cg *g, const kiln_stmt *s, const kiln_cg_mem *m) {
 }
 
 static void reset(kiln_cg *g, const kiln_cg_mem *m, int64_t at) {
-    for (int64_t i = 0; i < 2 * KILN_FRAGMENT_HELD; i++)
+    for (int i = 0; i < 2 * KILN_FRAGMENT_HELD; i++)
         LLVMBuildStore(g->b, LLVMConstNull(kiln_cg_memory_type(g, m->buffer->dtype)),
                        element_at(g, m, at + i));
 }

@@ -48,17 +48,18 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     int64_t step[COUNT(steps)];
     const int n_m = divisors(sides, COUNT(sides), x.m, m);
     const int n_n = divisors(sides, COUNT(sides), x.n, n);
+    const int64_t most = 32768; /* sums of 8 warps in registers */
     int n_blocks = 0;
     (void)err;
     for (int i = 0; i < n_m * n_n; i++) {
         const int64_t rows = m[i / n_n], columns = n[i % n_n];
-        if (rows * columns > 256 * 128)
+        if (rows * columns > most)
             continue;
-        block[2 * n_blocks] = rows;
-        block[2 * n_blocks++ + 1] = columns;
+        block[n_blocks++] = rows;
+        block[n_blocks++] = columns;
     }
-    kiln_space_add_tuples(s, "block", "rows and columns of a block", block, n_blocks,
-                          2);
+    kiln_space_add_tuples(s, "block", "rows and columns of a block", block,
+                          n_blocks / 2, 2);
     kiln_space_add_tuples(s, "warps", "warps of a block, along rows and columns", warps,
                           COUNT(warps) / 2, 2);
     kiln_space_add_ints(s, "step_k", "terms that are fetched at once", step,
@@ -140,8 +141,8 @@ static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
     const kiln_gpu *g = &x->profile->gpu;
     const double m = (double)t->block_m, n = (double)t->block_n;
     const double n_warps = (double)(t->warps_m * t->warps_n);
-    const double blocks =
-        (double)(x->batch * (x->m / t->block_m) * (x->n / t->block_n));
+    const int64_t rows = x->m / t->block_m, columns = x->n / t->block_n;
+    const double blocks = (double)(x->batch * rows * columns);
     const double bytes = (double)shared_bytes(x, t);
     const double together =
         fmax(1, fmin(floor((double)kiln_gpu_shared_most(x->profile) / bytes),
@@ -154,7 +155,8 @@ static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
     const double at_once = fmin(together, blocks / (double)g->processors);
     const double busy = fmin(1, 0.5 + 0.5 * n_warps * fmax(1, at_once) / WARPS_WANTED);
     const double each = fmax(products, fmax(operands, fetched)) / busy;
-    const double steps_all = (double)(x->k / DEPTH);
+    const int64_t n_terms = x->k / DEPTH;
+    const double steps_all = (double)n_terms;
     const double ends =
         40 * (double)t->step / DEPTH + 300; /* first step, last stores */
     const double waits = 30 * DEPTH / (double)t->step * (t->stages > 2 ? 1 : 4);
