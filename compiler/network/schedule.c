@@ -65,24 +65,74 @@ static kiln_status apply(kiln_net *n, const kiln_net_work *w, kiln_scheduled *s,
                                s, err);
 }
 
+/* The next one in their order; NULL: t was the last that fits. */
+static const kiln_template *fits_next(const kiln_net_work *w, const kiln_profile *p,
+                                      const kiln_template *t) {
+    bool is_past = false;
+    for (int i = 0; kiln_template_at(i) != NULL; i++) {
+        const kiln_template *x = kiln_template_at(i);
+        if (is_past && kiln_template_fits(x, &w->op.workload, p))
+            return x;
+        is_past = is_past || x == t;
+    }
+    return NULL;
+}
+
+static kiln_status take_rule(kiln_net *n, kiln_net_work *w, const kiln_template *t,
+                             kiln_err *err) {
+    kiln_choice *c = &w->choice;
+    const kiln_profile *p = kiln_net_profile_of(n, t);
+    c->tmpl = t;
+    kiln_space_init(&c->space, n->arena);
+    KILN_TRY(t->space(&w->op.workload, p, &c->space, err));
+    c->config = t->guess(&w->op.workload, p, &c->space);
+    return KILN_OK;
+}
+
+/* A rule for GPUs does not see all that passes refuse, such as barriers that not all
+ * threads would come to: then the next template's rule holds. */
+static kiln_status by_rule(kiln_net *n, kiln_net_work *w, kiln_scheduled *s,
+                           kiln_err *err) {
+    for (;;) {
+        const kiln_template *t = w->choice.tmpl, *next;
+        const kiln_profile *p = kiln_net_profile_of(n, t);
+        kiln_program *program;
+        kiln_status st = apply(n, w, s, err);
+        if (!kiln_profile_is_gpu(p))
+            return st;
+        if (st == KILN_OK)
+            st = kiln_scheduled_program(&n->walk->scratch, s, "rehearsal", &program,
+                                        err);
+        if (st != KILN_ERR_ARG && st != KILN_ERR_UNSUPPORTED && st != KILN_ERR_LIMIT)
+            return st;
+        next = fits_next(w, p, t);
+        if (next == NULL)
+            return st;
+        KILN_LOG(INFO, "network", "%s's rule for '%.*s' is not taken, %s has it: %s",
+                 t->name, KILN_STR_ARG(w->op.key), next->name, err->text);
+        kiln_err_clear(err);
+        KILN_TRY(take_rule(n, w, next, err));
+    }
+}
+
 /* Advice is about rows, or about layouts that others met: a combination may make no
  * schedule of those that are here, and then the template's rule holds. What a file says
  * is meant, and refused. */
 static kiln_status schedule(kiln_net *n, kiln_net_work *w, kiln_scheduled *s,
                             kiln_err *err) {
     kiln_choice *c = &w->choice;
+    if (c->origin == KILN_ORIGIN_GUESS)
+        return by_rule(n, w, s, err);
     const kiln_status st = apply(n, w, s, err);
-    if (st != KILN_ERR_ARG || c->origin == KILN_ORIGIN_FILE ||
-        c->origin == KILN_ORIGIN_GUESS)
+    if (st != KILN_ERR_ARG || c->origin == KILN_ORIGIN_FILE)
         return st;
     KILN_LOG(INFO, "network", "the %s configuration of '%.*s' is not taken: %s",
              kiln_origin_name(c->origin), KILN_STR_ARG(w->op.key), err->text);
     kiln_err_clear(err);
-    c->config =
-        c->tmpl->guess(&w->op.workload, kiln_net_profile_of(n, c->tmpl), &c->space);
     c->origin = KILN_ORIGIN_GUESS;
     c->n_tried = 0;
-    return apply(n, w, s, err);
+    KILN_TRY(take_rule(n, w, c->tmpl, err));
+    return by_rule(n, w, s, err);
 }
 
 static const kiln_type *operand_types(kiln_arena *a, const kiln_te_graph *te) {

@@ -32,8 +32,8 @@ static const kiln_profile *cuda_base(const kiln_gpu_facts *f) {
     const kiln_profile *best = NULL, *p;
     long most = 0;
     for (int i = 0; (p = kiln_gpu_profile_at(i)) != NULL; i++) {
-        const long sm =
-            p->arch == KILN_ARCH_NVPTX ? strtol(p->cpu + strlen("sm_"), NULL, 10) : 0;
+        const bool is_own = strcmp(kiln_arch_of(p->arch)->device, f->kind) == 0;
+        const long sm = is_own ? strtol(p->cpu + strlen("sm_"), NULL, 10) : 0;
         if (sm > most && sm <= f->capability) {
             best = p;
             most = sm;

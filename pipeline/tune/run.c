@@ -249,6 +249,8 @@ static int64_t n_left_of(const kiln_tuning *r) {
 
 /* Building for a GPU takes longer than timing on it: every builder should have one. */
 static size_t low_water(const kiln_tuning *r) {
+    if (r->pool == NULL) /* it starts with the first candidate */
+        return LOW_WATER;
     const kiln_measure_stats s = kiln_measure_count(r->pool);
     return s.device[0] != '\0' && s.n_builders > LOW_WATER ? (size_t)s.n_builders
                                                            : LOW_WATER;

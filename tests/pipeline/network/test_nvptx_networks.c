@@ -17,7 +17,7 @@ enum { N_PROFILES = sizeof profiles / sizeof profiles[0] };
 
 static const char *names(void) {
     if (getenv("KILN_SOAK") == NULL)
-        return "dqn";
+        return "dqn,lstm_lm_step";
     return getenv("KILN_NETWORKS") != NULL ? getenv("KILN_NETWORKS") : "";
 }
 
