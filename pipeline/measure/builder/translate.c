@@ -9,19 +9,23 @@ static const kiln_device_kind *kind_of(const kiln_profile *p) {
     return name != NULL ? kiln_device_kind_named(name, NULL, 0) : NULL;
 }
 
-bool kiln_translator_is_wanted(const kiln_profile *p) {
-    const kiln_device_kind *k = kind_of(p);
+static bool translates(const kiln_device_kind *k) {
     return k != NULL && k->translate != NULL;
+}
+
+bool kiln_translator_is_wanted(const kiln_profile *p) {
+    return translates(kind_of(p));
 }
 
 bool kiln_translator_open(kiln_translator *t, const kiln_profile *p) {
     char error[KILN_ERROR_TEXT] = "";
-    if (t->has_tried || !kiln_translator_is_wanted(p))
+    const kiln_device_kind *k = kind_of(p);
+    if (t->has_tried || !translates(k))
         return false;
     t->has_tried = true;
     kiln_allocator allocator;
     kiln_allocator_default(&allocator);
-    if (kind_of(p)->open(&allocator, &t->device, error) == 0)
+    if (k->open(&allocator, &t->device, error) == 0)
         return true;
     t->device = NULL;
     KILN_LOG(INFO, "builder", "who measures will have the driver compile: %s", error);
