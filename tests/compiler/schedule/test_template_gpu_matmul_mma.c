@@ -1,6 +1,6 @@
 /* gpu_matmul_mma: random products of halves in random configurations, interpreted under
- * three orders of blocks and threads, equal the reference; each barrier is missed, and so is
- * each wait; what is copied ahead meets no bank twice.
+ * three orders of blocks and threads, equal the reference; what is copied ahead meets no
+ * bank twice. That waits are missed where they are taken away: test_fragments.c.
  *
  * Tolerance: halves are summed in f32 in another order than the reference's, and rounded
  * once. */
