@@ -13,9 +13,7 @@ static bool translates(const kiln_device_kind *k) {
     return k != NULL && k->translate != NULL;
 }
 
-bool kiln_translator_is_wanted(const kiln_profile *p) {
-    return translates(kind_of(p));
-}
+bool kiln_translator_is_wanted(const kiln_profile *p) { return translates(kind_of(p)); }
 
 bool kiln_translator_open(kiln_translator *t, const kiln_profile *p) {
     char error[KILN_ERROR_TEXT] = "";
