@@ -293,13 +293,17 @@ static void both_sides(trial *t) {
         descend(t, &t->c, 0);
 }
 
+/* Of a vector of indexes, where v adds the same to all lanes. */
+static const kiln_expr *first_lane(const kiln_expr *e, const kiln_var *v) {
+    if (e->kind == KILN_EXPR_RAMP && !kiln_expr_uses(e->arg[1], v))
+        e = e->arg[0];
+    return e->kind == KILN_EXPR_BROADCAST ? e->arg[0] : e;
+}
+
 static bool factor_in(const kiln_expr *e, const kiln_var *v, int64_t *factor) {
     kiln_linear l;
     *factor = 0;
-    if (e->kind == KILN_EXPR_RAMP && !kiln_expr_uses(e->arg[1], v))
-        e = e->arg[0];
-    if (e->kind == KILN_EXPR_BROADCAST)
-        e = e->arg[0];
+    e = first_lane(e, v);
     if (!kiln_expr_uses(e, v))
         return true;
     if (!kiln_linear_of(e, &l))
@@ -380,10 +384,7 @@ static void find_other(void *user, const kiln_expr *e) {
 static bool part_of(const kiln_expr *e, const kiln_var *v, kiln_linear *out) {
     kiln_linear l;
     *out = (kiln_linear){.n = 0};
-    if (e->kind == KILN_EXPR_RAMP && !kiln_expr_uses(e->arg[1], v))
-        e = e->arg[0];
-    if (e->kind == KILN_EXPR_BROADCAST)
-        e = e->arg[0];
+    e = first_lane(e, v);
     if (!kiln_expr_uses(e, v))
         return true;
     if (!kiln_linear_of(e, &l))
