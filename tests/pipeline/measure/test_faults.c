@@ -204,7 +204,7 @@ static void measure_good(const kiln_measure_options *options, double *build_ms,
 
 /* times: of what a good candidate took; 0: nothing here hangs, and there is no limit. */
 static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o, int times) {
-    enum { MIN_BUILD_MS = 1500, MIN_RUN_MS = 400 };
+    static const double least_build_ms = 375, least_run_ms = 100; /* of one */
     static double build_ms, run_ms;
     const char *dir = kiln_test_dir();
     compile_faults(a, dir);
@@ -221,8 +221,8 @@ static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o, int tim
     if (times > 0 && build_ms == 0)
         measure_good(o, &build_ms, &run_ms);
     if (times > 0) {
-        o->build_limit_ms = (int64_t)(times * fmax(MIN_BUILD_MS / 4, build_ms));
-        o->run_limit_ms = (int64_t)(times * fmax(MIN_RUN_MS / 4, run_ms));
+        o->build_limit_ms = (int64_t)(times * fmax(least_build_ms, build_ms));
+        o->run_limit_ms = (int64_t)(times * fmax(least_run_ms, run_ms));
     }
     kiln_measure *m = kiln_test_measure_open(a, o);
     is_confined = kiln_measure_count(m).is_confined;
