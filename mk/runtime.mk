@@ -41,7 +41,7 @@ $(B)/kiln-run: $(RUNNER_OBJ) $(RUNTIME_A) $(B)/link.txt
 # emulator and the folder of its libraries. Without a cross compiler there is none, and who asks for it is told.
 CROSS_ARCHS := aarch64 riscv64 arm
 CROSS_CC_arm := arm-linux-gnueabihf-gcc
-CROSS_CFLAGS := -std=c17 -O2 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
+CROSS_CFLAGS := -std=c17 -O2 -DNDEBUG -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 
 # cross_rules ARCH: build/ARCH/ has the library, the runner and (mk/test.mk) what runs kernels in tests.
 define cross_rules

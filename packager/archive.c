@@ -49,6 +49,7 @@ static kiln_status add_entry(archive *out, const kiln_content *c, kiln_err *err)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "%s has %" PRIu64 " bytes; an entry has at most %" PRIu64,
                          c->name, e.bytes, KILN_TAR_MAX_NUMBER);
+    KILN_ASSERT(strlen(c->name) < sizeof e.name, "an entry is called '%s'", c->name);
     memcpy(e.name, c->name, strlen(c->name) + 1);
     kiln_tar_header(&e, header);
     KILN_TRY(kiln_zstd_writer_add(out->zstd, header, sizeof header, err));
@@ -82,6 +83,8 @@ static kiln_status add_all(archive *out, const kiln_content *all, size_t n,
 kiln_status kiln_archive_write(kiln_arena *a, const char *path, const kiln_content *all,
                                size_t n, int64_t time_s, char sha256[KILN_SHA256_HEX],
                                kiln_err *err) {
+    KILN_ASSERT(n > 0 && strcmp(all[0].name, KILN_ENTRY_MANIFEST) == 0,
+                "an archive begins with its manifest");
     archive out = {.time_s = time_s};
     uint64_t unpacked = 0;
     kiln_sha256_init(&out.frame);

@@ -68,6 +68,7 @@ static bool begin(kiln_zstd_writer *w) {
 
 kiln_status kiln_zstd_writer_open(kiln_arena *a, kiln_sink sink, kiln_zstd_writer **out,
                                   kiln_err *err) {
+    KILN_ASSERT(sink.add != NULL, "nobody takes the frame");
     kiln_zstd_writer *w = kiln_new(a, kiln_zstd_writer);
     *w = (kiln_zstd_writer){.archive = archive_write_new(), .sink = sink, .err = err};
     if (w->archive == NULL)
@@ -143,6 +144,7 @@ kiln_status kiln_zstd_reader_open(kiln_arena *a, kiln_str bytes, kiln_zstd_reade
 kiln_status kiln_zstd_reader_read(void *user, void *p, size_t n, size_t *got,
                                   kiln_err *err) {
     kiln_zstd_reader *r = user;
+    KILN_ASSERT(r->archive != NULL, "a frame is read that was closed");
     *got = 0;
     while (*got < n) {
         const la_ssize_t done =

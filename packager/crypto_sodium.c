@@ -30,6 +30,9 @@ bool kiln_secret_equal(const void *x, const void *y, size_t bytes) {
 
 void kiln_blake2b_of(const kiln_str *piece, size_t n, unsigned char *out,
                      size_t bytes) {
+    KILN_ASSERT(bytes >= crypto_generichash_blake2b_BYTES_MIN &&
+                    bytes <= crypto_generichash_blake2b_BYTES_MAX,
+                "a hash of %zu bytes", bytes);
     crypto_generichash_blake2b_state h;
     crypto_generichash_blake2b_init(&h, NULL, 0, bytes);
     for (size_t i = 0; i < n; i++)
@@ -86,6 +89,7 @@ kiln_status kiln_scrypt(kiln_str password, const unsigned char salt[KILN_SCRYPT_
 }
 
 void kiln_base64_write(const void *p, size_t bytes, char *text) {
+    KILN_ASSERT(bytes <= KILN_BASE64_MAX, "%zu bytes of base64", bytes);
     sodium_bin2base64(text, KILN_BASE64_TEXT(bytes), p, bytes,
                       sodium_base64_VARIANT_ORIGINAL);
 }

@@ -29,6 +29,7 @@ const char *kiln_package_utf8(kiln_arena *a, const char *name) {
 }
 
 const char *kiln_package_module_name(kiln_arena *a, size_t device, bool is_gpu) {
+    KILN_ASSERT(device <= KILN_PACKAGE_MAX_MODULES, "device %zu", device);
     return device == 0 ? KILN_ENTRY_LIB
                        : kiln_format(a, "lib%zu.%s", device, is_gpu ? "gpu" : "so");
 }
@@ -56,6 +57,7 @@ static kiln_package_port *ports(kiln_arena *a, const kiln_plan *plan, size_t fir
     kiln_package_port *port = kiln_array(a, kiln_package_port, n);
     for (size_t i = 0; i < n; i++) {
         const kiln_plan_port *p = &plan->port[first + i];
+        KILN_ASSERT(p->rank <= KILN_PLAN_MAX_RANK, "a port of rank %u", p->rank);
         port[i] = (kiln_package_port){
             .name = kiln_package_utf8(a, kiln_plan_string(plan, p->name)),
             .dtype = kiln_plan_string(plan, p->dtype),

@@ -62,6 +62,8 @@ static const char **unique_names(kiln_arena *a, const kiln_package_tensor *tenso
 }
 
 static void put_shape(kiln_json_writer *w, const kiln_type *t, uint64_t bytes) {
+    KILN_ASSERT(bytes % kiln_dtype_bytes(t->dtype) == 0,
+                "%" PRIu64 " bytes are no whole elements", bytes);
     kiln_json_name(w, "shape");
     kiln_json_begin_array(w);
     if (kiln_layout_is_plain(&t->layout) && bytes == (uint64_t)kiln_type_bytes(t))

@@ -37,6 +37,8 @@ static kiln_str finish(kiln_arena *a, const tensors *f) {
  * ascending, each once. */
 static int64_t *sample(kiln_arena *a, int64_t n_elems, uint64_t seed, int64_t *n) {
     enum { N = KILN_SELFTEST_SAMPLES - 2 };
+    KILN_ASSERT(n_elems > KILN_SELFTEST_SAMPLES, "%lld elements need no sample",
+                (long long)n_elems);
     int64_t *at = kiln_array(a, int64_t, KILN_SELFTEST_SAMPLES);
     const int64_t inner = n_elems - 2, each = inner / N, rest = inner % N;
     int64_t begin = 1;
@@ -48,6 +50,8 @@ static int64_t *sample(kiln_arena *a, int64_t n_elems, uint64_t seed, int64_t *n
         at[1 + i] = begin + kiln_rng_range(&rng, 0, length - 1);
         begin += length;
     }
+    KILN_ASSERT(begin == n_elems - 1, "stretches end at %lld of %lld", (long long)begin,
+                (long long)n_elems);
     at[1 + N] = n_elems - 1;
     *n = KILN_SELFTEST_SAMPLES;
     return at;

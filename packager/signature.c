@@ -82,6 +82,7 @@ static kiln_str hash_of(kiln_str bytes, unsigned char hash[HASH_BYTES]) {
 static kiln_str all_of(const kiln_signature *s,
                        char all[KILN_ED25519_SIGNATURE + KILN_TRUSTED_MAX]) {
     const size_t n = strlen(s->trusted);
+    KILN_ASSERT(n <= KILN_TRUSTED_MAX, "a trusted comment of %zu bytes", n);
     memcpy(all, s->bytes, KILN_ED25519_SIGNATURE);
     memcpy(all + KILN_ED25519_SIGNATURE, s->trusted, n);
     return (kiln_str){all, KILN_ED25519_SIGNATURE + n};

@@ -19,6 +19,7 @@ enum { MODE = 0644, SKIP_BYTES = 4096 };
 static void put_octal(unsigned char *block, field f, uint64_t v) {
     for (int i = f.n - 2; i >= 0; i--, v /= 8)
         block[f.at + i] = (unsigned char)('0' + v % 8);
+    KILN_ASSERT(v == 0, "a number leaves its field of %d bytes", f.n);
 }
 
 static uint64_t sum_of(const unsigned char *block) {

@@ -132,6 +132,7 @@ static void hash_next(void *user) {
 /* In the order of calls; the bytes are borrowed until the next one, or a wait for the
  * task. What is less than a block is hashed sooner than a thread is worth. */
 static void hash_beside(copying *c, const void *p, size_t n) {
+    KILN_ASSERT(n <= BLOCK_BYTES, "a block of %zu bytes", n);
     kiln_task_wait(&c->task);
     c->next = p;
     c->next_bytes = n;
@@ -195,6 +196,8 @@ static kiln_status make_file(kiln_arena *a, unpack *u, const char *name,
               : open(*path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (*fd < 0)
         return cannot_write(*path, err);
+    KILN_ASSERT(u->n_fds < sizeof u->fd / sizeof u->fd[0], "%zu entries are open",
+                u->n_fds);
     u->fd[u->n_fds++] = *fd;
     return KILN_OK;
 }

@@ -6,11 +6,13 @@
 #include <string.h>
 
 const char *kiln_variant_folder(kiln_arena *a, size_t i) {
+    KILN_ASSERT(i < KILN_PACKAGE_MAX_VARIANTS, "variant %zu", i);
     return kiln_format(a, "v%zu", i);
 }
 
 kiln_package_facts kiln_variants_facts(kiln_arena *a, const kiln_package_facts *f,
                                        size_t n) {
+    KILN_ASSERT(n > 0 && n <= KILN_PACKAGE_MAX_VARIANTS, "%zu variants", n);
     kiln_package_variant *variant = kiln_array(a, kiln_package_variant, n);
     kiln_package_facts all = f[0];
     for (size_t i = 0; i < n; i++)

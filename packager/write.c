@@ -40,6 +40,7 @@ static size_t list_contents(kiln_arena *a, const kiln_package *p, size_t param_b
         {KILN_ENTRY_INPUTS, {p->selftest.inputs, {NULL, 0}}},
     };
     size_t n = 0;
+    KILN_ASSERT(p->n_modules <= KILN_PACKAGE_MAX_MODULES, "%zu modules", p->n_modules);
     for (int i = 0; i < N_ALWAYS; i++) {
         out[n++] = (kiln_content){
             always[i].name, kiln_arena_dup(a, always[i].piece, sizeof always[i].piece),
@@ -75,7 +76,6 @@ static kiln_status complete(kiln_arena *a, const kiln_package *p, kiln_package_f
     f->model = kiln_package_utf8(a, f->model);
     f->zstd_version = kiln_zstd_version();
     kiln_facts_of_plan(a, &plan, f);
-    KILN_ASSERT(p->n_modules <= KILN_PACKAGE_MAX_MODULES, "%zu modules", p->n_modules);
     f->n_entries = list_contents(a, p, (size_t)f->memory.params, all);
     kiln_package_entry *entry = kiln_array(a, kiln_package_entry, f->n_entries);
     f->entry = entry;
@@ -113,6 +113,8 @@ static kiln_status write_all(kiln_arena *a, const char *path,
     kiln_package_facts again; /* whoever reads it sees the same */
     all[0] = (kiln_content){KILN_ENTRY_MANIFEST, &manifest, 1};
     KILN_TRY(kiln_manifest_read(a, manifest, &again, err));
+    KILN_ASSERT(again.n_entries == f->n_entries,
+                "the manifest lists %zu of %zu entries", again.n_entries, f->n_entries);
     return kiln_archive_write(a, path, all, f->n_entries + 1, time_s, sha256, err);
 }
 

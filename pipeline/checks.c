@@ -102,6 +102,7 @@ static kiln_tensor first_of(kiln_arena *a, const kiln_tensor *x, int axis,
 kiln_tensor kiln_counted_rows(kiln_arena *a, const char *const *name,
                               const kiln_tensor *value, size_t n, size_t i,
                               const kiln_type *want) {
+    KILN_ASSERT(i < n, "output %zu of %zu", i, n);
     const int axis = shorter_axis(&value[i].type, want);
     for (size_t k = 0; k < n && axis >= 0; k++) {
         const kiln_type *t = &value[k].type;
@@ -125,6 +126,9 @@ kiln_tensor kiln_counted_whole(kiln_arena *a, const kiln_tensor *rows, int axis,
     if (!fits)
         return *rows;
     const span own = span_of(&rows->type, axis), all = span_of(t, axis);
+    KILN_ASSERT(own.n == all.n && own.bytes <= all.bytes,
+                "rows of %lld bytes in ones of %lld", (long long)own.bytes,
+                (long long)all.bytes);
     const kiln_tensor out = {*t, kiln_arena_dup(a, whole->data, kiln_type_bytes(t))};
     for (int64_t i = 0; i < all.n; i++)
         memcpy((char *)out.data + i * all.bytes,

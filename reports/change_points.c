@@ -148,6 +148,7 @@ size_t kiln_change_points(kiln_arena *scratch, const double *v, size_t n, uint64
         divide(&f, v, &behind);
         kiln_vec_push(scratch, &all, behind);
     }
+    KILN_ASSERT(found < n || found == 0, "%zu points among %zu nights", found, n);
     qsort(at, found, sizeof *at, ascending);
     return found;
 }

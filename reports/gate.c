@@ -50,6 +50,8 @@ kiln_status kiln_gate_limits_check(kiln_gate_limits l, kiln_err *err) {
 }
 
 static kiln_gate_verdict verdict(kiln_gate_limits l, kiln_stats_interval d, int look) {
+    KILN_ASSERT(d.low <= d.high && look < KILN_GATE_LOOKS, "%g to %g at look %d", d.low,
+                d.high, look);
     if (d.low > log1p(l.fail_above))
         return KILN_GATE_FAIL;
     if (d.high < log1p(l.pass_below))
@@ -109,6 +111,7 @@ double kiln_gate_pairs_needed(kiln_arena *scratch, kiln_gate_limits given,
                               const double *a, const double *b, size_t n) {
     const kiln_gate_limits l = kiln_gate_limits_of(given);
     const double room = log1p(l.pass_below) - log1p(l.fail_above);
+    KILN_ASSERT(room > 0, "from %g to %g there is no room", l.fail_above, l.pass_below);
     const double share = 2 * half_width(scratch, a, b, n) / room;
     return fmax(ceil((double)n * share * share), (double)looks[0].pairs);
 }

@@ -254,6 +254,7 @@ static void put_rest(kiln_page *p, const char *at, const kiln_results_job *j) {
 }
 
 void kiln_page_job(kiln_page *p, size_t job) {
+    KILN_ASSERT(job < p->r->job.n, "job %zu of %zu", job, p->r->job.n);
     const kiln_results_job *j = &p->r->job.v[job];
     const char *at = kiln_page_item(p, "", "jobs", job);
     const bool has_failed = kiln_page_is(j->status, "failed");

@@ -70,6 +70,7 @@ static void put_head(kiln_page *p, const char *at, const kiln_results_ops *o,
 }
 
 void kiln_page_ops(kiln_page *p, size_t list) {
+    KILN_ASSERT(list < p->r->ops.n, "list %zu of %zu", list, p->r->ops.n);
     const kiln_results_ops *o = &p->r->ops.v[list];
     const char *at = kiln_page_item(p, "", "ops", list);
     put_head(p, at, o, list);

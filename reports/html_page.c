@@ -71,11 +71,15 @@ static void open_element(kiln_page *p, const char *tag, const char *cls, const c
 }
 
 void kiln_page_base(kiln_page *p, const char *at) {
+    KILN_ASSERT(p->base == NULL, "'%s' begins in '%s'", at, p->base);
     kiln_page_putf(p, " data-at=\"%s\"", at);
     p->base = at;
 }
 
-void kiln_page_base_end(kiln_page *p) { p->base = NULL; }
+void kiln_page_base_end(kiln_page *p) {
+    KILN_ASSERT(p->base != NULL, "what ends has not begun");
+    p->base = NULL;
+}
 
 static void put_unknown(kiln_page *p, const char *tag, const char *cls) {
     open_element(p, tag, cls, NULL, NULL);
@@ -109,6 +113,7 @@ static void put_number(kiln_page *p, double v, const kiln_page_unit *u) {
     enum { MAX_DECIMALS = 9 };
     char text[64];
     const double x = fabs(v);
+    KILN_ASSERT(isfinite(v) && u->digits >= 0, "%g with %d digits", v, u->digits);
     if (u->digits == 0 && !u->is_fixed) {
         snprintf(text, sizeof text, "%.1e", x);
     } else if (x >= 1e15) {
@@ -224,6 +229,7 @@ static void begin_table(kiln_page *p, const char *cls, const char *caption) {
 
 void kiln_page_table(kiln_page *p, const char *cls, const char *caption,
                      const char *const *title, size_t n_titles) {
+    KILN_ASSERT(n_titles > 0, "the table '%s' has no columns", caption);
     begin_table(p, cls, caption);
     for (size_t i = 0; i < n_titles; i++) {
         const bool is_number = title[i][0] == '#';
@@ -235,6 +241,7 @@ void kiln_page_table(kiln_page *p, const char *cls, const char *caption,
 
 void kiln_page_column_table(kiln_page *p, const char *cls, const char *caption,
                             const kiln_page_column *column, size_t n) {
+    KILN_ASSERT(n > 0, "the table '%s' has no columns", caption);
     begin_table(p, cls, caption);
     for (size_t i = 0; i < n; i++) {
         const kiln_page_column *c = &column[i];
@@ -277,6 +284,7 @@ void kiln_page_cell_number(kiln_page *p, double v, const kiln_page_unit *u) {
 void kiln_page_table_end(kiln_page *p) { kiln_page_put(p, "</tbody></table></div>\n"); }
 
 void kiln_page_job_name(kiln_page *p, size_t job) {
+    KILN_ASSERT(job < p->r->job.n, "job %zu of %zu", job, p->r->job.n);
     const kiln_results_job *j = &p->r->job.v[job];
     const char *at = kiln_page_item(p, "", "jobs", job);
     kiln_page_text(p, "span", NULL, at, "model", j->model);

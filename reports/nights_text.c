@@ -81,6 +81,7 @@ static void put_job(kiln_buf *out, const kiln_nights *n, const kiln_night_job *j
 }
 
 void kiln_nights_show(kiln_buf *out, const kiln_nights *n, size_t night) {
+    KILN_ASSERT(night < n->n, "night %zu of %zu", night, n->n);
     const kiln_nights upto = {.v = n->v, .n = night + 1};
     const kiln_night *v = &n->v[night];
     kiln_night_series_list series;

@@ -110,6 +110,7 @@ static void add_baselines(tally *t, const kiln_results_baselines *b,
             continue;
         }
         ratio_list *ratios = kiln_map_get(&t->ratios, kiln_str_from(v->name));
+        KILN_ASSERT(ratios != NULL, "'%s' has no list", v->name);
         kiln_vec_push(t->arena, ratios, ratio->estimate);
         v->measured++;
         v->faster += ratio->high > 0 && ratio->high < 1;

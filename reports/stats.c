@@ -107,6 +107,7 @@ static size_t critical(kiln_arena *scratch, size_t n, double alpha) {
 kiln_stats_interval kiln_stats_centre(kiln_arena *scratch, const double *d, size_t n,
                                       double alpha) {
     KILN_ASSERT(n > 0 && n <= KILN_STATS_MAX_PAIRS, "%zu pairs", n);
+    KILN_ASSERT(alpha > 0 && alpha < 1, "an error of %g", alpha);
     const size_t n_means = n * (n + 1) / 2;
     double *mean = kiln_array(scratch, double, n_means);
     size_t at = 0;
@@ -164,6 +165,7 @@ double kiln_stats_signed_rank_p(kiln_arena *scratch, const double *d, size_t n,
 
 size_t kiln_stats_rejected(kiln_arena *scratch, const double *p, size_t n, double q,
                            bool *rejected) {
+    KILN_ASSERT(q >= 0 && q <= 1, "a share of %g false rejections", q);
     if (n == 0)
         return 0;
     const double *s = sorted(scratch, p, n);

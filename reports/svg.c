@@ -23,6 +23,8 @@ static const double largest = 1e99, smallest = 1e-99;
 kiln_svg_axis kiln_svg_axis_to(double most) {
     most = fmin(fmax(most, smallest), largest);
     const double step = nice_step(most);
+    KILN_ASSERT(step > 0 && isfinite(step), "an axis to %g has steps of %g", most,
+                step);
     return (kiln_svg_axis){.end = ceil(most / step - 1e-9) * step, .step = step};
 }
 
@@ -37,6 +39,8 @@ kiln_svg_axis kiln_svg_axis_between(double low, double high) {
         high += short_by / 2;
     }
     const double step = nice_step(high - low);
+    KILN_ASSERT(step > 0 && isfinite(step), "an axis from %g to %g has steps of %g",
+                low, high, step);
     return (kiln_svg_axis){.start = floor(low / step + 1e-9) * step,
                            .end = ceil(high / step - 1e-9) * step,
                            .step = step};

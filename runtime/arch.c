@@ -1,6 +1,7 @@
 /* The table of architectures. */
 #include "runtime/arch.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -41,6 +42,7 @@ kiln_load_status kiln_fixup_bad(const kiln_elf_fixup *f, const char *what) {
 }
 
 int kiln_fits_signed(uint64_t v, int bits) {
+    assert(bits > 0 && bits < 64);
     const uint64_t half = (uint64_t)1 << (bits - 1);
     return v + half < half * 2;
 }

@@ -2,6 +2,7 @@
  * besides is in elf_shared.c. */
 #include "runtime/arch.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ enum { ET_REL = 1, ET_DYN = 3, STB_GLOBAL = 1, STT_FUNC = 2 };
 enum { CODE, CONSTANTS, DATA, KINDS };
 
 uint64_t kiln_elf_number(const unsigned char *p, int bytes) {
+    assert(bytes >= 1 && bytes <= 8);
     uint64_t v = 0;
     for (int i = bytes; i-- > 0;)
         v = v << 8 | p[i];
@@ -25,6 +27,7 @@ uint64_t kiln_elf_number(const unsigned char *p, int bytes) {
 }
 
 void kiln_elf_put(unsigned char *p, uint64_t v, int bytes) {
+    assert(bytes >= 1 && bytes <= 8);
     for (int i = 0; i < bytes; i++)
         p[i] = (unsigned char)(v >> (8 * i));
 }
@@ -48,6 +51,7 @@ uint64_t kiln_elf_field(const kiln_elf *e, const unsigned char *p, int at64, int
 typedef kiln_elf_section section;
 
 kiln_elf_section kiln_elf_section_at(const kiln_elf *e, uint64_t i) {
+    assert(i < e->n_sections);
     const unsigned char *p = e->file + e->sections + i * (uint64_t)e->form->section;
     return (section){.type = kiln_elf_number(p + 4, 4),
                      .flags = kiln_elf_word(e, p, 8, 8),
@@ -124,6 +128,7 @@ static kiln_load_status check_section(kiln_elf *e, const section *s) {
 }
 
 kiln_elf_symbol kiln_elf_symbol_at(const kiln_elf *e, uint64_t i) {
+    assert(i < e->n_symbols);
     const unsigned char *p = e->file + e->symbols + i * (uint64_t)e->form->symbol;
     const uint64_t info = kiln_elf_field(e, p, 4, 12, 1);
     return (kiln_elf_symbol){.name = kiln_elf_number(p, 4),

@@ -5,6 +5,7 @@
  * seen that they read parameters and fill packed memory, and nothing else. */
 #include "runtime/model_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct room {
 static size_t larger(size_t x, uint64_t y) { return x > y ? x : (size_t)y; }
 
 static int open_queue(const kiln_model *m, room *r, uint32_t queue, char *error) {
+    assert(queue < KILN_PLAN_MAX_DEVICES && queue < m->plan.header->queues.n);
     kiln_device *d = m->device[m->plan.queue[queue].device];
     return r->queue[queue] != NULL
                ? 0

@@ -21,6 +21,7 @@
 #include "runtime/affinity.h"
 #include "runtime/arch.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -232,6 +233,7 @@ static int run_in_place(kiln_ctx *ctx, kiln_parallel_fn *fn, const kiln_args *ar
 
 /* floor(n t / threads) without the product, which may not fit. */
 static int64_t part(int64_t n, int t, int threads) {
+    assert(n >= 0 && t >= 0 && t <= threads);
     return n / threads * t + n % threads * t / threads;
 }
 
@@ -269,6 +271,7 @@ static void end_rests(kiln_pool *p) {
             now < w->rest_until)
             continue;
         atomic_store(&w->rests, 0);
+        assert(p->n_resting > 0);
         p->n_resting--;
         ended = 1;
     }
@@ -289,6 +292,7 @@ static void judge(kiln_pool *p, worker *w, int64_t since) {
     w->rest_until = now + w->rest_ns;
     atomic_store(&w->rests, 1);
     p->n_resting++;
+    assert(p->n_resting < p->n); /* the caller never rests */
 }
 
 /* The worker's side. */
@@ -481,6 +485,7 @@ static int start(kiln_pool *p, char text[KILN_POOL_TEXT]) {
 
 static void init(kiln_pool *p, const kiln_pool_options *o, int n,
                  const kiln_affinity *affinity) {
+    assert(n >= 1 && n <= KILN_POOL_MAX_THREADS);
     p->ctx = (kiln_ctx){.parallel_for = run_all, .n_threads = n};
     p->n = n;
     p->chunks = o->chunks;

@@ -4,6 +4,7 @@
  * direct call; what is another queue's it is told. */
 #include "runtime/session_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -32,6 +33,7 @@ static int failed(kiln_session *s, uint32_t step, int code, const char *why) {
  */
 
 static int finish(kiln_session *s, uint32_t queue, uint64_t ticket) {
+    assert(queue < s->model->plan.header->queues.n);
     kiln_device_queue *q = s->queue[queue];
     kiln_device_failure failure;
     return q->kind->finish(q, ticket, &failure) == 0
@@ -62,6 +64,7 @@ static int wait(kiln_session *s, const kiln_plan_step *step) {
 
 /* Who measures or looks on does so step by step. */
 static int told(kiln_session *s, const place *here, uint64_t ticket) {
+    assert(s->ticket != NULL && ticket > 0);
     s->ticket[here->at] = ticket;
     return s->is_measuring || s->trace != NULL
                ? finish(s, s->model->plan.step[here->at].queue, ticket)
@@ -90,6 +93,7 @@ static int launch(kiln_session *s, const kiln_plan_step *step, void **operand,
                   const place *here) {
     if (step->queue != 0)
         return tell_launch(s, step, operand, here);
+    assert(s->model->kernel[step->kernel].fn != NULL);
     const kiln_args args = {operand, s->workspace};
     const int code = s->model->kernel[step->kernel].fn(&args, s->ctx);
     return code == 0 ? 0 : failed(s, here->at, code, NULL);
@@ -119,6 +123,7 @@ static int work(kiln_session *s, const kiln_plan_step *step, const place *here) 
 /* The step after one that chooses. */
 static uint32_t next_of(const kiln_session *s, const kiln_plan_step *step,
                         place *here) {
+    assert(step->partner < s->model->plan.header->n_steps);
     const kiln_plan_step *partner = &s->model->plan.step[step->partner];
     const unsigned char *condition;
     switch ((kiln_plan_step_kind)step->kind) {
@@ -130,11 +135,13 @@ static uint32_t next_of(const kiln_session *s, const kiln_plan_step *step,
     case KILN_PLAN_LOOP:
         if (step->count == 0)
             return step->partner + 1;
+        assert(here->depth < KILN_PLAN_MAX_DEPTH);
         here->iteration[here->depth++] = 0;
         return here->at + 1;
     case KILN_PLAN_END:
         if (partner->kind != KILN_PLAN_LOOP)
             return here->at + 1;
+        assert(here->depth > 0);
         if (++here->iteration[here->depth - 1] < partner->count)
             return step->partner + 1;
         if (s->trace != NULL)
@@ -216,5 +223,6 @@ int kiln_session_run(kiln_session *s) {
     begin(s);
     while (result == 0 && here.at < h->n_steps)
         result = run_step(s, &here);
+    assert(result != 0 || here.depth == 0);
     return end(s, result);
 }

@@ -1,6 +1,7 @@
 /* Sessions: memory for what flows, and queues. run.c goes through the steps. */
 #include "runtime/session_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ static int make_port(kiln_session *s, kiln_session_port *port, size_t bytes,
     if (pins == NULL)
         return 0;
     port->own = (char *)port->block + (PAGE - (uintptr_t)port->block % PAGE) % PAGE;
+    assert((uintptr_t)port->own % PAGE == 0);
     if (bytes > 0 && pins->kind->pin(pins, port->own, whole_pages(bytes)) == 0)
         port->pinned_by = pins;
     return 0;
@@ -82,6 +84,7 @@ typedef struct most {
 
 static int make_arenas(kiln_session *s, const most *of_all) {
     const kiln_plan *p = &s->model->plan;
+    assert(s->lender == NULL || p->header->spaces.n == 1);
     if (s->lender != NULL)
         s->arena[0] = s->lender->arena[0];
     for (uint32_t i = 0; s->lender == NULL && i < p->header->spaces.n; i++) {
@@ -133,12 +136,14 @@ static void *address(const kiln_session *s, const kiln_plan_tensor *t) {
     const kiln_plan_header *h = s->model->plan.header;
     const uint32_t at =
         t->place == KILN_PLAN_OUTPUT ? h->n_inputs + t->index : t->index;
+    assert(t->place <= KILN_PLAN_PACKED);
     if (t->place == KILN_PLAN_ARENA)
         return s->arena[t->index] + t->offset;
     if (t->place == KILN_PLAN_PARAM)
         return (void *)(uintptr_t)(s->model->params + t->offset);
     if (t->place == KILN_PLAN_PACKED)
         return s->model->packed[t->index] + t->offset;
+    assert(at < h->n_inputs + h->n_outputs);
     char *port = s->port[at].bound != NULL ? s->port[at].bound : s->port[at].own;
     return port + t->offset;
 }
@@ -157,6 +162,7 @@ static int make_queues(kiln_session *s, const most *of_all,
         .workspace_bytes =
             (size_t)larger(p->header->workspace_bytes, of_all->workspace),
         .scratch_bytes = (size_t)larger(p->header->scratch_bytes, of_all->scratch)};
+    assert(s->lender == NULL || p->header->queues.n == 1);
     if (s->lender != NULL)
         s->queue[0] = s->lender->queue[0];
     for (uint32_t i = 0; s->lender == NULL && i < p->header->queues.n; i++) {
@@ -304,6 +310,7 @@ int kiln_session_set_shapes(kiln_session *s, const kiln_shape *shape, int n) {
     const int i = kiln_model_find_variant(s->model, shape, n, s->now->error);
     if (i < 0)
         return -1;
+    assert(i <= s->n_siblings);
     s->now = i == 0 ? s : s->sibling[i - 1];
     return 0;
 }
@@ -313,6 +320,7 @@ const kiln_model *kiln_session_model(const kiln_session *s) { return s->now->mod
 kiln_device_queue *kiln_session_queue_of(const kiln_session *s, uint32_t space) {
     const kiln_plan *p = &s->model->plan;
     uint32_t i = 0;
+    assert(space < p->header->spaces.n);
     while (i < p->header->queues.n && p->queue[i].device != p->space[space].device)
         i++;
     return i < p->header->queues.n ? s->queue[i] : NULL;

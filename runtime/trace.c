@@ -1,6 +1,7 @@
 /* What steps read and write, shown to whoever proves a package. */
 #include "runtime/session_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 void kiln_session_trace(kiln_session *s, kiln_trace_fn *fn, void *user) {
@@ -59,6 +60,7 @@ static const void *look(const kiln_session *s, uint32_t operand) {
     const uint32_t space = kiln_plan_space_of(t);
     if (kiln_model_device_of(s->model, space)->kind->is_host_visible)
         return s->operand[operand];
+    assert(t->bytes <= s->staging_bytes);
     stage(s, space, s->staging, s->operand[operand], (size_t)t->bytes);
     return s->staging;
 }
@@ -66,6 +68,7 @@ static const void *look(const kiln_session *s, uint32_t operand) {
 void kiln_session_show(const kiln_session *s, const kiln_run_place *here,
                        kiln_trace_kind kind) {
     const kiln_plan *p = &s->model->plan;
+    assert(s->trace != NULL && here->at < p->header->n_steps);
     const kiln_plan_step *step = &p->step[here->at];
     kiln_trace t = {.kind = kind, .step = here->at};
     for (uint32_t i = 0; i < here->depth; i++) {

@@ -81,9 +81,17 @@ static bool value_of(const side *s, const kiln_expr *e, int lane, int64_t *out) 
         return !kiln_dtype_is_float(e->arg[0]->dtype) &&
                value_of(s, e->arg[0], lane, &x) && value_of(s, e->arg[1], lane, &y) &&
                kiln_x_fold_int(e->kind, e->arg[0]->dtype, x, y, out);
-    default:
-        return false;
+    case KILN_EXPR_FLOAT:
+    case KILN_EXPR_CAST:
+    case KILN_EXPR_BITCAST:
+    case KILN_EXPR_CALL:
+    case KILN_EXPRS_TENSOR:
+    case KILN_EXPR_LOAD:
+    case KILN_EXPR_SHUFFLE:
+    case KILN_EXPRS_SCOPED:
+        break;
     }
+    return false;
 }
 
 static void set(side *s, const kiln_var *v, int64_t value, bool is_known) {

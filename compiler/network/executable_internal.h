@@ -3,6 +3,7 @@
 #define KILN_COMPILER_NETWORK_EXECUTABLE_INTERNAL_H
 
 #include "compiler/network/executable.h"
+#include "base/numbers.h"
 
 /* ---- tensors and steps ----------------------------------------------------------- */
 
@@ -107,7 +108,7 @@ typedef struct kiln_net_walk {
     const char *path;           /* of the region, before names: "If_0.then_branch/" */
     int *slot_of;               /* by value id of g: as it was made; -1: not yet */
     const kiln_net_step *fused; /* all steps, as they came */
-    kiln_map kernel_of;         /* key -> index + 1 */
+    kiln_numbers kernel_of;     /* key -> index + 1 */
     /* How each step is done, by its number among those that came. Where nothing is
      * there a rehearsal decides by the rule, and notes it, in memory of `notes`. */
     const kiln_net_choice **choice;

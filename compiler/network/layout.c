@@ -8,15 +8,8 @@
  * that between two convolutions there is no conversion (NeoCPU, ATC'19, section 3.2).
  * What leaves the network, or was made row-major, is row-major. */
 #include "compiler/network/executable_internal.h"
+#include "compiler/tensor/compute.h"
 #include "base/fault.h"
-
-static int64_t blocked(const kiln_layout *l, int axis) {
-    int64_t size = 1;
-    for (int b = 0; b < l->n_blocks; b++)
-        size *= l->block[b].axis == axis ? l->block[b].size : 1;
-    KILN_ASSERT(size > 0, "axis %d lies in blocks of nothing", axis);
-    return size;
-}
 
 /* Does each element keep its place along the axis, where the length changes? */
 static bool keeps_places(const kiln_node *node, int axis) {
@@ -36,7 +29,7 @@ static bool goes_on(const kiln_node *node, const kiln_type *x, const kiln_type *
         node->op == &kiln_op_transpose) /* its axes are others */
         return false;
     for (int i = 0; i < x->rank; i++) {
-        const int64_t size = blocked(&x->layout, i);
+        const int64_t size = kiln_type_blocked(x, i);
         const bool is_whole = x->dim[i] % size == 0 && y->dim[i] % size == 0;
         if (x->dim[i] != y->dim[i] && !is_whole && !keeps_places(node, i))
             return false;

@@ -6,16 +6,10 @@
  * KILN_NETWORK_ALIGN, as every tensor does. Zeros that a pad adds behind an axis are there
  * already where they fit into its tail lanes. */
 #include "compiler/network/executable_internal.h"
+#include "compiler/tensor/compute.h"
 #include "base/fault.h"
 
 #include <string.h>
-
-static int64_t blocked(const kiln_type *t, int axis) {
-    int64_t size = 1;
-    for (int b = 0; b < t->layout.n_blocks; b++)
-        size *= t->layout.block[b].axis == axis ? t->layout.block[b].size : 1;
-    return size;
-}
 
 /* Where `count` elements of an axis begin, in bytes; false: in several places, or where
  * no tensor may begin. */
@@ -25,10 +19,11 @@ static bool place_of(const kiln_type *t, int axis, int64_t begin, int64_t count,
         const int outer = t->layout.n_order == 0 ? i : t->layout.order[i];
         if (outer == axis)
             break;
-        if (t->dim[outer] > blocked(t, outer))
+        if (t->dim[outer] > kiln_type_blocked(t, outer))
             return false;
     }
-    const int64_t size = blocked(t, axis), steps = (t->dim[axis] + size - 1) / size;
+    const int64_t size = kiln_type_blocked(t, axis),
+                  steps = (t->dim[axis] + size - 1) / size;
     if (steps == 0 || count == 0 || begin % size != 0 ||
         (count % size != 0 && begin + count != t->dim[axis]))
         return false;
@@ -141,7 +136,8 @@ bool kiln_net_add_tail(kiln_net *n, const kiln_net_step *fused) {
     const kiln_layout layout = n->slot.v[from].layout;
     const kiln_type x = type_in(node->in[0], &layout);
     for (int i = 0; i < x.rank; i++) {
-        const int64_t size = blocked(&x, i), room = (size - x.dim[i] % size) % size;
+        const int64_t size = kiln_type_blocked(&x, i),
+                      room = (size - x.dim[i] % size) % size;
         const int64_t behind = pads[x.rank + i];
         if (pads[i] != 0 || behind < 0 || behind > room)
             return false;

@@ -193,8 +193,7 @@ kiln_status kiln_net_make_kernel(kiln_net *n, kiln_net_work *w, const char *of,
     for (size_t i = 0; i < s->te.n_args && !KILN_FAULT(kernel_key); i++)
         kiln_buf_printf(&key, " %s",
                         kiln_type_text(&n->walk->scratch, &s->te.arg_type[i]));
-    const uintptr_t known =
-        (uintptr_t)kiln_map_get(&n->walk->kernel_of, kiln_buf_str(&key));
+    const size_t known = kiln_numbers_get(&n->walk->kernel_of, kiln_buf_str(&key));
     if (known != 0) {
         *kernel = (int)known - 1;
         return KILN_OK;
@@ -202,7 +201,6 @@ kiln_status kiln_net_make_kernel(kiln_net *n, kiln_net_work *w, const char *of,
     add_kernel(n, w, s, key.p, of);
     *kernel = (int)n->kernel.n - 1;
     const char *kept = n->kernel.v[*kernel].key;
-    kiln_map_set(n->arena, &n->walk->kernel_of, kiln_str_from(kept),
-                 (void *)(uintptr_t)(*kernel + 1));
+    kiln_numbers_set(n->arena, &n->walk->kernel_of, kiln_str_from(kept), n->kernel.n);
     return KILN_OK;
 }

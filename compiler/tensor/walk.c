@@ -50,9 +50,15 @@ static bool same_payload(const kiln_expr *x, const kiln_expr *y) {
         return x->u.table->n == y->u.table->n &&
                memcmp(x->u.table->v, y->u.table->v,
                       (size_t)x->u.table->n * sizeof *x->u.table->v) == 0;
-    default:
-        return true;
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_UNARY:
+    case KILN_EXPR_SELECT:
+    case KILN_EXPR_RAMP:
+    case KILN_EXPR_BROADCAST:
+        break;
     }
+    return true;
 }
 
 bool kiln_expr_eq(const kiln_expr *x, const kiln_expr *y) {

@@ -37,6 +37,7 @@ double *kiln_samples_ms(kiln_arena *a, const kiln_sample_list *s, bool all, size
 }
 
 int64_t kiln_sample_runs(double ms_of_one) {
+    KILN_ASSERT(isfinite(ms_of_one), "a run of %g ms", ms_of_one);
     return (int64_t)fmax(1, ceil(sample_ms / fmax(ms_of_one, 1e-4)));
 }
 
@@ -130,6 +131,7 @@ static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
 kiln_rivals *kiln_rivals_open(kiln_arena *a, kiln_arena *sessions,
                               const kiln_baseline *const *which,
                               const kiln_rivals_subject *s, kiln_rival_list *out) {
+    KILN_ASSERT(s->threads > 0 && s->open != NULL, "rivals on %d threads", s->threads);
     kiln_rivals *r = kiln_new(sessions, kiln_rivals);
     *r = (kiln_rivals){.arena = a, .list = out, .threads = s->threads};
     for (size_t i = 0; which[i] != NULL; i++) {
@@ -151,6 +153,7 @@ kiln_rivals *kiln_rivals_open(kiln_arena *a, kiln_arena *sessions,
 /* ---- rounds ---------------------------------------------------------------------- */
 
 void kiln_rivals_round(kiln_rivals *r) {
+    KILN_ASSERT(r->session != NULL || r->list->n == 0, "rivals without sessions");
     kiln_rest();
     for (size_t i = 0; i < r->list->n; i++) {
         kiln_rival *v = &r->list->v[i];

@@ -48,6 +48,7 @@ double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m) {
     const int n = kiln_pool_threads(pool);
     copying c = {.bytes = (size_t)(total_bytes(p, m) / 2 / n)};
     const size_t bytes = c.bytes * (size_t)n;
+    KILN_ASSERT(c.bytes > 0, "%d threads copy nothing", n);
     c.from = kiln_arena_alloc(&scratch, bytes);
     c.to = kiln_arena_alloc(&scratch, bytes);
     memset(c.from, 1, bytes); /* pages that nobody wrote are all one */

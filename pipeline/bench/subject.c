@@ -97,6 +97,7 @@ static kiln_status compare(kiln_arena *a, const kiln_subject *s, int session,
 
 kiln_status kiln_subject_compare(kiln_arena *a, const kiln_subject *s, int session,
                                  kiln_check *check, kiln_err *err) {
+    KILN_ASSERT(session >= 0, "session %d", session);
     for (size_t i = 0; i < s->n_want; i++)
         KILN_TRY(compare(a, s, session, &s->want[i], check, err));
     return KILN_OK;

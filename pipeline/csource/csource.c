@@ -97,6 +97,9 @@ static bool is_one_memory(const kiln_net_slot *x, const kiln_net_slot *y) {
 void kiln_csource_overlaps(const kiln_csource_writer *w, const kiln_net_step *s,
                            int *same, bool *is_shared) {
     const kiln_net *n = w->n->net;
+    KILN_ASSERT(s->kernel >= 0 && (size_t)s->kernel < n->kernel.n &&
+                    s->n_read <= s->n_operands,
+                "step '%s' launches nothing", s->name);
     for (int j = 0; j < s->n_operands; j++) {
         same[j] = -1;
         is_shared[j] = false;

@@ -95,6 +95,8 @@ static kiln_status make_entry(const kiln_csource_writer *w, const char *name,
 /* 64: kernels align whatever they have. */
 void kiln_csource_size_library(kiln_csource_writer *w) {
     const kiln_net *n = w->n->net;
+    KILN_ASSERT(w->arena_bytes % 64 == 0, "an arena of %llu bytes",
+                (unsigned long long)w->arena_bytes);
     w->scratch_at = w->arena_bytes + (n->workspace_bytes + 63) / 64 * 64;
     w->workspace_bytes = w->scratch_at + (n->scratch_bytes + 63) / 64 * 64;
 }

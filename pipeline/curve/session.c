@@ -93,6 +93,8 @@ void kiln_curve_connect(kiln_curve_session *s, const kiln_curve_pair *own,
 void kiln_curve_end(kiln_curve_session *s) { kiln_curve_wipe(s, sizeof *s); }
 
 unsigned char *kiln_curve_room(kiln_curve_session *s, size_t *room) {
+    KILN_ASSERT(s->at <= s->n_in && s->n_in <= sizeof s->in,
+                "%zu of %zu bytes are read", s->at, s->n_in);
     memmove(s->in, s->in + s->at, s->n_in - s->at);
     s->n_in -= s->at;
     s->at = 0;

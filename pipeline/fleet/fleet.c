@@ -218,6 +218,7 @@ static int pause_of(const kiln_fleet *f, int64_t waited_ns) {
 
 kiln_status kiln_fleet_wait(kiln_arena *a, kiln_fleet *f, kiln_err *err) {
     enum { PATIENCE_MS = 600000 };
+    KILN_ASSERT(f->member.n > 0, "a fleet without its last member");
     const size_t n = f->member.n - 1;
     const int64_t begin_ns = kiln_now_ns();
     int64_t silent_since_ns = 0;

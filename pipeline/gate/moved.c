@@ -5,6 +5,7 @@
  * centre is on one side of zero; the others' differences are chance, alone. Together
  * they need not be: so what all steps add up to is said beside them. */
 #include "pipeline/gate/gate_internal.h"
+#include "base/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,17 +59,18 @@ static void add(kiln_arena *a, kiln_gate_result *out, const kiln_device_step *st
 }
 
 /* By name; names that come again, in their order. */
-static void map_steps(kiln_arena *a, const kiln_results_moved_times *t, kiln_map *out) {
+static void map_steps(kiln_arena *a, const kiln_results_moved_times *t,
+                      kiln_numbers *out) {
     for (size_t i = 0; i < t->n_steps; i++) {
         const char *key = t->step[i].name;
-        for (int k = 2; kiln_map_has(out, kiln_str_from(key)); k++)
+        for (int k = 2; kiln_numbers_get(out, kiln_str_from(key)) != 0; k++)
             key = kiln_format(a, "%s#%d", t->step[i].name, k);
-        kiln_map_set(a, out, kiln_str_from(key), (void *)(uintptr_t)(i + 1));
+        kiln_numbers_set(a, out, kiln_str_from(key), i + 1);
     }
 }
 
 static void take_step(kiln_arena *a, const kiln_results_moved_times *candidate,
-                      size_t i, const kiln_results_moved_times *control, uintptr_t old,
+                      size_t i, const kiln_results_moved_times *control, size_t old,
                       sums *all, kiln_gate_result *out) {
     const kiln_device_step *step = &candidate->step[i];
     const double x = median_of(a, candidate, i);
@@ -117,15 +119,15 @@ static const char *sentence(kiln_arena *a, const kiln_gate_result *r, const sums
 void kiln_gate_moved_of(kiln_arena *a, const kiln_results_moved_times *candidate,
                         const kiln_results_moved_times *control,
                         kiln_gate_result *out) {
-    kiln_map before = {.slot = NULL}, after = {.slot = NULL};
+    kiln_numbers before = {.map = {.slot = NULL}}, after = {.map = {.slot = NULL}};
     sums all = {.n = 0};
     map_steps(a, control, &before);
     map_steps(a, candidate, &after);
     for (size_t i = 0; i < candidate->n_steps; i++)
         take_step(a, candidate, i, control,
-                  (uintptr_t)kiln_map_get(&before, after.entries.v[i].key), &all, out);
+                  kiln_numbers_get(&before, after.map.entries.v[i].key), &all, out);
     for (size_t i = 0; i < control->n_steps; i++)
-        if (!kiln_map_has(&after, before.entries.v[i].key)) {
+        if (kiln_numbers_get(&after, before.map.entries.v[i].key) == 0) {
             const double y = median_of(a, control, i);
             all.total_ms -= y;
             add(a, out, &control->step[i], (double)NAN, y, -y);

@@ -1,6 +1,7 @@
 /* What differs between two packages, free of noise: versions, memory, and step by step
  * the kernel's origin, template, configuration and code. */
 #include "pipeline/gate/gate_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,13 +93,11 @@ static void compare_whole(comparison *c) {
 
 /* ---- kernels, step by step ------------------------------------------------------- */
 
-/* Index of the kernel, by the name of a step that calls it; + 1, so that none is NULL.
- */
-static void map_steps(kiln_arena *a, const kiln_package_facts *f, kiln_map *out) {
+/* Index of the kernel + 1, by the name of a step that calls it. */
+static void map_steps(kiln_arena *a, const kiln_package_facts *f, kiln_numbers *out) {
     for (size_t k = 0; k < f->n_kernels; k++)
         for (size_t i = 0; i < f->kernel[k].n_steps; i++)
-            kiln_map_set(a, out, kiln_str_from(f->kernel[k].step[i]),
-                         (void *)(uintptr_t)(k + 1));
+            kiln_numbers_set(a, out, kiln_str_from(f->kernel[k].step[i]), k + 1);
 }
 
 static const char *code_change(const comparison *c, const kiln_package_kernel *x,
@@ -183,12 +182,11 @@ typedef struct origin {
     const char *first;
 } origin;
 
-static void compare_steps_of(comparison *c, const kiln_map *before, size_t k,
+static void compare_steps_of(comparison *c, const kiln_numbers *before, size_t k,
                              origin *from) {
     const kiln_package_kernel *x = &c->candidate->kernel[k];
     for (size_t i = 0; i < x->n_steps; i++) {
-        const uintptr_t old =
-            (uintptr_t)kiln_map_get(before, kiln_str_from(x->step[i]));
+        const size_t old = kiln_numbers_get(before, kiln_str_from(x->step[i]));
         if (old == 0) {
             add(c, kiln_format(c->arena, "step '%s' is new: template %s, origin %s",
                                shown(c, x->step[i]), shown(c, x->tmpl),
@@ -201,8 +199,7 @@ static void compare_steps_of(comparison *c, const kiln_map *before, size_t k,
         o->count++;
     }
     for (size_t i = 0; i < x->n_steps; i++) {
-        const uintptr_t old =
-            (uintptr_t)kiln_map_get(before, kiln_str_from(x->step[i]));
+        const size_t old = kiln_numbers_get(before, kiln_str_from(x->step[i]));
         origin *o = old > 0 ? &from[old - 1] : NULL;
         if (o != NULL && o->count > 0)
             compare_kernels(c, x, &c->control->kernel[old - 1], o->first, o->count);
@@ -212,16 +209,16 @@ static void compare_steps_of(comparison *c, const kiln_map *before, size_t k,
 }
 
 static void compare_steps(comparison *c) {
-    kiln_map before = {.slot = NULL}, after = {.slot = NULL};
+    kiln_numbers before = {.map = {.slot = NULL}}, after = {.map = {.slot = NULL}};
     map_steps(c->arena, c->control, &before);
     map_steps(c->arena, c->candidate, &after);
     origin *from = kiln_array(c->arena, origin, c->control->n_kernels);
     for (size_t k = 0; k < c->candidate->n_kernels; k++)
         compare_steps_of(c, &before, k, from);
-    for (size_t i = 0; i < before.entries.n; i++)
-        if (!kiln_map_has(&after, before.entries.v[i].key))
+    for (size_t i = 0; i < before.map.entries.n; i++)
+        if (kiln_numbers_get(&after, before.map.entries.v[i].key) == 0)
             add(c, kiln_format(c->arena, "step '%s' is gone",
-                               shown(c, before.entries.v[i].key.p)));
+                               shown(c, before.map.entries.v[i].key.p)));
 }
 
 void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,

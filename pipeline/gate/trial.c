@@ -80,6 +80,8 @@ kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_proces
 kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
                                  kiln_gate_side side, double **ms, kiln_err *err) {
     kiln_device_result r;
+    KILN_ASSERT(p->runs > 0 && p->threads > 0, "%d runs on %d threads", p->runs,
+                p->threads);
     const int runs = p->runs / STEP_SHARE > 1 ? p->runs / STEP_SHARE : 1;
     KILN_TRY(run_process(a, p, side, runs, p->warm_up, true, &r, err));
     double *out = kiln_array(a, double, r.n_steps);
@@ -111,6 +113,7 @@ kiln_status kiln_gate_pair_init(kiln_arena *a, const kiln_opened *candidate,
                          err));
     const double ms = kiln_gate_process_of(a, &r, threads).min_ms;
     p.runs = (int)fmin(MAX_RUNS, fmax(MIN_RUNS, seconds * 1e3 / fmax(ms, 1e-4)));
+    KILN_ASSERT(p.runs >= MIN_RUNS && p.runs <= MAX_RUNS, "%d runs", p.runs);
     p.warm_up = p.runs / 5;
     *out = p;
     return KILN_OK;

@@ -191,6 +191,7 @@ static kiln_status make_copy(kiln_arena *a, const kiln_profile *p, int level,
 
 kiln_status kiln_meter_level_make(kiln_arena *a, const kiln_profile *p, int level,
                                   kiln_meter_level *out, kiln_err *err) {
+    KILN_ASSERT(level >= 0 && level < KILN_N_LEVELS, "no level %d of memory", level);
     kiln_meter_level m = {.copy_bytes = 0};
     KILN_TRY(make_copy(a, p, level, &m, err));
     KILN_TRY(make_read(a, p, level, &m, err));
@@ -205,6 +206,8 @@ const char *kiln_level_name(int level) {
 }
 
 int kiln_level_of(const kiln_profile *p, int threads, int64_t bytes) {
+    KILN_ASSERT(threads > 0 && bytes >= 0, "%lld bytes on %d threads", (long long)bytes,
+                threads);
     const int64_t cache[] = {threads * p->l1d_bytes, threads * p->l2_bytes,
                              p->l3_bytes};
     int at = 0;
@@ -216,6 +219,8 @@ int kiln_level_of(const kiln_profile *p, int threads, int64_t bytes) {
 double kiln_peak_fma(const kiln_profile *p, int threads, double measured_gflops,
                      double clock_ghz) {
     const double lanes = p->vector_bytes / 4.0, unit = fma_unit(p);
+    KILN_ASSERT(threads > 0 && lanes > 0 && unit > 0, "%d threads of %g lanes", threads,
+                lanes);
     const double per_cycle = measured_gflops / (threads * 2 * lanes * clock_ghz);
     return fmax(unit, unit * floor(per_cycle / unit + 0.5));
 }
@@ -223,6 +228,7 @@ double kiln_peak_fma(const kiln_profile *p, int threads, double measured_gflops,
 kiln_peak kiln_peak_of(const kiln_profile *p, int threads, double fma_per_cycle,
                        double measured_gflops, double clock_ghz) {
     const double lanes = p->vector_bytes / 4.0;
+    KILN_ASSERT(threads > 0 && lanes > 0, "%d threads of %g lanes", threads, lanes);
     return (kiln_peak){.measured_gflops = measured_gflops,
                        .clock_ghz = clock_ghz,
                        .fma_per_cycle = fma_per_cycle,

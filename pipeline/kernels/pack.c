@@ -195,6 +195,8 @@ kiln_status kiln_packer_finish(kiln_packer *p, kiln_err *err) {
     if (p->constant.n > KILN_WIRE_MAX_CONSTANTS)
         return kiln_fail(err, KILN_ERR_LIMIT, "at most %d constants, not %zu",
                          KILN_WIRE_MAX_CONSTANTS, p->constant.n);
+    KILN_ASSERT(p->waiting.n == p->constant.n, "%zu constants wait, %zu are asked for",
+                p->waiting.n, p->constant.n);
     const waiting *w = p->waiting.v;
     kiln_status st = kiln_apart_send(p->apart, KILN_WIRE_PACKS, &q, deadline_ns, err);
     for (size_t i = 0; i < p->waiting.n && st == KILN_OK; i++) {

@@ -255,6 +255,7 @@ static bool receive(int fd, void *out, size_t bytes) {
 kiln_status kiln_machine_child(const kiln_machine_probes *p, kiln_machine_reading *out,
                                kiln_err *err) {
     int fd[2], how = 0;
+    KILN_ASSERT(p->n > 0 && p->n <= KILN_MAX_PROBES, "%d probes", p->n);
     if (pipe(fd) != 0)
         return kiln_fail(err, KILN_ERR_IO, "measuring the machine: no pipe: %s",
                          strerror(errno));

@@ -51,6 +51,7 @@ static kiln_machine_reading reading_of(const kiln_machine_meter *m,
 
 void kiln_machine_sample(const kiln_machine_meter *m, const kiln_machine_probes *p,
                          kiln_machine_reading *out) {
+    KILN_ASSERT(p->n > 0 && p->n <= KILN_MAX_PROBES, "%d probes", p->n);
     for (int i = 0; i < p->n; i++) {
         const kiln_machine_probe *x = &p->probe[i];
         out[i] = (kiln_machine_reading){.slices = 0};

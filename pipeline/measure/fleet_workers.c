@@ -14,6 +14,8 @@ enum { MOST_ASKED = KILN_WIRE_MAX_OPERANDS * KILN_WIRE_MAX_SEEDS * 3 };
 static const int64_t grace_ms = KILN_RUN_GRACE_MS;
 
 void kiln_worker_become_idle(kiln_measure *m, kiln_worker *w) {
+    KILN_ASSERT(w->job < 0 || w->state == KILN_WORKER_BUSY, "job %d is nobody's",
+                w->job);
     w->state = KILN_WORKER_IDLE;
     w->job = -1;
     w->n_failed = 0;

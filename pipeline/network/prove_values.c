@@ -3,6 +3,7 @@
  * they are made of, never read off the memory that they share. */
 #include "pipeline/network/prove_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const kiln_net_slot *net_slot(const kiln_prover *p, int slot) {
@@ -21,6 +22,8 @@ static void drop(kiln_prover_slot *s) {
 }
 
 static void keep(kiln_prover *p, int slot, const void *data) {
+    KILN_ASSERT(slot >= 0 && (size_t)slot < p->net->slot.n, "slot %d of %zu", slot,
+                p->net->slot.n);
     kiln_prover_slot *s = &p->slot[slot];
     const kiln_type t = plain_of(net_slot(p, slot)->value);
     drop(s);
@@ -43,6 +46,8 @@ void kiln_prover_put_element(kiln_prover *p, int slot, const kiln_tensor *value,
     kiln_prover_slot *s = &p->slot[slot];
     const kiln_type whole = plain_of(net_slot(p, slot)->value);
     const size_t bytes = (size_t)kiln_type_bytes(&value->type);
+    KILN_ASSERT(t >= 0 && (int64_t)bytes * (t + 1) <= kiln_type_bytes(&whole),
+                "element %" PRId64 " of %zu bytes leaves its sequence", t, bytes);
     if (!s->has_value) {
         drop(s);
         s->value = kiln_tensor_new(&s->arena, &whole);
@@ -53,6 +58,8 @@ void kiln_prover_put_element(kiln_prover *p, int slot, const kiln_tensor *value,
 }
 
 void kiln_prover_lose(kiln_prover *p, int begin, int end) {
+    KILN_ASSERT(begin >= 0 && begin <= end && (size_t)end < p->net->step.n,
+                "steps %d to %d of %zu", begin, end, p->net->step.n);
     for (int i = begin; i <= end; i++) {
         const kiln_net_step *s = &p->net->step.v[i];
         for (int k = s->n_read; k < s->n_operands; k++) {
@@ -148,6 +155,8 @@ static bool is_made_of_others(const kiln_net_slot *s, const kiln_prover *p) {
 
 kiln_status kiln_prover_value(kiln_prover *p, int slot, kiln_tensor *out,
                               bool *is_known, kiln_err *err) {
+    KILN_ASSERT(slot >= 0 && (size_t)slot < p->net->slot.n, "slot %d of %zu", slot,
+                p->net->slot.n);
     kiln_prover_slot *s = &p->slot[slot];
     const kiln_value *v = net_slot(p, slot)->value;
     *is_known = true;
@@ -256,6 +265,8 @@ uint64_t kiln_network_trace_bytes(const kiln_network *network, int begin, int *e
     const kiln_net *n = network->net;
     uint64_t all = 0, block = 0, runs = 1;
     int depth = 0, good = begin;
+    KILN_ASSERT(begin >= 0 && begin <= *end && (size_t)*end <= n->step.n,
+                "steps %d to %d of %zu", begin, *end, n->step.n);
     for (int i = begin; i < *end; i++) {
         const kiln_net_step *s = &n->step.v[i];
         const uint64_t times = s->kind == KILN_NET_LOOP

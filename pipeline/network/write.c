@@ -2,6 +2,7 @@
 #include "compiler/codegen/gpu_module.h"
 #include "pipeline/network/network_internal.h"
 #include "base/fault.h"
+#include "base/numbers.h"
 
 #include <string.h>
 
@@ -30,19 +31,18 @@ _Static_assert((int)KILN_NETWORK_ALIGN == (int)KILN_PLAN_ALIGN &&
 
 typedef struct writer {
     kiln_buf strings;
-    kiln_map known; /* text -> offset + 1 */
+    kiln_numbers known; /* text -> offset + 1 */
     kiln_arena *arena;
     uint32_t *kernel; /* by kernel and device: its number in the plan */
 } writer;
 
 static uint32_t string(writer *w, const char *text) {
-    const uintptr_t at = (uintptr_t)kiln_map_get(&w->known, kiln_str_from(text));
+    const size_t at = kiln_numbers_get(&w->known, kiln_str_from(text));
     if (at != 0)
         return (uint32_t)(at - 1);
     const uint32_t begin = (uint32_t)w->strings.n;
     kiln_buf_add(&w->strings, text, strlen(text) + 1);
-    kiln_map_set(w->arena, &w->known, kiln_str_from(kiln_str_dup(w->arena, text)),
-                 (void *)(uintptr_t)(begin + 1));
+    kiln_numbers_set(w->arena, &w->known, kiln_str_from(text), (size_t)begin + 1);
     return begin;
 }
 

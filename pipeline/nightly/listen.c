@@ -116,6 +116,7 @@ void kiln_nightly_heard(void *user, int stream, const char *bytes, size_t n) {
     while (n > 0) {
         const char *end = memchr(bytes, '\n', n);
         size_t part = end != NULL ? (size_t)(end - bytes) + 1 : n;
+        KILN_ASSERT(s->line.n < LINE_BYTES, "a line of %zu bytes", s->line.n);
         const size_t room = LINE_BYTES - s->line.n;
         part = part < room ? part : room;
         kiln_buf_add(&s->line, bytes, part);

@@ -57,6 +57,9 @@ void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out) {
     *out = (kiln_ledger){.all = {.op = "all"}};
     for (size_t i = 0; i < n->step.n; i++) {
         const kiln_network_step *s = &n->step.v[i];
+        KILN_ASSERT(s->kernel < 0 || (size_t)s->kernel < n->kernel.n,
+                    "step '%s' launches kernel %d of %zu", s->name, s->kernel,
+                    n->kernel.n);
         const kiln_network_kernel *k = s->kernel < 0 ? NULL : &n->kernel.v[s->kernel];
         count(row_of(a, out, s->op), k);
         count(&out->all, k);

@@ -204,6 +204,7 @@ static kiln_status join(kiln_arena *scratch, const char *const *archive, size_t 
 
 kiln_status kiln_package_join(kiln_arena *a, kiln_build *part, size_t n,
                               const kiln_build_options *o, kiln_err *err) {
+    KILN_ASSERT(n > 0, "no packages are joined");
     kiln_arena scratch = {0};
     const char **archive = kiln_array(a, const char *, n);
     const char *path = NULL;

@@ -26,6 +26,7 @@ static void become(kiln_lender_client *c, kiln_lender_client_state s) {
 }
 
 void kiln_client_close(kiln_lender *p, int client) {
+    KILN_ASSERT(client >= 0 && client < KILN_LENDER_MAX_CLIENTS, "client %d", client);
     kiln_lender_client *c = &p->client[client];
     const int request = c->request;
     if (c->state == KILN_CLIENT_NONE)
@@ -125,6 +126,8 @@ static kiln_status take_borrow(kiln_lender *p, int client, const kiln_wire_frame
 void kiln_client_grant(kiln_lender *p, int client, int device) {
     kiln_lender_client *c = &p->client[client];
     kiln_lender_line *l = &p->line[device];
+    KILN_ASSERT(c->state == KILN_CLIENT_WAITING, "client %d in state %d gets device %d",
+                client, (int)c->state, device);
     const kiln_wire_granted granted = {.device =
                                            kiln_str_from(p->core.device[device].name)};
     const kiln_wire_hello hello = {.role = KILN_STR_LIT("runner"),
@@ -150,6 +153,8 @@ void kiln_client_cut(kiln_lender *p, int client, const kiln_lender_action *a) {
     const kiln_wire_gone gone = {.text = kiln_str_from(a->why), .is_hung = a->is_hung};
     if (c->state == KILN_CLIENT_HOLDING) {
         /* In the middle of a frame the end says it all. */
+        KILN_ASSERT(c->device == a->device, "client %d has device %d, not %d", client,
+                    c->device, a->device);
         kiln_flow *f = p->line[a->device].from;
         (void)kiln_flow_put(f, KILN_WIRE_GONE, &gone);
         kiln_buf_add(&c->out, f->data + f->at, f->n - f->at);

@@ -74,6 +74,8 @@ bool kiln_core_next(kiln_lender_core *c, kiln_lender_action *out) {
         c->todo.n = c->todo.cap = c->todo_first = 0;
         return false;
     }
+    KILN_ASSERT(c->todo_first < c->todo.n, "action %zu of %zu", c->todo_first,
+                c->todo.n);
     *out = c->todo.v[c->todo_first++];
     return true;
 }
@@ -88,6 +90,7 @@ static kiln_lender_device *get(kiln_lender_core *c, int device) {
 void kiln_core_become(kiln_lender_core *c, int64_t now, int device,
                       kiln_lender_state s) {
     kiln_lender_device *d = get(c, device);
+    KILN_ASSERT(s < KILN_LENDER_N_STATES, "no state %d of a device", (int)s);
     if (d->state == KILN_LENDER_LENT)
         d->lent_total_ms += now - d->since_ms;
     d->state = s;
@@ -243,6 +246,8 @@ int kiln_core_request(kiln_lender_core *c, int64_t now, const char *owner, int p
 }
 
 void kiln_core_request_heard(kiln_lender_core *c, int64_t now, int request) {
+    KILN_ASSERT(request >= 0 && request < KILN_LENDER_MAX_REQUESTS, "request %d",
+                request);
     c->request[request].heard_ms = now;
 }
 
@@ -250,12 +255,16 @@ void kiln_core_request_heard(kiln_lender_core *c, int64_t now, int request) {
 static void release(kiln_lender_core *c, int64_t now, int request) {
     kiln_lender_request *r = &c->request[request];
     kiln_core_settle(c, now);
+    KILN_ASSERT(r->state != KILN_LENDER_NOBODY, "request %d ends twice", request);
     if (r->state == KILN_LENDER_HOLDING) {
         c->owner[r->owner].n_held--;
         c->device[r->device].request = -1;
     } else {
         c->owner[r->owner].n_waiting--;
     }
+    KILN_ASSERT(c->owner[r->owner].n_held >= 0 && c->owner[r->owner].n_waiting >= 0,
+                "%s has %d devices and waits for %d", c->owner[r->owner].name,
+                c->owner[r->owner].n_held, c->owner[r->owner].n_waiting);
     r->state = KILN_LENDER_NOBODY;
 }
 
@@ -269,6 +278,8 @@ void kiln_core_cut(kiln_lender_core *c, int64_t now, int device, bool is_hung,
 }
 
 void kiln_core_request_end(kiln_lender_core *c, int64_t now, int request) {
+    KILN_ASSERT(request >= 0 && request < KILN_LENDER_MAX_REQUESTS, "request %d",
+                request);
     const kiln_lender_request *r = &c->request[request];
     const int device = r->device;
     if (r->state == KILN_LENDER_NOBODY)
@@ -287,6 +298,8 @@ static void watch_borrowers(kiln_lender_core *c, int64_t now) {
         if (r->state != KILN_LENDER_HOLDING)
             continue;
         const int device = r->device;
+        KILN_ASSERT(get(c, device)->request == i, "device %d is not request %d's",
+                    device, i);
         const bool owes = c->device[device].owes_ms >= 0;
         const int64_t silence =
             r->keeps_ms > c->limits.borrower_ms ? r->keeps_ms : c->limits.borrower_ms;

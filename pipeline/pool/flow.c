@@ -53,6 +53,7 @@ bool kiln_flow_take(kiln_flow *f, const unsigned char *p, size_t n,
                 add(f, p, part);
             f->left -= part;
         } else {
+            KILN_ASSERT(f->n_head < sizeof f->head, "a head of %zu bytes", f->n_head);
             part = sizeof f->head - f->n_head;
             part = n < part ? n : part;
             memcpy(f->head + f->n_head, p, part);

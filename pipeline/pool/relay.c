@@ -47,6 +47,7 @@ static bool read_some(kiln_lender *p, int fd, kiln_flow *to,
 
 bool kiln_relay_from_client(kiln_lender *p, int client) {
     const kiln_lender_client *c = &p->client[client];
+    KILN_ASSERT(c->state == KILN_CLIENT_HOLDING, "client %d has no device", client);
     sight s = {p, c->device};
     bool has_read;
     const bool ok =
@@ -70,6 +71,7 @@ static bool is_over(kiln_flow *f, ssize_t n) {
     if (n < 0)
         return errno != EINTR && errno != EAGAIN;
     f->at += (size_t)n;
+    KILN_ASSERT(f->at <= f->n, "%zu of %zu bytes have passed", f->at, f->n);
     if (f->at == f->n)
         f->at = f->n = 0;
     return false;
@@ -77,6 +79,7 @@ static bool is_over(kiln_flow *f, ssize_t n) {
 
 bool kiln_relay_to_client(kiln_lender *p, int client) {
     kiln_lender_client *c = &p->client[client];
+    KILN_ASSERT(c->state == KILN_CLIENT_HOLDING, "client %d has no device", client);
     kiln_flow *f = p->line[c->device].from;
     const kiln_wire_recall recall = {.within_ms = p->core.limits.recall_ms};
     if (c->is_recalled && kiln_flow_put(f, KILN_WIRE_RECALL, &recall))

@@ -24,6 +24,7 @@ void kiln_core_settle(kiln_lender_core *c, int64_t now) {
         kiln_lender_owner *o = &c->owner[i];
         if (o->n_held == 0)
             continue;
+        KILN_ASSERT(o->priority >= 1, "%s has priority %d", o->name, o->priority);
         o->total_ms += passed * o->n_held;
         o->account_ms += passed * o->n_held / o->priority;
         least = fmin(least, o->account_ms);

@@ -10,6 +10,8 @@ void kiln_edit_init(kiln_edit *e, kiln_arena *a, const kiln_graph *g) {
     e->attr = kiln_array(a, kiln_attr *, g->nodes.n);
     for (size_t i = 0; i < g->values.n; i++)
         e->value[i].type = g->values.v[i]->type;
+    KILN_ASSERT(g->outputs.n == g->output_names.n, "%zu outputs have %zu names",
+                g->outputs.n, g->output_names.n);
     for (size_t i = 0; i < g->outputs.n; i++) {
         kiln_vec_push(a, &e->out, g->outputs.v[i]);
         kiln_vec_push(a, &e->out_name, g->output_names.v[i]);

@@ -45,6 +45,7 @@ const char *kiln_least_broken(kiln_arena *a, const kiln_profile *p, int threads,
                               const kiln_step_least *least, size_t n_steps,
                               int64_t runs, const kiln_wire_told *told) {
     double all = 0;
+    KILN_ASSERT(threads > 0 && runs >= 0, "%d runs on %d threads", (int)runs, threads);
     for (size_t i = 0; i < n_steps; i++) {
         const double ns = (double)runs * kiln_least_ns(p, threads, least[i].flops,
                                                        least[i].written_bytes);

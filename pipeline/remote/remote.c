@@ -283,6 +283,7 @@ static kiln_status is_session(const kiln_remote *r, int session, kiln_err *err) 
 
 kiln_status kiln_remote_session(kiln_remote *r, int threads, int *session,
                                 size_t *bytes, kiln_err *err) {
+    KILN_ASSERT(threads > 0, "a session on %d threads", threads);
     const kiln_wire_ask q = {.what = KILN_ASK_SESSION, .n = (uint32_t)threads};
     kiln_wire_told told;
     KILN_TRY(ask(r, &q, 0, &told, err));
@@ -361,6 +362,8 @@ static kiln_status check_least(kiln_remote *r, int session, const kiln_remote_or
 kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
                                   const kiln_remote_order *o, kiln_remote_turn *out,
                                   kiln_err *err) {
+    KILN_ASSERT(o->runs >= 0 && o->n_ahead >= 0 && o->n_peaks >= 0,
+                "a turn of %d runs behind %d", (int)o->runs, (int)o->n_ahead);
     const kiln_wire_ask q = {.what = KILN_ASK_TURN,
                              .session = (uint32_t)session,
                              .n = (uint32_t)o->n_peaks,
@@ -426,6 +429,8 @@ static kiln_status fetch_runs(kiln_remote *r, kiln_arena *a, int i,
 kiln_status kiln_remote_do_load(kiln_remote *r, kiln_arena *a, int first, int n,
                                 int64_t most_runs, int64_t length,
                                 kiln_remote_load *out, kiln_err *err) {
+    KILN_ASSERT(first >= 0 && n > 0 && first + n <= r->n_sessions,
+                "sessions %d to %d of %d", first, first + n, r->n_sessions);
     const kiln_wire_ask q = {.what = KILN_ASK_LOAD,
                              .session = (uint32_t)first,
                              .n = (uint32_t)n,

@@ -13,6 +13,7 @@ void kiln_study_add_up(kiln_doc_study_row *row, const kiln_sample_list *own,
     static const double one = 1;
     kiln_arena scratch = {0};
     size_t n, n_first, n_ms;
+    KILN_ASSERT(own->n > 0, "a row of '%s' without samples", row->model);
     double *ms = kiln_samples_ms(&scratch, own, !kiln_samples_suffice(own), &n_ms);
     row->n_samples = own->n;
     row->n_disturbed = kiln_samples_disturbed(own);

@@ -129,6 +129,7 @@ kiln_status kiln_study_compare(kiln_arena *a, kiln_arena *scratch,
                                int n_ways, const kiln_study_options *o,
                                kiln_doc_study_part *out, kiln_err *err) {
     kiln_expectation e;
+    KILN_ASSERT(n_ways > 0, "'%s' is made in no way", source->name);
     KILN_TRY(kiln_expectation_of(scratch, source, 1, &e, err));
     if (e.n_held == 0)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,

@@ -219,6 +219,7 @@ static kiln_status add_part(kiln_apart *x, const void *p, size_t bytes, kiln_err
 
 kiln_status kiln_apart_put(kiln_apart *x, const void *p, size_t bytes,
                            kiln_wire_place *out, kiln_err *err) {
+    KILN_ASSERT(p != NULL || bytes == 0, "%zu bytes of nothing", bytes);
     const uint64_t at = kiln_wire_part_at(x->end);
     if (bytes > 0)
         KILN_TRY(x->o.far != NULL ? add_part(x, p, bytes, err)

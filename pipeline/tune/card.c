@@ -33,6 +33,7 @@ static double best_of(const kiln_trial *t, size_t n) {
 }
 
 int64_t kiln_card_trials_to(const kiln_trial *t, size_t n, double share) {
+    KILN_ASSERT(share > 0 && share <= 1, "%g of the best", share);
     const double best = best_of(t, n);
     for (size_t i = 0; i < n; i++)
         if (t[i].outcome == KILN_OUTCOME_MEASURED && share * t[i].cost_ns <= best)
@@ -41,6 +42,7 @@ int64_t kiln_card_trials_to(const kiln_trial *t, size_t n, double share) {
 }
 
 double kiln_card_after(const kiln_trial *t, size_t n, int k) {
+    KILN_ASSERT(k >= 0, "after %d trials", k);
     const double by_then = best_of(t, (size_t)k < n ? (size_t)k : n);
     return by_then > 0 ? best_of(t, n) / by_then : 0;
 }

@@ -35,6 +35,8 @@ void kiln_tune_draw(kiln_tuning *r, kiln_tune_curve *out) {
     for (size_t e = 0; e < r->event.n; e++) {
         bool is_whole = true;
         double sum = 0;
+        KILN_ASSERT(r->event.v[e].work < r->n, "workload %zu of %zu",
+                    r->event.v[e].work, r->n);
         best[r->event.v[e].work] = r->event.v[e].best_ns;
         for (size_t i = 0; i < r->n; i++) {
             const kiln_tuned_work *lead = &r->work[i];

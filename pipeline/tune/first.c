@@ -52,5 +52,6 @@ size_t kiln_tune_first(kiln_tuning *r, kiln_tuned_work *t,
     if (r->o->hints != NULL)
         n += kiln_tune_hints_for(&r->scratch, r->o->hints, &t->task,
                                  KILN_TUNE_FIRST - n, first + n);
+    KILN_ASSERT(n <= KILN_TUNE_FIRST, "%zu come first", n);
     return n;
 }

@@ -48,6 +48,8 @@ static void choose_best(kiln_tuning *r, kiln_tuned_work *t) {
 }
 
 bool kiln_tune_doubted(const kiln_tuned_work *t, uint64_t *index) {
+    KILN_ASSERT(t->rounds.n == t->trial.n, "%zu trials have %zu medians", t->trial.n,
+                t->rounds.n);
     const ptrdiff_t best = fastest(t, true);
     if (best < 0 || !is_suspect(&t->rounds.v[best]))
         return false;

@@ -8,6 +8,7 @@
 #include "pipeline/remote/remote.h"
 #include "pipeline/tune/tune_internal.h"
 #include "compiler/reference/reference.h"
+#include "base/numbers.h"
 
 enum { N_RANKS = 3, ROUNDS = 15, LEAST_ROUNDS = 5, RUNS_AHEAD = 2 };
 
@@ -37,7 +38,7 @@ typedef struct settle {
     const kiln_tune_options *o;
     kiln_tune_works works;
     settling *work;
-    kiln_map index_of; /* key -> index + 1 */
+    kiln_numbers index_of; /* key -> index + 1 */
     variant v[N_RANKS];
     const kiln_tensor *in;
     int64_t begin_ns;
@@ -147,13 +148,12 @@ static kiln_status compile_variant(settle *s, int rank, kiln_err *err) {
     v->work_of = kiln_array(s->arena, int, v->network.step.n);
     for (size_t i = 0; i < v->network.step.n; i++) {
         const int kernel = v->network.step.v[i].kernel;
-        const uintptr_t at =
-            kernel < 0 ? 0
-                       : (uintptr_t)kiln_map_get(
-                             &s->index_of,
-                             kiln_str_from(v->network.kernel.v[kernel].workload));
-        KILN_ASSERT(at <= s->works.list.n, "work %zu of %zu", (size_t)at - 1,
-                    s->works.list.n);
+        const size_t at =
+            kernel < 0
+                ? 0
+                : kiln_numbers_get(&s->index_of,
+                                   kiln_str_from(v->network.kernel.v[kernel].workload));
+        KILN_ASSERT(at <= s->works.list.n, "work %zu of %zu", at, s->works.list.n);
         v->work_of[i] = (int)at - 1;
     }
     return KILN_OK;
@@ -336,8 +336,7 @@ static kiln_status settle_all(settle *s, kiln_tune_settled *out, kiln_err *err) 
     s->work = kiln_array(s->arena, settling, s->works.list.n);
     for (size_t i = 0; i < s->works.list.n; i++) {
         s->work[i].op = &s->works.list.v[i].op;
-        kiln_map_set(s->arena, &s->index_of, s->work[i].op->key,
-                     (void *)(uintptr_t)(i + 1));
+        kiln_numbers_set(s->arena, &s->index_of, s->work[i].op->key, i + 1);
     }
     KILN_TRY(look(s, &out->n_works, err));
     if (out->n_works == 0)

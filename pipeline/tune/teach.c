@@ -23,6 +23,8 @@ static double weight_of(const kiln_corpus *c, size_t pupil, size_t teacher) {
 kiln_status kiln_corpus_teach(const kiln_corpus *c, const kiln_corpus_lessons *l,
                               size_t pupil, kiln_teaching how, uint64_t seed,
                               kiln_cost_model *out, kiln_err *err) {
+    KILN_ASSERT(pupil < c->work.n && l->n_teaching <= c->work.n,
+                "workload %zu of %zu learns from %zu", pupil, c->work.n, l->n_teaching);
     kiln_arena a = {0};
     kiln_lesson *others = kiln_array(&a, kiln_lesson, l->n_teaching);
     const kiln_cost_model_options o = {.seed = seed};

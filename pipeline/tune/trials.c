@@ -291,6 +291,7 @@ static void count(kiln_tuning *r, const kiln_tune_pending *p, const kiln_measure
 kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
                              const kiln_measured *m, kiln_err *err) {
     kiln_tuned_work *t = p->work;
+    KILN_ASSERT(t >= r->work && t < r->work + r->n, "a trial of another run ends");
     kiln_tune_round round = {
         .trial = {p->index, kiln_tune_outcome(m->error), m->median_ns},
         .is_noisy = m->is_noisy};

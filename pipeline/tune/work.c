@@ -276,6 +276,8 @@ const char *kiln_tune_config_text(kiln_arena *a, const kiln_template *tmpl,
 
 const char *kiln_tune_index_text(kiln_arena *a, const kiln_tune_task *t,
                                  uint64_t index) {
+    KILN_ASSERT(index < t->space.size, "configuration %llu of %llu",
+                (unsigned long long)index, (unsigned long long)t->space.size);
     const kiln_config c = kiln_config_at(&t->space, index);
     return kiln_tune_config_text(a, t->tmpl, &t->space, &c);
 }

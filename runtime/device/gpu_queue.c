@@ -1,6 +1,7 @@
 /* A GPU's queues: tickets by slots, and what became of them. */
 #include "runtime/device/gpu_graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ static void let_go(kiln_gpu_queue *q) {
 /* Until everything up to the ticket is done. Streams are in order, but each operation has
  * a result of its own. */
 static void await(kiln_gpu_queue *q, uint64_t ticket) {
+    assert(ticket <= q->n_told);
     if (q->n_done < ticket)
         let_go(q); /* else nobody would */
     while (q->n_done < ticket) {
@@ -56,6 +58,7 @@ static void await(kiln_gpu_queue *q, uint64_t ticket) {
 uint64_t kiln_gpu_queue_begin_ticket(kiln_gpu_queue *q, uint32_t tag) {
     if (q->n_told - q->n_done == KILN_GPU_SLOTS)
         await(q, q->n_done + 1);
+    assert(q->n_told - q->n_done < KILN_GPU_SLOTS);
     const uint64_t ticket = ++q->n_told;
     q->tag[slot_of(ticket)] = tag;
     return ticket;
@@ -64,6 +67,7 @@ uint64_t kiln_gpu_queue_begin_ticket(kiln_gpu_queue *q, uint32_t tag) {
 /* What was told of the ticket is told; `code` is the driver's answer. Marks would come
  * between the launches of a span: its end has one. */
 void kiln_gpu_queue_end_ticket(kiln_gpu_queue *q, uint64_t ticket, int code) {
+    assert(ticket == q->n_told && ticket > q->n_done);
     const int has_mark = code == 0 && !q->in_span;
     if (has_mark)
         code = q->device->driver->mark(q, slot_of(ticket));
@@ -90,6 +94,7 @@ int kiln_gpu_queue_tell(kiln_gpu_queue *q, const kiln_gpu_handle *h,
     for (uint32_t i = 0; i < h->kernel->n_launches && code == 0; i++) {
         const kiln_gpu_launch *one = &h->module->launch[h->kernel->first_launch + i];
         const kiln_gpu_arg *arg = &h->module->arg[one->first_arg];
+        assert(one->n_args <= KILN_GPU_MAX_ARGS);
         for (uint32_t j = 0; j < one->n_args; j++)
             value[j] = arg[j].kind == KILN_GPU_OPERAND
                            ? (uint64_t)(uintptr_t)operand[arg[j].index]
@@ -133,6 +138,7 @@ uint64_t kiln_gpu_queue_launch(kiln_device_queue *base, const kiln_device_launch
 }
 
 void kiln_gpu_queue_set_tag(kiln_gpu_queue *q, uint64_t ticket, uint32_t tag) {
+    assert(ticket <= q->n_told && q->n_told - ticket < KILN_GPU_SLOTS);
     q->tag[slot_of(ticket)] = tag;
 }
 

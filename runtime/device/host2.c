@@ -5,6 +5,7 @@
 #include "runtime/device.h"
 #include "runtime/loader.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,6 +109,7 @@ static uint64_t tell(queue *q, const operation *o) {
     pthread_mutex_lock(&q->lock);
     while (q->n_told - q->n_done == N_SLOTS)
         pthread_cond_wait(&q->did, &q->lock);
+    assert(q->n_told >= q->n_done && q->n_told - q->n_done < N_SLOTS);
     q->slot[q->n_told % N_SLOTS] = *o;
     const uint64_t ticket = ++q->n_told;
     pthread_cond_signal(&q->told);

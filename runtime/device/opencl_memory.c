@@ -4,6 +4,7 @@
  * block's end. It is made when the address is first used, and kept with the block. */
 #include "runtime/device/opencl.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Above what a 64-bit machine maps for its programs. */
@@ -101,6 +102,7 @@ kiln_cl_mem kiln_opencl_buffer_at(kiln_opencl_device *d, uint64_t address, size_
 /* Under the lock. */
 static int make_part(kiln_opencl_device *d, kiln_opencl_block *b, size_t at,
                      kiln_cl_mem *out) {
+    assert(at > 0 && at < b->bytes);
     const kiln_cl_region region = {at, b->bytes - at};
     int32_t code = 0;
     kiln_opencl_part *p = kiln_cpu_alloc(&d->base.base, 0, sizeof *p);

@@ -1,5 +1,6 @@
 /* Growing arrays and the map from strings, the latter against a list searched from the
  * front. */
+#include "base/numbers.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>
@@ -93,11 +94,26 @@ static void map_agrees_with_a_plain_list(void **state) {
     kiln_arena_fini(&a);
 }
 
+static void numbers_are_above_0(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    kiln_numbers m = {.map = {.slot = NULL}};
+    assert_int_equal(kiln_numbers_get(&m, KILN_STR_LIT("one")), 0);
+    assert_true(kiln_numbers_set(&a, &m, KILN_STR_LIT("one"), 1));
+    assert_true(kiln_numbers_set(&a, &m, KILN_STR_LIT("most"), SIZE_MAX));
+    assert_false(kiln_numbers_set(&a, &m, KILN_STR_LIT("one"), 7));
+    assert_int_equal(kiln_numbers_get(&m, KILN_STR_LIT("one")), 7);
+    assert_true(kiln_numbers_get(&m, KILN_STR_LIT("most")) == SIZE_MAX);
+    assert_int_equal(kiln_numbers_get(&m, KILN_STR_LIT("none")), 0);
+    kiln_arena_fini(&a);
+}
+
 int main(void) {
     kiln_test_add("vec_keeps_all_elements", vec_keeps_all_elements, NULL);
     kiln_test_add("vec_holds_structs", vec_holds_structs, NULL);
     kiln_test_add("map_of_nothing_has_nothing", map_of_nothing_has_nothing, NULL);
     kiln_test_add("map_sets_and_replaces", map_sets_and_replaces, NULL);
     kiln_test_add("map_agrees_with_a_plain_list", map_agrees_with_a_plain_list, NULL);
+    kiln_test_add("numbers_are_above_0", numbers_are_above_0, NULL);
     return kiln_test_run("vec");
 }

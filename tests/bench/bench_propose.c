@@ -14,35 +14,12 @@
 
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune_internal.h"
+#include "tests/support/bench_env.h"
 #include "tests/support/kiln_test.h"
 
 enum { TURN = 16 };
 static const char *const ops[] = {"C2", "C6", "C9"};
 enum { N_OPS = sizeof ops / sizeof *ops };
-
-static double cpu_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int number(const char *name, int otherwise) {
-    const char *text = getenv(name);
-    int64_t v = otherwise;
-    if (text != NULL && !kiln_parse_i64(kiln_str_from(text), &v))
-        fail_msg("%s must be a number, is '%s'", name, text);
-    return (int)v;
-}
-
-static bool is_chosen(const char *name) {
-    kiln_str rest = kiln_str_from(getenv("KILN_OPS")), head;
-    if (getenv("KILN_OPS") == NULL)
-        return true;
-    while (kiln_str_cut(&rest, ',', &head))
-        if (kiln_str_is(head, name))
-            return true;
-    return false;
-}
 
 /* Smooth in the knobs, so that there is something to learn: each has an option that is
  * best, and the farther from it the slower. */
@@ -63,12 +40,12 @@ static double lowering_us(const kiln_tune_task *t) {
     kiln_rng rng;
     kiln_rng_init(&rng, 1);
     kiln_candidates *c = kiln_candidates_new(&a, t, &kiln_cost_model_xgboost);
-    const double begin = cpu_s();
+    const double begin = kiln_bench_thread_s();
     for (int i = 0; i < N; i++) {
         const kiln_config x = kiln_config_random(&t->space, &rng);
         (void)kiln_candidates_encoding(c, kiln_config_index(&t->space, &x));
     }
-    const double s = cpu_s() - begin;
+    const double s = kiln_bench_thread_s() - begin;
     const double us = s * 1e6 / (double)kiln_candidates_count(c).lowered;
     kiln_arena_fini(&a);
     return us;
@@ -81,16 +58,17 @@ static void propose(const char *op, const kiln_tune_task *t, int n) {
     int at = 0;
     double took = 0, best_ns = (double)INFINITY;
     const double us = lowering_us(t);
-    const kiln_search_options o = {.seed = 1, .n_fresh = number("KILN_FRESH", 0)};
+    const kiln_search_options o = {.seed = 1,
+                                   .n_fresh = kiln_bench_number("KILN_FRESH", 0)};
     kiln_assert_status_ok(kiln_search_new(&a, &kiln_search_annealing, t, &o, &s, &err),
                           &err);
     while (at < n) {
         uint64_t index[TURN];
         size_t got, want = kiln_search_batch(s);
         want = want < TURN ? want : TURN;
-        const double begin = cpu_s();
+        const double begin = kiln_bench_thread_s();
         kiln_assert_status_ok(kiln_search_next(s, want, index, &got, &err), &err);
-        took += cpu_s() - begin;
+        took += kiln_bench_thread_s() - begin;
         if (got == 0)
             break;
         for (size_t i = 0; i < got; i++, at++) {
@@ -121,7 +99,7 @@ static void proposals(void **state) {
         bool is_one = false;
         for (int k = 0; k < N_OPS; k++)
             is_one |= strcmp(ops[k], lines.list.v[i].name) == 0;
-        if (!is_one || !is_chosen(lines.list.v[i].name))
+        if (!is_one || !kiln_bench_is_chosen(lines.list.v[i].name))
             continue;
         kiln_op_work *w = kiln_new(a, kiln_op_work);
         kiln_tune_templates all = {.n = 0};
@@ -132,7 +110,7 @@ static void proposals(void **state) {
             kiln_tune_task *t = kiln_new(a, kiln_tune_task);
             kiln_assert_status_ok(kiln_tune_space(a, w, &profile, all.v[k], t, &err),
                                   &err);
-            propose(lines.list.v[i].name, t, number("KILN_TRIALS", 128));
+            propose(lines.list.v[i].name, t, kiln_bench_number("KILN_TRIALS", 128));
         }
     }
 }

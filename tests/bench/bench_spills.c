@@ -15,6 +15,7 @@
 #include "compiler/schedule/cycles.h"
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune_internal.h"
+#include "tests/support/bench_env.h"
 #include "tests/support/kiln_test.h"
 
 static const char *const deeplab[] = {
@@ -23,24 +24,6 @@ static const char *const deeplab[] = {
     "dw L7 h=33 c=960 k=3 d=2",
 };
 enum { N_DEEPLAB = sizeof deeplab / sizeof *deeplab };
-
-static int number(const char *name, int otherwise) {
-    const char *text = getenv(name);
-    int64_t v = otherwise;
-    if (text != NULL && !kiln_parse_i64(kiln_str_from(text), &v))
-        fail_msg("%s must be a number, is '%s'", name, text);
-    return (int)v;
-}
-
-static bool is_chosen(const char *name) {
-    kiln_str rest = kiln_str_from(getenv("KILN_OPS")), head;
-    if (getenv("KILN_OPS") == NULL)
-        return true;
-    while (kiln_str_cut(&rest, ',', &head))
-        if (kiln_str_is(head, name))
-            return true;
-    return false;
-}
 
 static int spills_of(const kiln_op_work *w, const kiln_tune_task *t,
                      const kiln_config *c) {
@@ -53,12 +36,6 @@ static int spills_of(const kiln_op_work *w, const kiln_tune_task *t,
         (void)kiln_kernel_loops(&a, &k, t->profile, &loops, NULL);
     kiln_arena_fini(&a);
     return loops.spills;
-}
-
-static double ms_of_thread(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
 /* ---- searches -------------------------------------------------------------------- */
@@ -98,9 +75,9 @@ static outcome search(const kiln_op_work *w, const kiln_tune_task *t, int n,
     while (out.n < n) {
         uint64_t index[TURN];
         size_t got;
-        const double begin = ms_of_thread();
+        const double begin = kiln_bench_thread_s();
         kiln_assert_status_ok(kiln_search_next(s, TURN, index, &got, &err), &err);
-        out.ms += ms_of_thread() - begin;
+        out.ms += (kiln_bench_thread_s() - begin) * 1e3;
         if (got == 0)
             break;
         for (size_t i = 0; i < got; i++, out.n++) {
@@ -188,7 +165,7 @@ static void look_at_line(const char *name, const kiln_op_line *line, bool is_sea
     kiln_profile profile;
     kiln_op_work w;
     kiln_tune_templates all = {.n = 0};
-    if (!is_chosen(line->name))
+    if (!kiln_bench_is_chosen(line->name))
         return;
     kiln_assert_status_ok(kiln_profile_find(a, name, &profile, &err), &err);
     kiln_assert_status_ok(kiln_op_work_make(a, line, &w, &err), &err);
@@ -199,9 +176,9 @@ static void look_at_line(const char *name, const kiln_op_line *line, bool is_sea
         kiln_assert_status_ok(kiln_tune_space(a, &w, &profile, all.v[k], &t, &err),
                               &err);
         if (is_search)
-            compare(name, &w, &t, number("KILN_TRIALS", 32));
+            compare(name, &w, &t, kiln_bench_number("KILN_TRIALS", 32));
         else
-            look(name, &w, &t, number("KILN_TRIALS", 32));
+            look(name, &w, &t, kiln_bench_number("KILN_TRIALS", 32));
     }
 }
 

@@ -173,9 +173,9 @@ static void the_page_over_a_year_is_small_and_quick(void **state) {
         const kiln_night n = nights_one(&rng, out, i, NIGHTS_MAX_JOBS, 1);
         append(h, &n);
     }
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
     kiln_assert_status_ok(kiln_history_write_index(h, "demo", out, &err), &err);
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     kiln_history_close(h);
     const double s = (double)(end.tv_sec - begin.tv_sec) +
                      (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;

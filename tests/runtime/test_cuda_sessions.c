@@ -1,30 +1,13 @@
 /* Sessions on the device "cuda" by a made-up driver (tests/tools/fake_cuda.c): what
  * repeats itself is replayed as graphs, and results are those of the steps. */
 #include "runtime/kiln.h"
-#include "runtime/plan.h"
-#include "tests/support/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_text.h"
+#include "tests/support/plan_model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 16, KIND_AT = 57 }; /* where a plan's strings have room */
-
-static int add(const kiln_args *args, kiln_ctx *ctx) {
-    const float *x = args->tensor[0], *y = args->tensor[1];
-    float *z = args->tensor[2];
-    (void)ctx;
-    for (int i = 0; i < N; i++)
-        z[i] = x[i] + y[i];
-    return 0;
-}
-
-static kiln_kernel_fn *find_kernel(void *user, const char *symbol) {
-    (void)user;
-    (void)symbol;
-    return add;
-}
+enum { N = KILN_TEST_PLAN_ELEMS };
 
 static const char kernels[] = "kernel add 3 0\nlaunch add16 1 1 1 16 1 1 o0 o1 o2\n";
 static const char code[] = ".version 7.0\n.target sm_70\n.entry add16\n";
@@ -35,23 +18,11 @@ static kiln_model *open_model(const char *steps) {
     const char *driver =
         kiln_format(a, "%s/tests/tools/fake_cuda.so", folder != NULL ? folder : ".");
     char error[KILN_ERROR_TEXT] = "";
-    kiln_test_plan p;
-    kiln_model_module module = {.file = "two.so"};
     if (!kiln_file_exists(driver))
         kiln_test_skip("there is no %s: make quick builds it", driver);
     assert_int_equal(setenv("KILN_CUDA_LIBRARY", driver, 1), 0);
-    kiln_test_plan_read(steps, &p);
-    memcpy(p.strings + KIND_AT, "cuda", sizeof "cuda");
-    p.device[1].kind = KIND_AT;
-    const kiln_str plan = kiln_test_plan_write(a, &p);
-    float *w = kiln_array(a, float, N);
-    for (int i = 0; i < N; i++)
-        w[i] = 100;
-    module.bytes = kiln_gpu_module_text(a, KILN_GPU_PTX, kernels, code, &module.n);
-    const kiln_model_options o = {.module = &module, .n_modules = 1};
-    const kiln_model_parts parts = {plan.p,        plan.n,      w,
-                                    N * sizeof *w, find_kernel, NULL};
-    kiln_model *m = kiln_model_from_parts(&parts, &o, error);
+    kiln_model *m =
+        kiln_test_plan_model_of_gpu(steps, "cuda", KILN_GPU_PTX, kernels, code, error);
     if (m == NULL)
         fail_msg("%s", error);
     return m;

@@ -1,31 +1,14 @@
 /* Models that run on an OpenCL device, such as PoCL's, beside the host: sessions, many
  * at once, what they show of its memory, and what they say where there is none. */
 #include "runtime/kiln.h"
-#include "runtime/plan.h"
-#include "tests/support/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_text.h"
+#include "tests/support/plan_model.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 16, KIND_AT = 57 }; /* where a plan's strings have room */
-
-static int add(const kiln_args *args, kiln_ctx *ctx) {
-    const float *x = args->tensor[0], *y = args->tensor[1];
-    float *z = args->tensor[2];
-    (void)ctx;
-    for (int i = 0; i < N; i++)
-        z[i] = x[i] + y[i];
-    return 0;
-}
-
-static kiln_kernel_fn *find_kernel(void *user, const char *symbol) {
-    (void)user;
-    (void)symbol;
-    return add;
-}
+enum { N = KILN_TEST_PLAN_ELEMS };
 
 /* z = x + y by way of the workspace, which the plan says has 128 bytes. */
 static const char kernels[] = "kernel add 3 64\n"
@@ -38,36 +21,14 @@ static const char code[] =
     "{ const size_t i = get_global_id(0); z[i] = w[i] + y[i]; }\n";
 
 static kiln_model *open_model(const char *steps, const char *memory, char *error) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_test_plan p;
-    kiln_model_module module = {.file = "two.so"};
-    kiln_test_plan_read(steps, &p);
-    memcpy(p.strings + KIND_AT, "opencl", sizeof "opencl");
-    p.device[1].kind = KIND_AT;
-    const kiln_str plan = kiln_test_plan_write(a, &p);
-    float *w = kiln_array(a, float, N);
-    for (int i = 0; i < N; i++)
-        w[i] = 100;
-    module.bytes = kiln_gpu_module_text(a, KILN_GPU_OPENCL_C, kernels, code, &module.n);
-    const kiln_model_options o = {.module = &module, .n_modules = 1};
-    const kiln_model_parts parts = {plan.p,        plan.n,      w,
-                                    N * sizeof *w, find_kernel, NULL};
     assert_int_equal(setenv("KILN_OPENCL_MEMORY", memory, 1), 0);
-    return kiln_model_from_parts(&parts, &o, error);
+    return kiln_test_plan_model_of_gpu(steps, "opencl", KILN_GPU_OPENCL_C, kernels,
+                                       code, error);
 }
 
 static kiln_session *open_session(const kiln_model *m, char *error) {
     kiln_session *s = kiln_session_open(m, NULL, error);
-    float x[4 * N], v[N];
-    const unsigned char c = 1;
-    for (int i = 0; i < 4 * N; i++) {
-        const int row = i / N;
-        x[i] = (float)(row + 1);
-    }
-    for (int i = 0; i < N; i++)
-        v[i] = 10;
-    if (s == NULL || kiln_session_set_input(s, 0, x) != 0 ||
-        kiln_session_set_input(s, 1, v) != 0 || kiln_session_set_input(s, 2, &c) != 0)
+    if (s == NULL || kiln_test_plan_set_inputs(s) != 0)
         return NULL;
     return s;
 }

@@ -5,12 +5,12 @@
  * own. Operations are done when somebody waits for them, as late as can be. */
 #include "runtime/device.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_text.h"
+#include "tests/support/plan_model.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { N = 16, N_LATE = 32, ROOM = 4096 };
+enum { N = KILN_TEST_PLAN_ELEMS, N_LATE = 32, ROOM = 4096 };
 /* Far from any address of this process. */
 static const uintptr_t key = (uintptr_t)1 << 60;
 
@@ -231,58 +231,18 @@ const kiln_device_kind made_up = {.name = "host7",
 
 /* ---- models ----------------------------------------------------------------------- */
 
-static int add(const kiln_args *args, kiln_ctx *ctx) {
-    const float *x = args->tensor[0], *y = args->tensor[1];
-    float *z = args->tensor[2];
-    (void)ctx;
-    for (int i = 0; i < N; i++)
-        z[i] = x[i] + y[i];
-    return 0;
-}
-
-static kiln_kernel_fn *find_kernel(void *user, const char *symbol) {
-    (void)user;
-    (void)symbol;
-    return add;
-}
-
 static const kiln_device_kind *const kinds[] = {&made_up};
 static const kiln_model_module code = {"two.so", "MADE UP add", 12};
-
-static kiln_model *open_model(const char *steps, const kiln_model_options *o,
-                              char *error) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_test_plan p;
-    kiln_test_plan_read(steps, &p);
-    memcpy(p.strings + 37, "host7", 5); /* where host2 was */
-    const kiln_str plan = kiln_test_plan_write(a, &p);
-    float *w = kiln_array(a, float, N);
-    for (int i = 0; i < N; i++)
-        w[i] = 100;
-    const kiln_model_parts parts = {plan.p,        plan.n,      w,
-                                    N * sizeof *w, find_kernel, NULL};
-    return kiln_model_from_parts(&parts, o, error);
-}
 
 static kiln_session *open_session(const char *steps, kiln_model **m) {
     const kiln_model_options o = {
         .device = kinds, .n_devices = 1, .module = &code, .n_modules = 1};
     char error[KILN_ERROR_TEXT] = "";
-    float x[4 * N], v[N];
-    const unsigned char c = 1;
-    *m = open_model(steps, &o, error);
+    *m = kiln_test_plan_model(steps, "host7", &o, error);
     kiln_session *s = *m != NULL ? kiln_session_open(*m, NULL, error) : NULL;
     if (s == NULL)
         fail_msg("%s", error);
-    for (int i = 0; i < 4 * N; i++) {
-        const int row = i / N;
-        x[i] = (float)(row + 1);
-    }
-    for (int i = 0; i < N; i++)
-        v[i] = 10;
-    assert_int_equal(kiln_session_set_input(s, 0, x), 0);
-    assert_int_equal(kiln_session_set_input(s, 1, v), 0);
-    assert_int_equal(kiln_session_set_input(s, 2, &c), 0);
+    assert_int_equal(kiln_test_plan_set_inputs(s), 0);
     return s;
 }
 
@@ -393,13 +353,13 @@ static void is_refused_where_something_is_missing(void **state) {
     const kiln_model_options with_other = {
         .device = kinds, .n_devices = 1, .module = &other, .n_modules = 1};
     char error[KILN_ERROR_TEXT] = "";
-    assert_null(open_model("@1 copy v a", &without_kind, error));
+    assert_null(kiln_test_plan_model("@1 copy v a", "host7", &without_kind, error));
     assert_string_equal(error,
                         "the package is for a device 'host7', which this runtime does "
                         "not know: use one that does, or build the package without it");
-    assert_null(open_model("@1 copy v a", &without_code, error));
+    assert_null(kiln_test_plan_model("@1 copy v a", "host7", &without_code, error));
     assert_string_equal(error, "module 'two.so': is not made up");
-    assert_null(open_model("@1 copy v a", &with_other, error));
+    assert_null(kiln_test_plan_model("@1 copy v a", "host7", &with_other, error));
     assert_string_equal(error, "module 'two.so': is not made up");
     assert_int_equal(n_open, 0);
 }

@@ -73,8 +73,9 @@ static const char *as_postgresql(const char *text) {
 void kiln_test_db_sql(const char *place, const char *text) {
     kiln_err err = {0};
     kiln_sql *s = NULL;
-    const kiln_sql_options o = {
-        .busy_ms = 1000, .what = "tuning database", .remedy = "move it away"};
+    const kiln_sql_options o = {.busy_ms = KILN_TEST_PATIENCE_MS,
+                                .what = "tuning database",
+                                .remedy = "move it away"};
     kiln_assert_status_ok(kiln_sql_open(kiln_test_arena(), place, &o, &s, &err), &err);
     kiln_assert_status_ok(
         kiln_sql_run(s, is_on_postgresql ? as_postgresql(text) : text, &err), &err);

@@ -1,4 +1,5 @@
 #include "tests/support/described.h"
+#include "pipeline/kernels/kernels_internal.h"
 #include "pipeline/kernels/op_line.h"
 #include "compiler/reference/reference.h"
 
@@ -19,4 +20,18 @@ kiln_status kiln_test_describe(const char *line, kiln_test_described *out,
             out->plain[i] = kiln_ref_random(a, &v->type, kiln_test_seed() + i);
     }
     return kiln_library_op_of(g, out->work.workload.anchor, out->plain, &out->op, err);
+}
+
+void kiln_test_described_compare(const kiln_test_described *d, const kiln_tensor *out) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_expected want;
+    kiln_verdict v = {.ok = true, .problem = ""};
+    kiln_err err = {.status = KILN_OK};
+    kiln_assert_status_ok(kiln_expect(a, d->work.graph, d->work.workload.anchor,
+                                      d->plain, 1, kiln_test_seed(), &want, &err),
+                          &err);
+    kiln_expected_compare(a, &want, out, "y", &v);
+    if (!v.ok)
+        fail_msg("%s", v.problem);
+    assert_int_equal(v.n_checked, kiln_type_elems(&d->op.out));
 }

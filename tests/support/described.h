@@ -16,5 +16,7 @@ typedef struct kiln_test_described {
  * else is asserted. */
 kiln_status kiln_test_describe(const char *line, kiln_test_described *out,
                                kiln_err *err);
+/* Holds a library's output against what the reference makes of them: all of it. */
+void kiln_test_described_compare(const kiln_test_described *d, const kiln_tensor *out);
 
 #endif

@@ -3,10 +3,11 @@
  * depth-first walk with an explicit stack (chains of 10^5 nodes are normal): Tarjan,
  * "Depth-first search and linear graph algorithms", 1972. */
 #include "compiler/frontend/onnx/import_core.h"
+#include "base/numbers.h"
 
 typedef struct deps {
     kiln_onnx_cx *cx;
-    kiln_map producer;     /* name -> node index + 1 */
+    kiln_numbers producer; /* name -> node index + 1 */
     KILN_VEC(size_t) list; /* of the node being looked at */
 } deps;
 
@@ -22,9 +23,9 @@ static void add_dep(deps *d, kiln_str name, const locals *hidden) {
     for (; hidden != NULL; hidden = hidden->up)
         if (kiln_map_has(&hidden->names, name))
             return;
-    const uintptr_t at = (uintptr_t)kiln_map_get(&d->producer, name);
+    const size_t at = kiln_numbers_get(&d->producer, name);
     if (at != 0)
-        kiln_vec_push(&d->cx->common.scratch, &d->list, (size_t)at - 1);
+        kiln_vec_push(&d->cx->common.scratch, &d->list, at - 1);
 }
 
 static void add_local(deps *d, locals *l, kiln_str name) {
@@ -66,7 +67,7 @@ static kiln_status find_producers(deps *d, const kiln_onnx_node *node, size_t n)
             if (name.n == 0)
                 continue;
             const char *other = NULL;
-            const uintptr_t at = (uintptr_t)kiln_map_get(&d->producer, name);
+            const size_t at = kiln_numbers_get(&d->producer, name);
             if (at != 0)
                 other = kiln_format(&cx->common.scratch, "node %s",
                                     kiln_onnx_show_node(cx, &node[at - 1]));
@@ -81,8 +82,7 @@ static kiln_status find_producers(deps *d, const kiln_onnx_node *node, size_t n)
                                       "one of them another name",
                                       kiln_onnx_show(cx, name),
                                       kiln_onnx_show_node(cx, &node[i]), other);
-            kiln_map_set(&cx->common.scratch, &d->producer, name,
-                         (void *)(uintptr_t)(i + 1));
+            kiln_numbers_set(&cx->common.scratch, &d->producer, name, i + 1);
         }
     return KILN_OK;
 }

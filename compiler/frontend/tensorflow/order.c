@@ -11,7 +11,7 @@ kiln_status kiln_tf_frame_init(kiln_tf_cx *cx, kiln_tf_frame *f,
     for (size_t i = 0; i < n; i++) {
         if (node[i].name.n == 0)
             return kiln_tf_fail(cx, KILN_ERR_PARSE, "node #%zu must have a name", i);
-        if (!kiln_map_set(a, &f->by_name, node[i].name, (void *)(uintptr_t)(i + 1)))
+        if (!kiln_numbers_set(a, &f->by_name, node[i].name, i + 1))
             return kiln_tf_fail(cx, KILN_ERR_PARSE,
                                 "node '%s' is given twice; give one of them another "
                                 "name",
@@ -58,7 +58,7 @@ kiln_status kiln_tf_resolve(kiln_tf_cx *cx, const kiln_tf_frame *f,
             *k = (int)i;
             return KILN_OK;
         }
-    const size_t at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
+    const size_t at = kiln_numbers_get(&f->by_name, name);
     if (at == 0)
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
                             "%s reads '%s', but no node has this name; is the "
@@ -109,7 +109,7 @@ kiln_status kiln_tf_find_outputs(kiln_tf_cx *cx, const kiln_tf_frame *f,
         }
         for (size_t x = (size_t)node->n_in; x < node->n_input; x++) {
             const kiln_str name = {node->input[x].p + 1, node->input[x].n - 1};
-            at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
+            at = kiln_numbers_get(&f->by_name, name);
             if (at > 0)
                 is_read[at - 1] = true;
         }
@@ -132,14 +132,14 @@ kiln_status kiln_tf_find_outputs(kiln_tf_cx *cx, const kiln_tf_frame *f,
 static const kiln_tf_node *producer_of(const kiln_tf_frame *f, kiln_str input) {
     kiln_str rest = input, name = input;
     kiln_str_cut(&rest, ':', &name);
-    const size_t at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
+    const size_t at = kiln_numbers_get(&f->by_name, name);
     return at == 0 ? NULL : &f->node[at - 1];
 }
 
 /* Control flow of old: what runs on a branch only waits for an Identity of its Switch. */
 size_t kiln_tf_pivot(const kiln_tf_frame *f, const kiln_tf_node *n, size_t input) {
     const kiln_str name = {n->input[input].p + 1, n->input[input].n - 1};
-    const size_t at = (size_t)(uintptr_t)kiln_map_get(&f->by_name, name);
+    const size_t at = kiln_numbers_get(&f->by_name, name);
     const kiln_tf_node *from = at == 0 ? NULL : &f->node[at - 1];
     if (from != NULL && kiln_str_is(from->op, "Identity") && from->n_in == 1)
         from = producer_of(f, from->input[0]);

@@ -8,6 +8,7 @@
 
 #include "compiler/frontend/compose.h"
 #include "compiler/frontend/tensorflow/tf_bundle.h"
+#include "base/numbers.h"
 
 enum {
     KILN_TF_MAX_ATTRS = 128, /* of a node */
@@ -57,7 +58,7 @@ typedef struct kiln_tf_outs {
 typedef struct kiln_tf_frame {
     const kiln_tf_node *node;
     size_t n_node;
-    kiln_map by_name;                 /* node's name -> its index + 1 */
+    kiln_numbers by_name;             /* node's name -> its index + 1 */
     kiln_tf_outs *out;                /* per node */
     const kiln_tf_function *function; /* NULL: the graph itself */
     const kiln_tf_slot *arg;          /* of a function, one per input */

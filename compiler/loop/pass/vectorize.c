@@ -13,6 +13,7 @@
 #include "compiler/loop/walk.h"
 #include "base/fault.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* A load of the scalar program, and what it has become. */
@@ -502,6 +503,8 @@ static const kiln_stmt *loop_hook(kiln_walk *w, const kiln_stmt *s) {
         const kiln_stmt *done = in_chunks(w, s, min, n, most);
         if (done != NULL)
             return done;
+        KILN_LOG(DEBUG, "vectorize", "loop '%s' of %" PRId64 " stays serial",
+                 s->u.loop.var->name, n);
     }
     const kiln_stmt *serial = kiln_s_for(w->arena, s->u.loop.var, min, extent,
                                          KILN_LOOP_SERIAL, NULL, s->u.loop.body);

@@ -103,6 +103,7 @@ static kiln_status run_all(load *l, instance *x, uint32_t n, kiln_wire_told *tol
 kiln_status kiln_load_do(kiln_arena *a, kiln_session *const *session, uint32_t n,
                          size_t room, int64_t time_ns, kiln_load_record *out,
                          kiln_wire_told *told, kiln_err *err) {
+    KILN_ASSERT(n > 0 && room > 0, "%u instances with room for %zu runs", n, room);
     load l = {.length = time_ns};
     instance *x = kiln_array(a, instance, n);
     atomic_init(&l.must_stop, false);

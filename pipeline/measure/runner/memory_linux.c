@@ -80,6 +80,7 @@ void kiln_region_populate(const kiln_region *r, bool writes) {
 }
 
 bool kiln_region_is_broken(const kiln_region *r, size_t *at) {
+    KILN_ASSERT(r->bytes <= r->room, "%zu bytes in room for %zu", r->bytes, r->room);
     for (size_t i = r->bytes; i < r->room; i++)
         if (r->data[i] != CANARY) {
             *at = i;

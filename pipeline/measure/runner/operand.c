@@ -221,6 +221,8 @@ static kiln_status pack(const kiln_wire_value *v, const kiln_wire_operand *o,
 kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
                                kiln_packed **out, kiln_err *err) {
+    KILN_ASSERT(o->value < w->n_values && seed < KILN_WIRE_MAX_SEEDS,
+                "value %u of %u, seed %u", o->value, w->n_values, seed);
     const kiln_wire_value *v = &w->value[o->value];
     for (uint32_t s = 0; s < seed; s++) /* the same bytes are packed once */
         if (kiln_wire_blob_eq(&v->data[s], &v->data[seed]))
@@ -268,6 +270,9 @@ void kiln_operands_drop(kiln_runner *r, uint32_t work) {
         kiln_packed *p = r->packed.v[i];
         if (p->region.map == NULL || p->work != work)
             continue;
+        KILN_ASSERT(p->region.room <= r->packed_bytes,
+                    "%zu bytes of %zu are given back", p->region.room,
+                    (size_t)r->packed_bytes);
         r->packed_bytes -= p->region.room;
         kiln_region_close(&p->region);
     }

@@ -81,6 +81,7 @@ static void make_probe(kiln_trial_run *t, kiln_rng *rng, uint32_t output,
 
 void kiln_probes_make(kiln_trial_run *t, kiln_rng *rng) {
     const uint32_t n = n_outputs(t);
+    KILN_ASSERT(n > 0, "a kernel without outputs");
     const uint32_t most = MAX_PROBES / n > MIN_PROBES ? MAX_PROBES / n : MIN_PROBES;
     t->probe = kiln_array(t->arena, kiln_probe, n);
     for (uint32_t o = 0; o < n; o++)
@@ -130,6 +131,7 @@ static void spoil(unsigned char *element, size_t bytes) {
 void kiln_probes_spoil(kiln_trial_run *t, kiln_rng *rng, kiln_round *r,
                        kiln_probe_window *w) {
     const uint32_t n = n_outputs(t);
+    KILN_ASSERT(r->n_segments > 0, "a round without segments");
     for (uint32_t o = 0; o < n; o++) {
         const kiln_probe *p = &t->probe[o];
         const uint32_t most = IN_A_ROUND / n / r->n_segments;

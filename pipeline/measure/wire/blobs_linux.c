@@ -147,6 +147,8 @@ kiln_status kiln_blobs_take(kiln_blobs *b, const kiln_wire_piece *p, bool *is_wh
         return kiln_fail(err, KILN_ERR_PARSE,
                          "%s goes on at byte %" PRIu64 ", but %" PRIu64 " are here",
                          kiln_wire_blob_text(&p->of, text), p->at, b->at);
+    KILN_ASSERT(b->at <= b->coming.bytes, "%" PRIu64 " bytes of %" PRIu64 " have come",
+                b->at, b->coming.bytes);
     if (p->bytes.n > b->coming.bytes - b->at)
         return kiln_fail(err, KILN_ERR_PARSE,
                          "%s has %zu bytes more than its name says",
@@ -228,6 +230,7 @@ kiln_status kiln_blobs_fetch(kiln_blobs *b, kiln_wire_peer *peer,
     kiln_wire_need need = {.blob = lacking};
     *asked = false;
     b->turn++;
+    KILN_ASSERT(peer != NULL, "nobody is asked for blobs");
     /* First those that are here: they must not go for the others. */
     for (size_t i = 0; i < n; i++)
         want[i]->data = want[i]->bytes > 0 ? kiln_blobs_find(b, want[i]) : NULL;

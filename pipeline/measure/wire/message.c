@@ -595,6 +595,7 @@ void kiln_wire_put(kiln_buf *out, kiln_wire_kind kind, const void *message) {
 
 kiln_status kiln_wire_get(kiln_arena *a, const kiln_wire_frame *f, void *message,
                           kiln_err *err) {
+    KILN_ASSERT(f->kind < KILN_WIRE_N_KINDS, "no kind %d of messages", (int)f->kind);
     codec c = {.arena = a, .p = (const unsigned char *)f->body.p, .n = f->body.n};
     memset(message, 0, messages[f->kind].bytes);
     messages[f->kind].fields(&c, message);

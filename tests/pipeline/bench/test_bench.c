@@ -3,6 +3,7 @@
  * looked at. */
 #include "pipeline/bench/bench_internal.h"
 #include "tests/support/fake_baseline.h"
+#include "tests/support/subject.h"
 #include "zoo/onnx_write.h"
 
 #include <math.h>
@@ -10,20 +11,9 @@
 
 enum { ROUNDS = 3 };
 
-static kiln_subject subject_of(const char *model) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile *p = kiln_new(a, kiln_profile);
-    kiln_subject s;
-    kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
-    kiln_assert_status_ok(
-        kiln_subject_of_model(a, model, NULL, p, NULL, 1, NULL, &s, &err), &err);
-    return s;
-}
-
 static void steps_add_up(void **state) {
     (void)state;
-    const kiln_subject s = subject_of("zoo:dqn");
+    const kiln_subject s = kiln_test_subject("zoo:dqn");
     kiln_cost sum = {0};
     const kiln_remote_order once = {.runs = 1, .has_steps = true};
     kiln_remote_turn turn;
@@ -70,7 +60,7 @@ static const kiln_json *json_of(const kiln_net_bench *b) {
 
 static void keeps_every_sample(void **state) {
     (void)state;
-    const kiln_subject s = subject_of("zoo:dqn");
+    const kiln_subject s = kiln_test_subject("zoo:dqn");
     const kiln_net_bench b = measured(&s);
     assert_int_equal(b.check.outcome, KILN_PASSED);
     assert_int_equal(b.side.n, 2);
@@ -95,7 +85,7 @@ static void keeps_every_sample(void **state) {
 
 static void gives_no_number_for_a_wrong_output(void **state) {
     (void)state;
-    kiln_subject s = subject_of("zoo:dqn");
+    kiln_subject s = kiln_test_subject("zoo:dqn");
     ((float *)s.want[0].value.data)[3] += 1;
     const kiln_net_bench b = measured(&s);
     kiln_buf text;
@@ -110,7 +100,7 @@ static void gives_no_number_for_a_wrong_output(void **state) {
 
 static void compares_chosen_elements(void **state) {
     (void)state;
-    kiln_subject s = subject_of("zoo:dqn");
+    kiln_subject s = kiln_test_subject("zoo:dqn");
     static const int64_t at[] = {0, 4, 7}; /* and one further, where wrong */
     assert_true(kiln_type_elems(&s.want[0].value.type) > 8);
     kiln_wanted want = {.name = s.want[0].name, .at = at};
@@ -235,7 +225,7 @@ static void check_rival_of(const rival_row *r, const kiln_subject *subject) {
 }
 
 static void check_rival(void **state) {
-    const kiln_subject s = subject_of("zoo:dqn");
+    const kiln_subject s = kiln_test_subject("zoo:dqn");
     check_rival_of(*state, &s);
 }
 
@@ -257,7 +247,7 @@ static kiln_subject bounded_subject(void) {
     kiln_onnx_put_output(&w, "y", KILN_ONNX_INT64, "2,n");
     const kiln_str bytes = kiln_onnx_finish_model(&w, 8, 17);
     kiln_assert_status_ok(kiln_file_write(path, bytes.p, bytes.n, &err), &err);
-    return subject_of(path);
+    return kiln_test_subject(path);
 }
 
 typedef struct bounded_row {
@@ -392,13 +382,13 @@ static void times_how_it_is_opened(void **state) {
     s = packaged(NULL);
     assert_true(s.open_ms > 0);
     assert_int_equal(s.packed, 0);
-    s = subject_of(MODEL);
+    s = kiln_test_subject(MODEL);
     assert_true(s.open_ms == 0);
 }
 
 /* What a package says of its steps is what is known where it is compiled. */
 static void knows_the_same_of_both(void **state) {
-    const kiln_subject p = packaged(NULL), m = subject_of(MODEL);
+    const kiln_subject p = packaged(NULL), m = kiln_test_subject(MODEL);
     bool has_epilogue = false, has_blocks = false;
     (void)state;
     assert_int_equal(p.n_steps, m.n_steps);

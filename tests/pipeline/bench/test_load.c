@@ -2,21 +2,11 @@
  * an interrupt ends it. Times themselves are not looked at. */
 #include "pipeline/bench/bench.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/subject.h"
 
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-
-static kiln_subject subject_of(const char *model) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile *p = kiln_new(a, kiln_profile);
-    kiln_subject s;
-    kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
-    kiln_assert_status_ok(
-        kiln_subject_of_model(a, model, NULL, p, NULL, 1, NULL, &s, &err), &err);
-    return s;
-}
 
 static const int threads[] = {1, 2}, instances[] = {1, 3};
 
@@ -53,7 +43,7 @@ static const char *text_of(const kiln_load *l) {
 
 static void counts_add_up(void **state) {
     (void)state;
-    const kiln_subject s = subject_of("zoo:dqn");
+    const kiln_subject s = kiln_test_subject("zoo:dqn");
     const kiln_load l = loaded(&s, 2);
     assert_int_equal(l.check.outcome, KILN_PASSED);
     assert_false(l.is_interrupted);
@@ -89,7 +79,7 @@ static void counts_add_up(void **state) {
 
 static void gives_no_number_for_a_wrong_output(void **state) {
     (void)state;
-    kiln_subject s = subject_of("zoo:dqn");
+    kiln_subject s = kiln_test_subject("zoo:dqn");
     ((float *)s.want[0].value.data)[3] += 1;
     const kiln_load l = loaded(&s, 1);
     assert_int_equal(l.check.outcome, KILN_FAILED);
@@ -111,7 +101,7 @@ static void stop(void *user, double done, double total) {
 
 static void ends_when_interrupted(void **state) {
     (void)state;
-    const kiln_subject s = subject_of("zoo:dqn");
+    const kiln_subject s = kiln_test_subject("zoo:dqn");
     bool is_asked = false;
     const kiln_load_options o = {.threads = threads,
                                  .n_threads = 1,

@@ -1,20 +1,10 @@
 /* Baselines beside a network: who is given which file, and when their outputs are right. */
 #include "pipeline/bench/bench.h"
 #include "tests/support/fake_baseline.h"
+#include "tests/support/subject.h"
 #include "zoo/onnx_write.h"
 
 #include <string.h>
-
-static kiln_subject subject_of(const char *model) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile *p = kiln_new(a, kiln_profile);
-    kiln_subject s;
-    kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
-    kiln_assert_status_ok(
-        kiln_subject_of_model(a, model, NULL, p, NULL, 1, NULL, &s, &err), &err);
-    return s;
-}
 
 /* ---- files ---------------------------------------------------------------------- */
 
@@ -32,7 +22,7 @@ static void gives_what_is_exported(void **state) {
     kiln_err err = {0};
     kiln_str request;
     kiln_assert_status_ok(kiln_file_write(path, graph.p, graph.n, &err), &err);
-    const kiln_subject s = subject_of(path);
+    const kiln_subject s = kiln_test_subject(path);
     const kiln_baseline *const *list;
     static const int threads[] = {1};
     kiln_assert_status_ok(kiln_baselines_parse(a, "onnxruntime,litert",
@@ -68,7 +58,7 @@ static void gives_each_the_files_it_reads(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
     const char *file = kiln_path_join(a, kiln_test_dir(), "labels.npy");
-    const kiln_subject s = subject_of(kiln_test_shared(
+    const kiln_subject s = kiln_test_subject(kiln_test_shared(
         "models/files/micro_speech_int8_tflite/micro_speech_quantized.tflite"));
     const kiln_baseline *const *list;
     static const int threads[] = {1};
@@ -111,7 +101,7 @@ static kiln_subject quantised_subject(void) {
     kiln_onnx_put_output(&w, "y", INT8, "5,4");
     const kiln_str bytes = kiln_onnx_finish_model(&w, 8, 17);
     kiln_assert_status_ok(kiln_file_write(path, bytes.p, bytes.n, &err), &err);
-    return subject_of(path);
+    return kiln_test_subject(path);
 }
 
 typedef struct step_row {

@@ -65,8 +65,7 @@ static void compile_failing(kiln_arena *a, const char *dir) {
                                      rows[i].name, dir);
 }
 
-static kiln_workers failing_workers(kiln_arena *a) {
-    enum { RUN_MS = 2000 };
+static kiln_workers failing_workers(kiln_arena *a, int64_t run_ms) {
     const char *dir = kiln_test_dir();
     const char **argv = kiln_array(a, const char *, 4);
     compile_failing(a, dir);
@@ -76,7 +75,7 @@ static kiln_workers failing_workers(kiln_arena *a) {
     return (kiln_workers){.builder_argv = argv,
                           .runner_argv = kiln_test_worker(a, "kiln-runner"),
                           .build_limit_ms = KILN_TEST_PATIENCE_MS,
-                          .run_limit_ms = RUN_MS};
+                          .run_limit_ms = run_ms};
 }
 
 static kiln_op_line line_of(kiln_arena *a, const char *name) {
@@ -133,7 +132,19 @@ static void check_document(kiln_arena *a, const kiln_bench *b) {
     assert_true(kiln_json_number(kiln_json_get(doc, "refused"), -1) == 0);
 }
 
+/* Something else than what hangs was ended for its time. */
+static bool was_hurried(const kiln_bench *b) {
+    for (size_t i = 0; i < b->row.n; i++) {
+        const char *failure = b->row.v[i].failure;
+        if (failure != NULL && strcmp(failure, "timeout") == 0 &&
+            strcmp(b->row.v[i].name, "HANG") != 0)
+            return true;
+    }
+    return false;
+}
+
 static void failures_are_rows(void **state) {
+    enum { FIRST_MS = 2000, TIMES = 4 };
     (void)state;
     kiln_arena a = {0};
     kiln_err err = {0};
@@ -141,7 +152,7 @@ static void failures_are_rows(void **state) {
     kiln_bench b;
     kiln_buf text;
     kiln_op_lines lines = {.list = {.n = 0}};
-    const kiln_bench_options o = {.seed = 1, .workers = failing_workers(&a)};
+    kiln_bench_options o = {.seed = 1, .workers = failing_workers(&a, FIRST_MS)};
     kiln_test_as_worker_environment();
     for (int i = 0; i < N_ROWS; i++) {
         const kiln_op_line line = line_of(&a, rows[i].name);
@@ -149,6 +160,10 @@ static void failures_are_rows(void **state) {
     }
     kiln_assert_status_ok(kiln_profile_detect(&a, &p, &err), &err);
     kiln_assert_status_ok(kiln_bench_run(&a, &lines, &p, &o, &b, &err), &err);
+    while (was_hurried(&b) && o.workers.run_limit_ms < KILN_TEST_PATIENCE_MS) {
+        o.workers.run_limit_ms *= TIMES;
+        kiln_assert_status_ok(kiln_bench_run(&a, &lines, &p, &o, &b, &err), &err);
+    }
     kiln_buf_init(&text, &a);
     kiln_bench_text(&text, &b);
     assert_int_equal(b.row.n, N_ROWS);
@@ -179,7 +194,7 @@ static void explains_failures(void **state) {
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_profile p;
-    const kiln_workers workers = failing_workers(&a);
+    const kiln_workers workers = failing_workers(&a, KILN_TEST_PATIENCE_MS);
     const kiln_choose_options choose = {.tmpl = NULL};
     kiln_test_as_worker_environment();
     kiln_assert_status_ok(kiln_profile_detect(&a, &p, &err), &err);

@@ -174,7 +174,7 @@ static bool is_asked(const as *run, const struct lie *l, bool is_confined) {
 }
 
 static kiln_measure *open_pool(kiln_arena *a, const as *run, const char *to,
-                               kiln_measure_options *o) {
+                               int64_t limit_ms, kiln_measure_options *o) {
     const char **argv = kiln_array(a, const char *, 4);
     argv[0] = self;
     argv[1] = "--builder";
@@ -182,7 +182,7 @@ static kiln_measure *open_pool(kiln_arena *a, const as *run, const char *to,
     *o = (kiln_measure_options){.threads = run->threads,
                                 .builder_argv = argv,
                                 .budget_ms = 5,
-                                .run_limit_ms = 1000,
+                                .run_limit_ms = limit_ms,
                                 .loser = -1,
                                 .measures_spilling = true};
     if (!run->as_nobody)
@@ -195,11 +195,57 @@ static kiln_measure *open_pool(kiln_arena *a, const as *run, const char *to,
     return kiln_test_measure_open(a, o);
 }
 
+/* What was found of all of them, and of one that is none. */
+typedef struct verdicts {
+    bool is_judged[N_LIES + 1];
+    int n, n_wrong, n_hurried; /* the last: ended too early to be judged */
+} verdicts;
+
+static const struct lie *lie_at(int i) { return i < N_LIES ? &lies[i] : &none; }
+
+/* A machine where what does not hang takes longer than that. */
+static bool is_hurried(const kiln_measured *got, const struct lie *l,
+                       int64_t limit_ms) {
+    return got->error == KILN_TRIAL_TIMEOUT && l->want != TIMEOUT && l->want != ANY &&
+           limit_ms < KILN_TEST_PATIENCE_MS;
+}
+
+/* Those that are not judged yet, by a fleet of their own. */
+static void judge(kiln_arena *a, const as *run, const char *to, int64_t limit_ms,
+                  verdicts *v) {
+    kiln_measure_options o;
+    kiln_measure *m = open_pool(a, run, to, limit_ms, &o);
+    const bool is_confined = kiln_measure_count(m).is_confined;
+    int n = 0;
+    if (!is_confined)
+        print_message("not confined here: what asks the system is left out\n");
+    for (int i = 0; i <= N_LIES; i++) /* the one that is none after all the others */
+        if (!v->is_judged[i] && (i == N_LIES || is_asked(run, &lies[i], is_confined))) {
+            submit(a, m, o.profile, lie_at(i));
+            n++;
+        }
+    v->n_hurried = 0;
+    for (; n > 0; n--) {
+        kiln_measured got;
+        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
+        const struct lie *l = got.user;
+        if (is_hurried(&got, l, limit_ms)) {
+            v->n_hurried++;
+            continue;
+        }
+        v->is_judged[l == &none ? N_LIES : (int)(l - lies)] = true;
+        v->n += l != &none;
+        v->n_wrong += !check(&got, l, is_confined);
+    }
+    assert_int_equal(kiln_measure_count(m).runners_started, 1);
+    kiln_measure_close(m);
+}
+
 static void accepts_none(void **state) {
+    enum { FIRST_LIMIT_MS = 1000, TIMES = 4 };
     const as *run = *state;
     kiln_arena a = {0};
-    kiln_measure_options o;
-    int n = 0, n_wrong = 0;
+    verdicts v = {.n = 0};
     if (run->as_nobody && geteuid() != 0)
         kiln_test_skip("only root can become nobody");
     const char *sandbox = kiln_test_dir();
@@ -207,28 +253,16 @@ static void accepts_none(void **state) {
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     fill_sandbox(&a, sandbox);
     compile_lies(&a, sandbox, to);
-    kiln_measure *m = open_pool(&a, run, to, &o);
-    const bool is_confined = kiln_measure_count(m).is_confined;
-    if (!is_confined)
-        print_message("not confined here: what asks the system is left out\n");
-    for (int i = 0; i < N_LIES; i++)
-        if (is_asked(run, &lies[i], is_confined)) {
-            submit(&a, m, o.profile, &lies[i]);
-            n++;
-        }
-    submit(&a, m, o.profile, &none); /* after all the others */
-    for (int i = 0; i <= n; i++) {
-        kiln_measured got;
-        assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
-        n_wrong += !check(&got, got.user, is_confined);
-    }
-    assert_int_equal(kiln_measure_count(m).runners_started, 1);
-    kiln_measure_close(m);
-    assert_int_equal(n_wrong, 0);
+    int64_t limit_ms = FIRST_LIMIT_MS;
+    do {
+        judge(&a, run, to, limit_ms, &v);
+        limit_ms *= TIMES;
+    } while (v.n_hurried > 0);
+    assert_int_equal(v.n_wrong, 0);
     check_sandbox(&a, sandbox);
     check_port();
     check_processes();
-    print_message("%d lies, none accepted\n", n);
+    print_message("%d lies, none accepted\n", v.n);
     kiln_arena_fini(&a);
 }
 

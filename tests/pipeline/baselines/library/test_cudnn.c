@@ -108,19 +108,6 @@ static row rows[] = {
      "cuDNN and cuBLAS are asked for conv and matmul alone, not 'softmax'"},
 };
 
-static void compare(const kiln_test_described *d, const kiln_tensor *out) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_expected want;
-    kiln_verdict v = {.ok = true, .problem = ""};
-    kiln_err err = {.status = KILN_OK};
-    kiln_assert_status_ok(kiln_expect(a, d->work.graph, d->work.workload.anchor,
-                                      d->plain, 1, kiln_test_seed(), &want, &err),
-                          &err);
-    kiln_expected_compare(a, &want, out, "y", &v);
-    if (!v.ok)
-        fail_msg("%s", v.problem);
-}
-
 static kiln_status open_line(kiln_arena *a, const char *line, kiln_test_described *d,
                              kiln_baseline_session *s, kiln_err *err) {
     kiln_assert_status_ok(kiln_test_describe(line, d, err), err);
@@ -142,7 +129,7 @@ static void check_row(void **state) {
         kiln_assert_fails(st, KILN_ERR_LIB, &err, r->refused);
     } else {
         kiln_assert_status_ok(st, &err);
-        compare(&d, &s.out[0]);
+        kiln_test_described_compare(&d, &s.out[0]);
         assert_string_equal(s.implementation, r->way);
         kiln_assert_status_ok(cudnn()->run(&s, 3, &sample, &err), &err);
         /* The GPU's clock: what the processor did is not asked. */
@@ -165,7 +152,7 @@ static void does_without_graphs(void **state) {
     assert_int_equal(setenv("FAKE_NO_GRAPHS", "1", 1), 0);
     kiln_assert_status_ok(open_line(&a, "conv x h=4 ic=4 oc=4 k=3", &d, &s, &err),
                           &err);
-    compare(&d, &s.out[0]);
+    kiln_test_described_compare(&d, &s.out[0]);
     assert_string_equal(s.implementation, NHWC "no TF32");
     kiln_arena_fini(&a);
 }

@@ -100,20 +100,6 @@ static const char *dir_of(const library *l) {
     return dir;
 }
 
-static void compare(const kiln_test_described *d, const kiln_tensor *out) {
-    kiln_arena *a = kiln_test_arena();
-    kiln_expected want;
-    kiln_verdict v = {.ok = true, .problem = ""};
-    kiln_err err = {.status = KILN_OK};
-    kiln_assert_status_ok(kiln_expect(a, d->work.graph, d->work.workload.anchor,
-                                      d->plain, 1, kiln_test_seed(), &want, &err),
-                          &err);
-    kiln_expected_compare(a, &want, out, "y", &v);
-    if (!v.ok)
-        fail_msg("%s", v.problem);
-    assert_int_equal(v.n_checked, kiln_type_elems(&d->op.out));
-}
-
 /* Twice: what the first run left must not be in the second's way. */
 static void check_on(const row *r, const library *l, const char *dir, int threads) {
     const kiln_baseline *b = baseline_of(l);
@@ -129,7 +115,7 @@ static void check_on(const row *r, const library *l, const char *dir, int thread
         kiln_assert_fails(st, KILN_ERR_LIB, &err, r->refused[l->refusals]);
     } else {
         kiln_assert_status_ok(st, &err);
-        compare(&d, &s.out[0]);
+        kiln_test_described_compare(&d, &s.out[0]);
         kiln_assert_status_ok(b->run(&s, 2, &sample, &err), &err);
         kiln_assert_status_ok(b->run(&s, 3, &sample, &err), &err);
         assert_true(sample.wall_ns > 0 && sample.cpu_ns >= 0);
