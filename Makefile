@@ -35,6 +35,7 @@ lib: $(LIB) ## the static archive of everything but cli/
 
 deps: ## install what is missing, by Debian package name
 	@mk/deps.sh mk/packages.txt
+	@mk/boards.sh mk/boards.txt $(BOARD_LIBS)
 
 # Vendor libraries are part of the comparison where they can be had; without them it goes on, and says how
 # to get them. A mirror that is not there is given up soon.

@@ -44,6 +44,16 @@ bool kiln_confine_files(void);
  * closing. */
 bool kiln_confine_sockets(void);
 
+/* A second fence, of another kind (Landlock, Linux 5.13 and later), for good: the calling
+ * thread, and every thread and process that it starts from now on, can write, make, move,
+ * remove and start nothing that it names; where the system knows how, it binds and
+ * connects no TCP socket and signals nobody outside, too. It reads, and what is open stays
+ * as it is. Needs no privileges, and is there in builds for a sanitizer. To be called
+ * before kiln_confine, which lets nobody ask for it. False: the system has none (errno),
+ * nothing is confined. */
+bool kiln_confine_paths(void);
+int kiln_confine_paths_version(void); /* of the system's; 0: it has none */
+
 /* "socket"; "system call 999" of what has no name here. `text` may be used for it. */
 const char *kiln_system_call_name(long number, char text[KILN_CONFINE_TEXT]);
 

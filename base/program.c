@@ -78,3 +78,14 @@ kiln_status kiln_program_find(kiln_arena *a, const char *name, char **out,
 kiln_status kiln_data_find(kiln_arena *a, const char *name, char **out, kiln_err *err) {
     return find(a, &data, name, out, err);
 }
+
+const char *kiln_program_in_path(kiln_arena *a, const char *name) {
+    const char *path = getenv("PATH");
+    kiln_str rest = kiln_str_from(path != NULL ? path : ""), folder;
+    while (rest.n > 0 && kiln_str_cut(&rest, ':', &folder)) {
+        const char *full = kiln_format(a, "%.*s/%s", KILN_STR_ARG(folder), name);
+        if (is_program(full))
+            return full;
+    }
+    return NULL;
+}

@@ -18,6 +18,9 @@ kiln_status kiln_program_find(kiln_arena *a, const char *name, char **out,
  * running program, or in ../share/kiln from there. KILN_ERR_IO as above. */
 kiln_status kiln_data_find(kiln_arena *a, const char *name, char **out, kiln_err *err);
 
+/* The path of an executable file of this name in a folder of PATH; NULL: there is none. */
+const char *kiln_program_in_path(kiln_arena *a, const char *name);
+
 /* The path of the running program. */
 kiln_status kiln_program_own(kiln_arena *a, char **out, kiln_err *err);
 

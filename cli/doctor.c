@@ -126,9 +126,13 @@ static void check_operators(findings *f) {
 /* What candidates of a search can do to this machine. */
 static void check_confinement(findings *f) {
     char why[KILN_CONFINE_TEXT];
+    const int landlock = kiln_confine_paths_version();
     if (kiln_confine_works(why))
         doctor_add(f, "confinement", GOOD,
-                   "seccomp: candidates of a search make no system calls", NULL);
+                   kiln_format(f->arena,
+                               "seccomp: candidates of a search make no system calls%s",
+                               landlock > 0 ? "; Landlock" : ""),
+                   NULL);
     else
         doctor_add(
             f, "confinement", NOTE,

@@ -18,7 +18,8 @@ find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(
 RUNNER_DIR := pipeline/devices/runner
 # Files of vendor libraries are in the programs of these alone (below).
 VENDOR_DIR := pipeline/baselines/library
-VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack.c $(VENDOR_DIR)/cu*.c $(VENDOR_DIR)/clblast_linux.c)
+VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack.c $(VENDOR_DIR)/cu*.c $(VENDOR_DIR)/clblast_linux.c \
+	$(VENDOR_DIR)/armcl.c)
 LIB_SRC := $(filter-out $(RUNNER_DIR)/% $(VENDOR_SRC),$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
 # Texts that are compiled in: reports/page.css is kiln_reports_page_css (tools/embed.awk).
@@ -34,12 +35,13 @@ comma := ,
 hash := \#
 have = $(shell printf '%s\n' '$(1)' 'int main(void) { $(2); return 0; }' | \
 	$(CC) -x c -std=c17 -fsyntax-only - >/dev/null 2>&1 && echo yes)
-VENDORS := onednn onednn3 xnnpack cudnn clblast
+VENDORS := onednn onednn3 xnnpack cudnn clblast armcl
 HAVE_onednn := $(call have,$(hash)include <oneapi/dnnl/dnnl.h>,dnnl_pooling_v2_desc_t d; (void)d)
 HAVE_onednn3 := $(call have,,int x86_64[sizeof(__x86_64__)]; (void)x86_64)
 HAVE_xnnpack := $(call have,$(hash)include <xnnpack.h>,xnn_setup_softmax_nc_f32(0$(comma) 0$(comma) 0$(comma) 0$(comma) 0))
 HAVE_cudnn := yes
 HAVE_clblast := yes
+HAVE_armcl := yes
 VENDOR_MISSING := $(foreach v,$(VENDORS),$(if $(HAVE_$(v)),,$(v)))
 VENDOR_PROGRAMS := $(patsubst %,$(B)/kiln-%,$(filter-out $(VENDOR_MISSING),$(VENDORS)))
 ONEDNN_SRC := $(addprefix $(VENDOR_DIR)/,onednn.c onednn_plan.c)
@@ -47,6 +49,7 @@ SRC_onednn := $(ONEDNN_SRC) $(VENDOR_DIR)/onednn2.c
 SRC_onednn3 := $(ONEDNN_SRC) $(VENDOR_DIR)/onednn3.c
 SRC_cudnn := $(addprefix $(VENDOR_DIR)/,cudnn.c cudnn_open.c cudnn_conv.c cublas.c)
 SRC_clblast := $(VENDOR_DIR)/clblast_linux.c
+SRC_armcl := $(VENDOR_DIR)/armcl.c
 SRC_xnnpack := $(VENDOR_DIR)/xnnpack.c
 LIBS_onednn := -ldnnl
 LIBS_xnnpack := -lXNNPACK -lpthreadpool

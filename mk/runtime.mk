@@ -95,13 +95,15 @@ CROSS_LIBS := $(foreach a,$(CROSS),build/$(a)/libkiln-runtime.a $(CROSS_SO_$(a))
 
 -include $(RUNTIME_PIC:.o=.d) $(RUNNER_OBJ:.o=.d)
 
-# --- kiln-device for other machines, where libsodium is here for them ---------------------------
-# Debian has it for arm64 (dpkg --add-architecture arm64; apt-get install libsodium-dev:arm64), not yet for
-# riscv64; another file is named by CROSS_SODIUM_riscv64=FILE. Its headers are the same everywhere.
-BOARD_SRC := $(filter-out base/json.c base/json_copy.c base/hash.c,$(call find_src,base compiler/target runtime \
+# --- with libraries of other machines, where they are here --------------------------------------
+# `make deps` puts them there (mk/boards.txt).
+BOARD_LIBS ?= /usr/local/lib/kiln-boards
+
+# kiln-device: another libsodium is named by CROSS_SODIUM_riscv64=FILE. Its headers are the same everywhere.
+BOARD_SRC := $(filter-out base/json.c base/json_copy.c base/hash.c base/record%,$(call find_src,base compiler/target runtime \
 	pipeline/curve pipeline/measure/wire pipeline/measure/runner pipeline/measure/board,*.c)) programs/kiln-device.c
 define board_rules
-CROSS_SODIUM_$(1) ?= $$(wildcard /usr/$$(CROSS_LIB_$(1))/libsodium.a)
+CROSS_SODIUM_$(1) ?= $$(firstword $$(wildcard $$(addsuffix /$$(CROSS_LIB_$(1))/libsodium.a,/usr $$(BOARD_LIBS)/usr)))
 BOARD_OBJ_$(1) := $$(BOARD_SRC:%.c=build/$(1)/%.o)
 
 build/$(1)/include/sodium.h: $(wildcard /usr/include/sodium.h)
@@ -128,6 +130,20 @@ endef
 $(foreach a,$(CROSS),$(eval $(call board_rules,$(a))))
 CROSS_DEVICES := $(foreach a,$(CROSS),$(if $(CROSS_SODIUM_$(a)),$(B)/kiln-device-$(a)))
 
+# The Arm Compute Library's program: C++, as that library has no other interface, and this file alone.
+ARMCL_SRC := pipeline/baselines/library/armcl_board.cpp
+ARMCL_CXX := aarch64-linux-gnu-g++
+ARMCL_LIB := $(wildcard $(BOARD_LIBS)/usr/lib/aarch64-linux-gnu/libarm_compute-static.a)
+ARMCL := $(if $(ARMCL_LIB),$(if $(shell command -v $(ARMCL_CXX) 2>/dev/null),$(B)/kiln-armcl-aarch64))
+build/aarch64/kiln-armcl: $(ARMCL_SRC) pipeline/baselines/library/armcl_call.h $(ARMCL_LIB)
+	@mkdir -p $(@D)
+	@echo "  C++  $@"
+	@$(ARMCL_CXX) -std=c++14 -O2 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -I. -static -s -Wl,--gc-sections \
+		-isystem $(BOARD_LIBS)/usr/include/aarch64-linux-gnu $(ARMCL_SRC) -L$(dir $(ARMCL_LIB)) \
+		-larm_compute-static -larm_compute_core-static -lpthread -o $@
+$(B)/kiln-armcl-aarch64: build/aarch64/kiln-armcl
+	@cp $< $@
+
 # What comes with kiln as files: beside the program, where it looks.
 DATA := $(B)/ready.jsonl $(B)/autotvm.jsonl
 $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
@@ -138,7 +154,7 @@ $(B)/autotvm.jsonl: tuning_db/corpus/autotvm.jsonl
 	@cp $< $@
 
 CROSS_RUNNERS := $(CROSS:%=$(B)/kiln-run-%)
-RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES)
+RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES) $(ARMCL)
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(CROSS_LIBS)
 
 # --- Python ------------------------------------------------------------------------------------------
@@ -186,7 +202,7 @@ COMPLETION_zsh := share/zsh/site-functions/_kiln
 COMPLETION_fish := share/fish/vendor_completions.d/kiln.fish
 SHELLS := bash zsh fish
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(MAN) $(foreach s,$(SHELLS),$(COMPLETION_$(s))) $(addprefix share/kiln/,$(notdir $(DATA))) \
-	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) $(notdir $(PROGRAMS))) \
+	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) kiln-armcl-aarch64 $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
 	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
 
@@ -195,7 +211,7 @@ ifeq ($(V),release)
 install-runtime: $(RUNTIME)
 	$(INSTALL) -d $(TO)/bin $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
 	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
-	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(TO)/libexec/kiln/)
+	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(ARMCL) $(TO)/libexec/kiln/)
 	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
 	$(foreach a,$(CROSS),$(call install_library,$(CROSS_LIB_$(a)),build/$(a)/libkiln-runtime.a,$(CROSS_SO_$(a))))
 	for h in $(RUNTIME_HEADERS); do \

@@ -1,8 +1,8 @@
 /* Members that nights and verbs say alike: see fields.h. */
 #include "reports/fields.h"
 
-const char *const kiln_results_states[] = {"absent", "failed", "wrong", "measured",
-                                           NULL};
+const char *const kiln_results_states[] = {"absent",   "failed",   "wrong",
+                                           "emulated", "measured", NULL};
 const char *const kiln_results_verdicts[] = {"pass",  "fail", "inconclusive", "invalid",
                                              "equal", "new",  "wrong",        NULL};
 
@@ -93,7 +93,8 @@ static const kiln_record_field baseline_rows[] = {
         "`absent`: not installed, or it reads neither the model's file nor an "
         "exported one; "
         "`failed`: here, and it refused, crashed or did not end; `wrong`: its outputs "
-        "are not the reference's; `measured`"),
+        "are not the reference's; `emulated`: they are, and as an emulator ran it "
+        "nothing was timed; `measured`"),
     KILN_MEMBER(problem, "why it was not measured"),
     KILN_MEMBER(implementation, "what the library chose for the operator, in its words "
                                 "(`brgconv:avx512_core`); null: it does not say"),

@@ -10,7 +10,8 @@ static const kiln_record_field row_rows[] = {
     KILN_MEMBER(threads, "that it was run with"),
     KILN_MEMBER_WORD(state, kiln_results_states,
                      "`measured`; or `absent`: not installed; `failed`: it refused or "
-                     "broke; `wrong`: its outputs are not the reference's"),
+                     "broke; `wrong`: its outputs are not the reference's; `emulated`: "
+                     "an emulator ran it"),
     KILN_MEMBER(version, "of a library; null: kiln's own, or absent"),
     KILN_MEMBER(file, "name of the model's file that a library was given; null: none, "
                       "or of kiln's own"),

@@ -72,7 +72,7 @@ typedef struct kiln_results_latency {
     kiln_results_numbers disturbed_at; /* places in it: others had a processor */
 } kiln_results_latency;
 
-/* A baseline beside it: `state` is kiln_rival_state's word (absent, failed, wrong,
+/* A baseline beside it: `state` is kiln_rival_state's word (absent, failed, wrong, emulated,
  * measured), and only a measured one has numbers. */
 typedef struct kiln_results_baseline {
     const char *name, *version, *state, *problem;

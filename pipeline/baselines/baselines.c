@@ -48,6 +48,7 @@ const char *kiln_rival_state_name(kiln_rival_state s) {
     static const char *const name[] = {[KILN_RIVAL_ABSENT] = "absent",
                                        [KILN_RIVAL_FAILED] = "failed",
                                        [KILN_RIVAL_WRONG] = "wrong",
+                                       [KILN_RIVAL_EMULATED] = "emulated",
                                        [KILN_RIVAL_MEASURED] = "measured"};
     KILN_ASSERT((size_t)s < sizeof name / sizeof name[0], "no state %d of a rival",
                 (int)s);

@@ -1,10 +1,11 @@
 /* pipeline/baselines: vendor libraries that kiln is compared with.
  *
  * An adapter answers three questions: is the library here, can it run this model, what
- * are its samples. A comparison ends in one of four words, which are never mixed up:
+ * are its samples. A comparison ends in one of five words, which are never mixed up:
  * absent (not installed, or it reads no files of this format: nothing is known), failed
  * (it is here and refused, crashed or did not end), wrong (it answered, but not what the
- * reference says), measured. It is given the very file that kiln is given; where it
+ * reference says), emulated (that is right, but an emulator ran it: its times say
+ * nothing, and nothing is timed), measured. It is given the very file that kiln is given; where it
  * does not read that, what kiln exports of it.
  *
  * Some run models (Python wheels), some single operators (programs of kiln's own, built
@@ -29,6 +30,7 @@ typedef struct kiln_baseline_here {
     const char *version; /* of what is here, "1.31.1"; NULL: absent */
     const char *remedy;  /* absent: how to get it, one line */
     const char *hint;    /* here: how to have another version, one line; NULL: no way */
+    bool is_emulated;    /* its outputs count, its times do not */
 } kiln_baseline_here;
 
 /* ---- can it run this model? ------------------------------------------------------ */
@@ -77,11 +79,13 @@ double kiln_baseline_ms(const kiln_baseline_sample *s, int64_t runs, int threads
                         bool *is_disturbed);
 
 /* Never mixed up: not installed, or no reader of the file, nothing is known of it; here, and it refused, crashed
- * or did not end; its outputs are not the reference's; there are numbers. */
+ * or did not end; its outputs are not the reference's; they are, and an emulator
+ * computed them; there are numbers. */
 typedef enum kiln_rival_state {
     KILN_RIVAL_ABSENT,
     KILN_RIVAL_FAILED,
     KILN_RIVAL_WRONG,
+    KILN_RIVAL_EMULATED,
     KILN_RIVAL_MEASURED
 } kiln_rival_state;
 const char *kiln_rival_state_name(kiln_rival_state s); /* "absent", "failed", ... */

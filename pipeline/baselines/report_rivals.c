@@ -17,8 +17,10 @@ void kiln_rival_text(kiln_buf *out, const char *of, const kiln_rival *r) {
                                    r->version != NULL ? " " : "",
                                    r->version != NULL ? r->version : "");
     if (r->state != KILN_RIVAL_MEASURED) {
-        kiln_buf_printf(out, "%7s %-22s %s: %s\n", of, name,
-                        kiln_rival_state_name(r->state), r->reason);
+        kiln_buf_printf(out, "%7s %-22s %s: %s%s%s\n", of, name,
+                        kiln_rival_state_name(r->state), r->reason,
+                        r->implementation != NULL ? "  " : "",
+                        r->implementation != NULL ? r->implementation : "");
         return;
     }
     kiln_buf_printf(

@@ -119,6 +119,10 @@ static kiln_status make_ready(kiln_rivals *r, const kiln_rivals_subject *s,
     if (session->implementation != NULL)
         v->implementation = kiln_str_dup(r->arena, session->implementation);
     KILN_TRY(s->compare(s->user, session, v, err));
+    if (v->state == KILN_RIVAL_MEASURED && here.is_emulated) {
+        v->state = KILN_RIVAL_EMULATED;
+        v->reason = "its outputs are right; an emulator's times are not compared";
+    }
     if (v->state != KILN_RIVAL_MEASURED)
         return KILN_OK;
     /* The first run of all is slower than those that follow. */
@@ -196,7 +200,8 @@ void kiln_rivals_add_up(kiln_rivals *r, const kiln_sample_list *own) {
 
 bool kiln_rivals_are_measured(const kiln_rival_list *list) {
     for (size_t i = 0; i < list->n; i++)
-        if (list->v[i].state != KILN_RIVAL_MEASURED && !list->v[i].is_left_out)
+        if (list->v[i].state != KILN_RIVAL_MEASURED &&
+            list->v[i].state != KILN_RIVAL_EMULATED && !list->v[i].is_left_out)
             return false;
     return true;
 }

@@ -34,23 +34,13 @@ const char *kiln_baselines_python_named(void) {
     return named != NULL && named[0] != '\0' ? named : NULL;
 }
 
-/* A name without a slash is looked up as a shell does. */
-static const char *look_up(kiln_arena *a, const char *name) {
-    const char *path = getenv("PATH");
-    kiln_str rest = kiln_str_from(path != NULL ? path : ""), folder;
-    while (kiln_str_cut(&rest, ':', &folder)) {
-        const char *at = kiln_path_join(a, kiln_str_dupv(a, folder), name);
-        if (folder.n > 0 && folder.p[0] == '/' && kiln_file_exists(at))
-            return at;
-    }
-    return name;
-}
-
 const char *kiln_baselines_python(kiln_arena *a, const char *dir) {
     const char *named = kiln_baselines_python_named();
     if (named == NULL)
         return own_python(a, dir);
-    return strchr(named, '/') != NULL ? named : look_up(a, named);
+    const char *found =
+        strchr(named, '/') == NULL ? kiln_program_in_path(a, named) : NULL;
+    return found != NULL ? found : named;
 }
 
 /* The end of what a program said, for a message. */

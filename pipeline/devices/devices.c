@@ -1,8 +1,6 @@
 /* The table of devices. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/devices/devices_internal.h"
 
@@ -89,15 +87,4 @@ kiln_status kiln_device_judge_for(kiln_arena *a, const kiln_profile *p,
                          p->name, d->name, missing);
     *out = d;
     return KILN_OK;
-}
-
-bool kiln_device_in_path(kiln_arena *a, const char *program) {
-    const char *path = getenv("PATH");
-    kiln_str rest = kiln_str_from(path != NULL ? path : ""), dir;
-    while (rest.n > 0 && kiln_str_cut(&rest, ':', &dir)) {
-        const char *full = kiln_format(a, "%.*s/%s", KILN_STR_ARG(dir), program);
-        if (kiln_file_exists(full) && access(full, X_OK) == 0)
-            return true;
-    }
-    return false;
 }

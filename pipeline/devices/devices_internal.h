@@ -4,9 +4,6 @@
 
 #include "pipeline/devices/devices.h"
 
-/* Is there an executable file of this name in a folder of PATH? */
-bool kiln_device_in_path(kiln_arena *a, const char *program);
-
 /* kiln-run's report, once it has exited with 0 (runner/report.c). */
 kiln_status kiln_device_read_report(kiln_arena *a, const char *path,
                                     const kiln_device_package *p,

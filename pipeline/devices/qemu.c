@@ -21,7 +21,7 @@ static bool can_run(const machine *m, kiln_arena *a, const kiln_profile *p,
                                m->vector_bytes, p->vector_bytes);
         return false;
     }
-    if (!kiln_device_in_path(a, m->emulator)) {
+    if (kiln_program_in_path(a, m->emulator) == NULL) {
         *missing = kiln_format(a, "%s is not in PATH: install the package qemu-user",
                                m->emulator);
         return false;

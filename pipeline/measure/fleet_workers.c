@@ -296,6 +296,9 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     o->slice = r.slice;
     o->n_slices = r.n_slices;
     o->n_disturbed = r.n_disturbed;
+    o->n_throttled = 0;
+    for (size_t i = 0; i < o->n_slices; i++)
+        o->n_throttled += o->slice[i].is_throttled;
     o->n_runs = (int64_t)r.n_runs;
     o->median_ns = r.median_ns;
     o->low_ns = r.low_ns;
@@ -313,6 +316,7 @@ static bool take_ran(kiln_measure *m, kiln_worker *w, const kiln_wire_frame *f,
     m->stats.running_s += o->run_ms * 1e-3;
     m->stats.slices += r.n_slices;
     m->stats.disturbed += r.n_disturbed;
+    m->stats.throttled += o->n_throttled;
     if (r.peak_gflops > w->peak_gflops)
         w->peak_gflops = r.peak_gflops;
     if (r.peak_gflops > m->stats.peak_gflops)

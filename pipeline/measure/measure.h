@@ -37,8 +37,8 @@ typedef struct kiln_measured {
     kiln_trial_error error;
     const char *text; /* what was wrong; "" */
     /* Of good and slow ones: */
-    const kiln_slice *slice; /* raw, in order */
-    size_t n_slices, n_disturbed;
+    const kiln_slice *slice;                   /* raw, in order */
+    size_t n_slices, n_disturbed, n_throttled; /* disturbed: throttled ones, too */
     int64_t n_runs;
     double median_ns;       /* of undisturbed slices where there are enough */
     double low_ns, high_ns; /* about 95% interval of the median */
@@ -210,9 +210,9 @@ typedef struct kiln_measure_stats {
     uint64_t wakes;               /* of the fleet's thread */
     uint64_t shared_bytes;        /* of workloads that are kept for workers */
     uint64_t runs;                /* candidates given to a runner, retried ones again */
-    uint64_t slices, disturbed;   /* of all candidates */
-    double peak_gflops;           /* best slice so far */
-    double memory_gbs;            /* that the threads may read at most; 0: not known */
+    uint64_t slices, disturbed, throttled; /* of all candidates */
+    double peak_gflops;                    /* best slice so far */
+    double memory_gbs;             /* that the threads may read at most; 0: not known */
     int n_builders, measuring_cpu; /* -1: not pinned */
     bool is_confined;   /* candidates may ask the system for nothing; else the log says
                          why */

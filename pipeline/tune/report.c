@@ -132,6 +132,11 @@ void kiln_tune_text(kiln_buf *out, const kiln_tune_report *all) {
         kiln_buf_printf(out, "%.1f%% of %" PRIu64 " slices were disturbed\n",
                         100 * (double)r->n_disturbed / (double)r->n_slices,
                         r->n_slices);
+    if (r->n_throttled > 0)
+        kiln_buf_printf(out,
+                        "%" PRIu64 " of them: the machine was too warm and held its "
+                        "clock back\n",
+                        r->n_throttled);
     if (r->n_again > 0)
         kiln_buf_printf(out,
                         "%" PRId64 " noisy ones that seemed best were measured "

@@ -155,6 +155,23 @@ static size_t samples_of(kiln_arena *a, const kiln_measured *m, double **out,
     return n;
 }
 
+/* What the machine told of itself while it was measured; nothing of one that does not. */
+static void put_heat(kiln_json_writer *w, const kiln_measured *m) {
+    uint32_t degrees = 0, least_mhz = 0;
+    for (size_t i = 0; i < m->n_slices; i++) {
+        const kiln_slice *s = &m->slice[i];
+        degrees = s->degrees > degrees ? s->degrees : degrees;
+        least_mhz =
+            least_mhz == 0 || s->clock_mhz < least_mhz ? s->clock_mhz : least_mhz;
+    }
+    if (m->n_throttled > 0)
+        kiln_json_member_i64(w, "throttled", (int64_t)m->n_throttled);
+    if (degrees > 0)
+        kiln_json_member_i64(w, "degrees", degrees);
+    if (least_mhz > 0)
+        kiln_json_member_i64(w, "clock_mhz", least_mhz);
+}
+
 /* foreseen NULL: nobody looked. */
 static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory_gbs,
                             const kiln_registers *foreseen) {
@@ -174,6 +191,7 @@ static const char *facts_of(kiln_arena *a, const kiln_measured *m, double memory
         kiln_json_member_i64(&w, "wanted_guards", foreseen->guards);
     }
     kiln_json_member_i64(&w, "disturbed", (int64_t)m->n_disturbed);
+    put_heat(&w, m);
     kiln_json_member_bool(&w, "noisy", m->is_noisy);
     kiln_json_member_f64(&w, "build_ms", m->build_ms);
     kiln_json_member_f64(&w, "run_ms", m->run_ms);
@@ -385,6 +403,7 @@ kiln_status kiln_tune_conclude(kiln_tuning *r, kiln_tune_result *out, kiln_err *
         const kiln_measure_stats s = kiln_measure_count(r->pool);
         res.n_slices = s.slices;
         res.n_disturbed = s.disturbed;
+        res.n_throttled = s.throttled;
     }
     res.end = kiln_task_scheduler_end(r->scheduler);
     if (res.end == KILN_TASKS_RUNNING) /* it was not asked again */

@@ -177,6 +177,7 @@ typedef struct kiln_tune_result {
     KILN_VEC(kiln_tune_row) row;
     int64_t n_new, by_error[KILN_N_TRIAL_ERRORS]; /* of this run */
     uint64_t n_slices, n_disturbed; /* of them all: others had the processor */
+    uint64_t n_throttled;           /* or it was too warm */
     int64_t n_again; /* candidates measured once more, as noise had favoured them */
     int64_t n_unbelieved; /* records that are faster than their machine allows */
     double seconds;

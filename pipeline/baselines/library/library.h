@@ -1,6 +1,6 @@
 /* pipeline/baselines/library: vendor libraries with a C interface that compute single
  * operators, each in a program of its own (kiln-onednn, kiln-onednn3, kiln-xnnpack,
- * kiln-cudnn, kiln-clblast), as they bring threads of theirs.
+ * kiln-cudnn, kiln-clblast, kiln-armcl), as they bring threads of theirs.
  *
  *     kiln_library_op op;              an operator as libraries know it, of a graph
  *     kiln_library_op_put, _get        the same as JSON, on its way to the program
@@ -127,7 +127,7 @@ kiln_status kiln_library_spread(kiln_err *err);
 /* In the programs alone, not in the archive. The two of oneDNN have the same
  * kiln_library; that of version 3 opens its file. */
 extern const kiln_library kiln_library_onednn, kiln_library_xnnpack, kiln_library_cudnn,
-    kiln_library_clblast;
+    kiln_library_clblast, kiln_library_armcl;
 /* KILN_ERR_LIB names the file and what it lacks: it is none, another major version, a
  * symbol, another threading than OpenMP's. */
 kiln_status kiln_onednn3_open(const char *file, kiln_err *err);

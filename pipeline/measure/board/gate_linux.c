@@ -26,7 +26,7 @@ static void limit(int what, rlim_t most) {
     (void)setrlimit((__rlimit_resource_t)what, &l);
 }
 
-/* Where seccomp is not to be had the limits hold all the same. */
+/* Where seccomp or Landlock is not to be had the limits hold all the same. */
 static void give_up_rights(void) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
@@ -34,6 +34,7 @@ static void give_up_rights(void) {
     limit(RLIMIT_NPROC, 0);
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)kiln_confine_paths();
     (void)kiln_confine_sockets();
 }
 

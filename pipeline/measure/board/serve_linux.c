@@ -1,5 +1,6 @@
 /* Listens, forks a gate for each connection, and keeps a runner. Linux, for dying with the
  * parent. */
+#include "base/confine.h"
 #include "pipeline/measure/board/board_internal.h"
 #include "pipeline/measure/runner/runner.h"
 #include "pipeline/measure/wire/address.h"
@@ -91,6 +92,7 @@ static void start_runner(server *s) {
     close(s->listener);
     close(s->door[0]);
     kiln_curve_wipe(&s->board->pair, sizeof s->board->pair);
+    (void)kiln_confine_paths(); /* it and all that it starts */
     kiln_runner_lend(s->door[1], s->board->machine);
     _exit(0);
 }

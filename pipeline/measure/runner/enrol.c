@@ -31,27 +31,6 @@ static void call(kiln_enrolment *e) {
         hang_up(e);
 }
 
-/* The warmest place of the machine, in degrees; 0: it does not say. */
-static uint32_t degrees(void) {
-    enum { ZONES = 16, MOST = 200 };
-    uint32_t most = 0;
-    for (int i = 0; i < ZONES; i++) {
-        char path[64], text[16];
-        (void)snprintf(path, sizeof path, "/sys/class/thermal/thermal_zone%d/temp", i);
-        const int fd = open(path, O_RDONLY | O_CLOEXEC);
-        const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        if (fd >= 0)
-            close(fd);
-        if (n <= 0)
-            continue;
-        text[n] = '\0';
-        const long milli = strtol(text, NULL, 10);
-        if (milli / 1000 > (long)most && milli / 1000 < MOST)
-            most = (uint32_t)(milli / 1000);
-    }
-    return most;
-}
-
 /* What the pool says is its greeting; false: it hung up. */
 static bool listen_to(const kiln_enrolment *e) {
     char chunk[512];
@@ -70,7 +49,7 @@ static void say(kiln_enrolment *e) {
     kiln_buf out;
     const kiln_wire_register r = {.name = kiln_str_from(e->name),
                                   .address = kiln_str_from(e->address),
-                                  .degrees = degrees()};
+                                  .degrees = kiln_heat_degrees()};
     kiln_buf_init(&out, &scratch);
     kiln_wire_put(&out, KILN_WIRE_REGISTER, &r);
     const ssize_t n = send(e->fd, out.p, out.n, MSG_NOSIGNAL);

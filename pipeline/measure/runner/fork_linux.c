@@ -195,6 +195,7 @@ static void confine(const kiln_trial_run *t, kiln_page *page, int channel) {
 static void child(const kiln_trial_run *t, pid_t parent, int channel) {
     kiln_page *page = own_page = t->r->page;
     limit_all(t, parent, channel);
+    (void)kiln_confine_paths(); /* before there are threads, and code */
     prepare_memory(t);
     kiln_kernel_fn *fn = load(t, page);
     kiln_pool *pool = t->threads > 1 ? open_pool(t, page) : NULL;

@@ -52,6 +52,7 @@ kiln_status kiln_guest_limit(kiln_guest *g, uint64_t data_bytes, bool reads,
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_DATA, kiln_data_bytes(0) + most);
+    (void)kiln_confine_paths();
     if (g->r->is_confined && !kiln_confine_room_to(&room))
         return kiln_fail(err, KILN_ERR_IO, "it cannot be confined: %s",
                          strerror(errno));

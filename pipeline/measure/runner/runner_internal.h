@@ -3,6 +3,7 @@
 #define KILN_PIPELINE_MEASURE_RUNNER_INTERNAL_H
 
 #include "base/base.h"
+#include "pipeline/measure/runner/heat.h"
 #include "pipeline/measure/runner/runner.h"
 #include "pipeline/measure/wire/blobs.h"
 #include "runtime/device.h"

@@ -34,6 +34,7 @@ enum { DEVICE_ROUNDS = 4 };
 static const double turn_ns = 1e6;
 /* A peak this far below its best: the processor was not ours, or slower. */
 static const double calm_peak = 0.93;
+static const int64_t longest_cooling_ns = 2000000000; /* of a trial */
 
 void kiln_median_interval(double *v, size_t n, double *median, double *low,
                           double *high) {
@@ -77,6 +78,8 @@ typedef struct timing {
     kiln_trial_process process;
     kiln_rng rng;
     kiln_probe_window *window; /* by output */
+    kiln_heat heat;
+    int64_t cooled_ns; /* that it waited for the machine to cool down */
     double slice_ns;
     uint64_t runs;          /* of a slice */
     uint64_t turn;          /* calls so far, */
@@ -261,12 +264,36 @@ static kiln_round next_slice(timing *m) {
     return r;
 }
 
+/* What the machine says of itself behind a slice. */
+static void look_at_heat(timing *m, kiln_slice *s) {
+    const kiln_heat_reading now = kiln_heat_read(&m->heat);
+    s->clock_mhz = now.clock_mhz;
+    s->degrees = now.degrees;
+    s->is_throttled = now.is_throttled;
+    s->disturbed = s->disturbed || now.is_throttled;
+}
+
+/* Before the next slice, as long as the clock is held back, for a while: a board that
+ * stays too warm is measured as it is, and every slice says so. */
+static void cool_down(timing *m, const kiln_slice *last) {
+    const struct timespec rest = {.tv_nsec = 20000000};
+    const int64_t begin = kiln_now_ns();
+    bool is_throttled = last->is_throttled;
+    while (is_throttled && m->cooled_ns + kiln_now_ns() - begin < longest_cooling_ns) {
+        (void)nanosleep(&rest, NULL);
+        is_throttled = kiln_heat_read(&m->heat).is_throttled;
+    }
+    m->cooled_ns += kiln_now_ns() - begin;
+    m->t->deadline_ns += kiln_now_ns() - begin;
+}
+
 static bool add_slice(timing *m) {
     kiln_timed *timed = &m->t->timed;
     kiln_round r = next_slice(m);
     kiln_slice *s = &timed->slice[timed->n_slices];
     if (!run_round(m, &r, s, &m->hidden_ns[timed->n_slices]))
         return false;
+    look_at_heat(m, s);
     m->told_ns[timed->n_slices] = s->ns * (double)r.runs;
     m->best_peak = fmax(m->best_peak, s->peak_gflops);
     s->disturbed = s->disturbed || s->peak_gflops < calm_peak * m->best_peak;
@@ -323,7 +350,8 @@ static bool add_slices(timing *m) {
     const double budget_ns = m->t->q->budget_ms * 1e6;
     bool behind = false;
     while (timed->n_slices < KILN_WIRE_MAX_SLICES && !is_narrow(m, &behind)) {
-        const double spent = (double)(kiln_now_ns() - begin) * (behind ? PART : 1);
+        const double spent =
+            (double)(kiln_now_ns() - begin - m->cooled_ns) * (behind ? PART : 1);
         const bool is_enough = timed->n_slices >= MIN_SLICES && spent >= budget_ns;
         /* Foreign load: measured again and again, but not for ever. */
         if (is_enough && (m->n_calm >= MIN_SLICES || spent >= MAX_BUDGETS * budget_ns))
@@ -331,6 +359,8 @@ static bool add_slices(timing *m) {
         timed->is_slow = is_slow(m);
         if (timed->is_slow || has_looked(m))
             return true;
+        if (timed->n_slices > 0)
+            cool_down(m, &timed->slice[timed->n_slices - 1]);
         if (!add_slice(m))
             return false;
     }
@@ -368,6 +398,8 @@ static bool take_turn(timing *m, const kiln_wire_turn *o, kiln_turn *out) {
         return false;
     if (o->has_slice == 0)
         return true;
+    if (m->n_turns > 0)
+        cool_down(m, &timed->slice[(m->n_turns - 1) % KILN_WIRE_MAX_SLICES]);
     const size_t at = m->n_turns++ % KILN_WIRE_MAX_SLICES;
     kiln_slice *s = &timed->slice[at];
     kiln_round r = next_slice(m);
@@ -375,6 +407,7 @@ static bool take_turn(timing *m, const kiln_wire_turn *o, kiln_turn *out) {
     r.n_warm = r.n_warm > o->n_ahead ? r.n_warm : o->n_ahead;
     if (!run_round(m, &r, s, &m->hidden_ns[at]))
         return false;
+    look_at_heat(m, s);
     s->peak_gflops = m->peak_gflops;
     m->told_ns[at] = s->ns * (double)r.runs;
     timed->n_slices += timed->n_slices < KILN_WIRE_MAX_SLICES;
@@ -446,6 +479,7 @@ static bool check_all(timing *m) {
 static bool begin(timing *m, kiln_trial_run *t, double ns) {
     *m = (timing){.t = t, .slice_ns = ns, .best_peak = t->r->meter.best_gflops};
     m->peak_gflops = m->best_peak;
+    kiln_heat_begin(&m->heat, (int)t->r->options.cpu);
     t->timed = (kiln_timed){.n_slices = 0};
     for (uint32_t b = 0; b < t->n_buffers; b++)
         m->set_of[b] = -1;

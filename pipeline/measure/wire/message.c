@@ -342,10 +342,15 @@ static void ran(codec *c, void *p) {
     list(c, &m->slice, &m->n_slices, KILN_WIRE_MAX_SLICES);
     for (uint32_t i = 0; i < m->n_slices; i++) {
         uint32_t disturbed = m->slice[i].disturbed;
+        uint32_t throttled = m->slice[i].is_throttled;
         f64(c, &m->slice[i].ns);
         f64(c, &m->slice[i].peak_gflops);
         below(c, &disturbed, 2);
         m->slice[i].disturbed = disturbed != 0;
+        below(c, &throttled, 2);
+        m->slice[i].is_throttled = throttled != 0;
+        u32(c, &m->slice[i].clock_mhz);
+        u32(c, &m->slice[i].degrees);
     }
 }
 

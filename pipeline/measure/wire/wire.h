@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 8,
+    KILN_WIRE_VERSION = 9,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -342,7 +342,10 @@ typedef struct kiln_slice {
     double ns;          /* of one call */
     double peak_gflops; /* measured just before */
     bool disturbed;     /* others had the processor, or the peak was well below its
-                           best */
+                           best, or the clock was held back */
+    bool
+        is_throttled; /* that: it is too warm; the machine cools down before the next */
+    uint32_t clock_mhz, degrees; /* behind it; 0: the machine does not say */
 } kiln_slice;
 
 typedef struct kiln_wire_ran {

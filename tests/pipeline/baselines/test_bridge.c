@@ -199,7 +199,7 @@ static list_row lists[] = {
      "litert, mnn, ncnn, iree, torch, tvm, torch_cuda, onnxruntime_cuda, tensorrt"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
      "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
-     "xnnpack, cudnn, clblast"},
+     "xnnpack, armcl, cudnn, clblast"},
 };
 
 static void check_list(void **state) {

@@ -149,10 +149,17 @@ static kiln_wire_work a_work(void) {
                             .value = value};
 }
 
+static kiln_slice slice[2] = {{.ns = 1.5,
+                               .peak_gflops = 200,
+                               .disturbed = true,
+                               .is_throttled = true,
+                               .clock_mhz = 1800,
+                               .degrees = 81},
+                              {.ns = 2.5, .peak_gflops = 201}};
+
 /* One of each kind, with something in every list. */
 static void put_all(kiln_buf *out) {
     static kiln_wire_operand operand[2];
-    static kiln_slice slice[2] = {{1.5, 200, true}, {2.5, 201, false}};
     operand[0] = operand[1] = an_operand();
     const kiln_wire_meter meter = {.fma = s("object"),
                                    .chain = s("other"),
@@ -320,8 +327,8 @@ typedef struct header_row {
 
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
-    {"version", 4, 9, KILN_ERR_UNSUPPORTED,
-     "speaks version 9 of the protocol, not 8: install workers and kiln together"},
+    {"version", 4, 10, KILN_ERR_UNSUPPORTED,
+     "speaks version 10 of the protocol, not 9: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };
