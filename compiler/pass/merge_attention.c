@@ -4,13 +4,16 @@
  *
  * with scale and mask, one of them or none, the scale as a product or a quotient. The
  * transposes that bring heads ahead of rows, and back, become the operator's where each
- * row stays in one piece; that of the keys, whose rows become columns, stays.
+ * row stays in one piece; that of the keys, whose rows become columns, stays. Batches may
+ * be grouped otherwise around the products than around the softmax, as where PyTorch
+ * multiplies [batch * heads, rows, columns] and masks [batch, heads, rows, rows].
  *
  * Not for few queries: with one of them keys and values are read once, as they lie, and
  * there are no scores to speak of.
  *
  * Rounds anew: scores and weights are in no memory, and what the weights sum up to
  * divides the result. */
+#include "compiler/pass/permute.h"
 #include "compiler/pass/simplify.h"
 
 #include <math.h>
@@ -38,6 +41,22 @@ static bool is_softmax_of_rows(const kiln_node *n) {
     return axis == -1 || axis == n->out[0]->type.rank - 1;
 }
 
+/* Is it a reshape of batches of matrices that leaves the matrices as they are? */
+static bool is_regroup(const kiln_node *n) {
+    const kiln_type *x = &n->in[0]->type, *y = &n->out[0]->type;
+    return n->op == &kiln_op_reshape && is_whole(n->in[0]) && is_whole(n->out[0]) &&
+           x->rank > 2 && y->rank > 2 && x->dim[x->rank - 1] == y->dim[y->rank - 1] &&
+           x->dim[x->rank - 2] == y->dim[y->rank - 2];
+}
+
+/* What v has been grouped from, each time for it alone. */
+static kiln_value *ungrouped(const kiln_sweep *s, kiln_value *v) {
+    for (const kiln_node *n = only_of(s, v, &kiln_op_reshape);
+         n != NULL && is_regroup(n); n = only_of(s, v, &kiln_op_reshape))
+        v = n->in[0];
+    return v;
+}
+
 /* The operand that is scores, with what is done to the other one noted; NULL: this is
  * no scale and no mask. */
 static kiln_value *step_down(reading *r, const kiln_value *v) {
@@ -57,7 +76,8 @@ static kiln_value *step_down(reading *r, const kiln_value *v) {
             r->scale *= c;
             return scores;
         }
-        const kiln_op_def *op = scores->def->op;
+        const kiln_node *def = ungrouped(r->s, scores)->def;
+        const kiln_op_def *op = def != NULL ? def->op : NULL;
         const bool is_scores =
             op == &kiln_op_matmul || op == &kiln_op_mul || op == &kiln_op_div;
         if (n->op == &kiln_op_add && is_scores && r->mask == NULL && r->scale == 1 &&
@@ -73,7 +93,7 @@ static kiln_value *step_down(reading *r, const kiln_value *v) {
 static const kiln_node *read_scores(reading *r, kiln_value *v) {
     const kiln_type *t = &v->type;
     while (v != NULL && kiln_type_same_shape(&v->type, t)) {
-        const kiln_node *product = only_of(r->s, v, &kiln_op_matmul);
+        const kiln_node *product = only_of(r->s, ungrouped(r->s, v), &kiln_op_matmul);
         if (product != NULL)
             return product;
         v = step_down(r, v);
@@ -120,6 +140,43 @@ static operand operand_of(kiln_value *v, bool is_swapped) {
     return x;
 }
 
+/* The reshape of u, transposed, that n, a reshape of a transpose of u, is; NULL: there
+ * is none. */
+static kiln_status turned_before(kiln_sweep *s, const kiln_node *n, kiln_value **out) {
+    const kiln_node *t = n->in[0]->def;
+    kiln_perm from, to;
+    kiln_value *v = NULL;
+    if (t == NULL || t->op != &kiln_op_transpose || !is_whole(t->in[0]))
+        return KILN_OK;
+    const kiln_perm known = kiln_perm_of(t);
+    if (!kiln_permute_node(n, 0, &known, &from, &to))
+        return KILN_OK;
+    const kiln_attr_arg *shape = kiln_permute_attrs(s->cx->scratch, n, &from, &to);
+    KILN_TRY(kiln_sweep_add(s, &kiln_op_reshape, n, t->in, 1, shape, 1, &v));
+    const kiln_attr_arg perm = kiln_arg_ints("perm", to.axis, (size_t)to.rank);
+    return kiln_sweep_add(s, &kiln_op_transpose, n, &v, 1, &perm, 1, out);
+}
+
+/* v with its batches as `like` has them. */
+static kiln_status grouped(kiln_sweep *s, const kiln_node *n, kiln_value *v,
+                           const kiln_type *like, kiln_value **out) {
+    kiln_type t = *like;
+    t.dtype = v->type.dtype;
+    for (int i = 1; i <= 2; i++)
+        t.dim[t.rank - i] = v->type.dim[v->type.rank - i];
+    *out = v;
+    if (kiln_type_same_shape(&v->type, &t))
+        return KILN_OK;
+    const kiln_node *def = v->def;
+    if (def != NULL && is_regroup(def) && kiln_type_same_shape(&def->in[0]->type, &t)) {
+        *out = def->in[0];
+        return KILN_OK;
+    }
+    const kiln_attr_arg shape = kiln_arg_ints("shape", t.dim, (size_t)t.rank);
+    KILN_TRY(kiln_sweep_add(s, &kiln_op_reshape, n, &v, 1, &shape, 1, out));
+    return turned_before(s, (*out)->def, out);
+}
+
 /* Where nothing moves it is empty, so that equal work looks equal. */
 static kiln_attr_arg perm_arg(const char *name, const int64_t *perm, int n) {
     bool moves = false;
@@ -130,33 +187,41 @@ static kiln_attr_arg perm_arg(const char *name, const int64_t *perm, int n) {
 
 static kiln_status merge_products(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     reading r = {.s = s, .scale = 1};
-    const kiln_node *softmax = only_of(s, n->in[0], &kiln_op_softmax);
+    const kiln_node *softmax = only_of(s, ungrouped(s, n->in[0]), &kiln_op_softmax);
+    kiln_value *x[3] = {NULL};
     if (softmax == NULL || !is_softmax_of_rows(softmax) || !is_plain_product(n))
         return KILN_OK;
+    const kiln_type *like = &softmax->in[0]->type;
     const kiln_node *scores = read_scores(&r, softmax->in[0]);
     if (scores == NULL || !is_plain_product(scores) ||
         scores->in[1]->type.dim[scores->in[1]->type.rank - 1] < 1)
         return KILN_OK;
-    const operand q = operand_of(scores->in[0], false);
-    const operand k = operand_of(scores->in[1], true);
-    const operand v = operand_of(n->in[1], false);
-    kiln_value *in[] = {q.v, k.v, v.v, r.mask};
+    KILN_TRY(grouped(s, n, scores->in[0], like, &x[0]));
+    KILN_TRY(grouped(s, n, scores->in[1], like, &x[1]));
+    KILN_TRY(grouped(s, n, n->in[1], like, &x[2]));
+    const operand q = operand_of(x[0], false);
+    const operand k = operand_of(x[1], true);
+    const operand v = operand_of(x[2], false);
+    kiln_value *in[] = {q.v, k.v, v.v, r.mask}, *y = NULL;
     const kiln_attr_arg args[] = {
         kiln_arg_float("scale", r.scale),
         perm_arg("perm_q", q.perm, q.n),
         perm_arg("perm_k", k.perm, k.n),
         perm_arg("perm_v", v.perm, v.n),
     };
-    return kiln_sweep_add(s, &kiln_op_attention, n, in, r.mask != NULL ? 4 : 3, args, 4,
-                          same);
+    KILN_TRY(kiln_sweep_add(s, &kiln_op_attention, n, in, r.mask != NULL ? 4 : 3, args,
+                            4, &y));
+    return grouped(s, n, y, &n->out[0]->type, same);
 }
 
 /* The transpose behind it. */
 static kiln_status merge_transpose(kiln_sweep *s, kiln_node *n, kiln_value **same) {
-    const kiln_node *y = only_of(s, n->in[0], &kiln_op_attention);
+    kiln_value *x = ungrouped(s, n->in[0]);
+    const kiln_node *y = only_of(s, x, &kiln_op_attention);
     const kiln_attr *perm = kiln_node_attr(n, "perm");
     static const char *const kept[] = {"perm_q", "perm_k", "perm_v"};
-    if (y == NULL || !is_whole(n->out[0]) || kiln_node_attr(y, "perm_y")->n > 0 ||
+    if (y == NULL || !kiln_type_same_shape(&x->type, &n->in[0]->type) ||
+        !is_whole(n->out[0]) || kiln_node_attr(y, "perm_y")->n > 0 ||
         perm->ints[perm->n - 1] != (int64_t)perm->n - 1)
         return KILN_OK;
     kiln_attr_arg args[5] = {kiln_arg_float("scale", kiln_node_attr(y, "scale")->f),

@@ -67,8 +67,8 @@ typedef enum axes_kind {
     ALIGNED, /* element-wise: no attribute speaks of axes, operands are broadcast */
     NAMED,   /* attribute `axis`; all values have one rank */
     REDUCED, /* attribute `axis` or `axes`, with `keepdims` */
-    VIEWED,  /* a reshape that adds and drops axes of length 1 */
-    LISTED   /* attributes list something for each axis, once or twice; input 0 has
+    VIEWED, /* a reshape that splits and merges axes, adds and drops those of length 1 */
+    LISTED  /* attributes list something for each axis, once or twice; input 0 has
                 the output's rank, the others are scalars */
 } axes_kind;
 
@@ -154,39 +154,73 @@ static kiln_perm without_reduced(const kiln_node *n, const kiln_perm *p) {
     return q;
 }
 
-enum { ADDED = -1 };
+/* Axes of a reshape's two sides that are made of the same elements: one axis and one,
+ * one and several that it is split into or merged of, or one of length 1 and none. */
+typedef struct axis_group {
+    int from, n_from, to, n_to;
+} axis_group;
 
-/* Which axis of `from` each axis of `to` is, or ADDED; false: more than axes of length 1
- * make the difference. Lengths of 1 are one and the same as long as they face each
- * other. */
-static bool match_axes(const kiln_type *from, const kiln_type *to, int *axis) {
-    int i = 0, k = 0;
+/* As many axes of t from `at` on as have `want` elements; 0: they do not come out. */
+static int axes_of(const kiln_type *t, int at, int64_t want) {
+    int64_t elems = 1;
+    for (int i = at; i < t->rank && elems > 0 && elems < want; i++) {
+        elems *= t->dim[i];
+        if (elems == want)
+            return i - at + 1;
+    }
+    return 0;
+}
+
+/* The groups of a reshape, in order; 0: it does more than split, merge, add and drop
+ * axes. Lengths of 1 are one and the same as long as they face each other. */
+static int match_axes(const kiln_type *from, const kiln_type *to,
+                      axis_group group[2 * KILN_MAX_RANK]) {
+    int i = 0, k = 0, n = 0;
     while (i < from->rank || k < to->rank) {
         const int64_t f = i < from->rank ? from->dim[i] : 0;
         const int64_t t = k < to->rank ? to->dim[k] : 0;
+        axis_group g = {i, 1, k, 1};
         if (i < from->rank && k < to->rank && f == t)
-            axis[k++] = i++;
+            ;
         else if (t == 1)
-            axis[k++] = ADDED;
+            g.n_from = 0;
         else if (f == 1)
-            i++;
+            g.n_to = 0;
+        else if (f > t)
+            g.n_to = axes_of(to, k, f);
         else
-            return false;
+            g.n_from = axes_of(from, i, t);
+        if (g.n_from + g.n_to == 0 || (g.n_to == 0 && f != 1) ||
+            (g.n_from == 0 && t != 1))
+            return 0;
+        i += g.n_from;
+        k += g.n_to;
+        group[n++] = g;
     }
-    return true;
+    return n;
 }
 
-/* How the other side of a reshape is permuted where `from` is by p: axes that both have
- * keep their order in u; an added one stands before the one that follows it. */
+/* How the other side of a reshape is permuted where `from` is by p: groups keep their
+ * order in u, and axes that are merged must lie there as they do here; an added axis
+ * stands before the one that follows it. */
 static bool permute_view(const kiln_type *from, const kiln_type *to, const kiln_perm *p,
                          kiln_perm *q) {
-    int axis[KILN_MAX_RANK] = {0};
-    int64_t place[KILN_MAX_RANK], next = (int64_t)KILN_MAX_RANK * KILN_MAX_RANK;
-    if (!match_axes(from, to, axis))
+    enum { APART = 4 * KILN_MAX_RANK };
+    axis_group group[2 * KILN_MAX_RANK];
+    int64_t place[KILN_MAX_RANK] = {0}, next = (int64_t)APART * APART;
+    int n = match_axes(from, to, group);
+    if (n == 0)
         return false;
-    for (int i = to->rank; i-- > 0;) {
-        place[i] = axis[i] == ADDED ? next - 1 : (p->axis[axis[i]] + 1) * KILN_MAX_RANK;
-        next = place[i];
+    while (n-- > 0) {
+        const axis_group *g = &group[n];
+        for (int i = 1; i < g->n_from; i++)
+            if (p->axis[g->from + i] != p->axis[g->from] + i)
+                return false;
+        if (g->n_to == 0)
+            continue;
+        next = g->n_from == 0 ? next - 1 : (p->axis[g->from] + 1) * APART;
+        for (int i = 0; i < g->n_to; i++)
+            place[g->to + i] = next + i;
     }
     *q = (kiln_perm){.rank = to->rank};
     for (int i = 0; i < to->rank; i++)

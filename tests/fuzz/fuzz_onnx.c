@@ -1,22 +1,7 @@
-/* The ONNX importer on any bytes: it must refuse or import, and what it imports must
- * verify. */
-#include "tests/fuzz/fuzz.h"
-
-#include "compiler/frontend/frontend.h"
+/* The ONNX importer; see fuzz_import.h. */
+#include "tests/fuzz/fuzz_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    kiln_arena a = {0};
-    kiln_graph *g = NULL;
-    kiln_import_report report = {0};
-    kiln_err err = {0};
-    const kiln_str bytes = {(const char *)data, size};
-    const kiln_status st =
-        kiln_import_onnx_bytes(&a, bytes, "fuzz.onnx", NULL, NULL, &g, &report, &err);
-    if (st == KILN_OK) {
-        const kiln_status verified = kiln_graph_verify(g, &err);
-        KILN_ASSERT(verified == KILN_OK, "an imported graph does not verify: %s",
-                    err.text);
-    }
-    kiln_arena_fini(&a);
+    kiln_fuzz_import(&kiln_frontend_onnx, "fuzz.onnx", data, size);
     return 0;
 }

@@ -1,24 +1,7 @@
-/* The TensorFlow Lite importer on any bytes: it must refuse or import, and what it
- * imports must verify. */
-#include "tests/fuzz/fuzz.h"
-
-#include "compiler/frontend/frontend_internal.h"
+/* The TensorFlow Lite importer; see fuzz_import.h. */
+#include "tests/fuzz/fuzz_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    kiln_arena a = {0};
-    kiln_graph *g = NULL;
-    kiln_import_report report = {0};
-    kiln_err err = {0};
-    kiln_model_survey survey;
-    const kiln_str bytes = {(const char *)data, size};
-    const kiln_status st = kiln_frontend_tflite.import(&a, bytes, "fuzz.tflite", NULL,
-                                                       NULL, &g, &report, &err);
-    if (st == KILN_OK) {
-        const kiln_status verified = kiln_graph_verify(g, &err);
-        KILN_ASSERT(verified == KILN_OK, "an imported graph does not verify: %s",
-                    err.text);
-    }
-    (void)kiln_frontend_tflite.survey(&a, bytes, "fuzz.tflite", &survey, &err);
-    kiln_arena_fini(&a);
+    kiln_fuzz_import(&kiln_frontend_tflite, "fuzz.tflite", data, size);
     return 0;
 }

@@ -28,5 +28,12 @@ void kiln_test_array_read(kiln_arena *a, kiln_str text, kiln_test_array *out) {
     kiln_str dims;
     assert_true(kiln_str_cut(&text, ':', &dims));
     out->rank = kiln_test_dims(dims, out->dim, KILN_TEST_ARRAY_RANK);
-    out->n = kiln_test_numbers(kiln_str_dupv(a, text), out->v, KILN_TEST_ARRAY_ELEMS);
+    out->n = 1;
+    for (size_t i = 0; i < out->rank; i++)
+        out->n *= (size_t)out->dim[i];
+    const bool is_zero = kiln_str_is(kiln_str_trim(text), "*");
+    out->v = kiln_array(a, float, is_zero ? out->n : KILN_TEST_ARRAY_ELEMS);
+    if (!is_zero)
+        out->n =
+            kiln_test_numbers(kiln_str_dupv(a, text), out->v, KILN_TEST_ARRAY_ELEMS);
 }

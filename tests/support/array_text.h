@@ -1,4 +1,5 @@
-/* Small arrays as tests spell them: "2,3: 1 2 3 4 5 6", a shape and elements. */
+/* Small arrays as tests spell them: "2,3: 1 2 3 4 5 6", a shape and elements; "2,3: *":
+ * all of them zero. */
 #ifndef KILN_TESTS_SUPPORT_ARRAY_TEXT_H
 #define KILN_TESTS_SUPPORT_ARRAY_TEXT_H
 
@@ -9,7 +10,7 @@ enum { KILN_TEST_ARRAY_RANK = 8, KILN_TEST_ARRAY_ELEMS = 256 };
 typedef struct kiln_test_array {
     size_t rank, n; /* n: elements that are spelt, whatever the shape says */
     int64_t dim[KILN_TEST_ARRAY_RANK];
-    float v[KILN_TEST_ARRAY_ELEMS];
+    float *v; /* room for KILN_TEST_ARRAY_ELEMS, or for all */
 } kiln_test_array;
 
 /* Numbers between blanks; returns how many. */

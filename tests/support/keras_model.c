@@ -57,14 +57,17 @@ static void put_text(hid_t at, const char *name, const char *text) {
 }
 
 /* "2,2:1 2 3 4" */
-static void put_numbers(hid_t at, const char *name, const char *text) {
+static void put_numbers(kiln_arena *a, hid_t at, const char *name, const char *text) {
     hsize_t dim[MAX_AXES];
-    float v[MAX_NUMBERS];
+    float few[MAX_NUMBERS], *v = few;
+    size_t all = 1;
     int rank = 0, n = 0;
     char *p = (char *)(uintptr_t)text;
     for (; *p != ':'; p += *p == ',')
-        dim[rank++] = strtoull(p, &p, 10);
-    for (p++; *p != '\0' && n < MAX_NUMBERS;)
+        all *= dim[rank++] = strtoull(p, &p, 10);
+    if (p[1] == '*')
+        v = kiln_array(a, float, all);
+    for (p++; *p != '*' && *p != '\0' && n < MAX_NUMBERS;)
         v[n++] = strtof(p, &p);
     const hid_t links = H5Pcreate(H5P_LINK_CREATE);
     const hid_t space = H5Screate_simple(rank, dim, NULL);
@@ -109,7 +112,7 @@ kiln_str kiln_test_keras_h5(kiln_arena *a, const char *model, const char *versio
                    : H5Gopen2(root, i->layer, H5P_DEFAULT);
         if (is_new)
             put_names(group, w, i->layer);
-        put_numbers(group, i->name, i->text);
+        put_numbers(a, group, i->name, i->text);
         H5Gclose(group);
     }
     H5Gclose(root);
@@ -119,7 +122,7 @@ kiln_str kiln_test_keras_h5(kiln_arena *a, const char *model, const char *versio
 kiln_str kiln_test_keras_weights(kiln_arena *a, const kiln_test_weight *w) {
     const hid_t file = new_file();
     for (; w->name != NULL; w++)
-        put_numbers(file, w->name, w->text);
+        put_numbers(a, file, w->name, w->text);
     return take_bytes(a, file);
 }
 

@@ -5,7 +5,7 @@
 #include "compiler/frontend/frontend.h"
 
 /* One weight: of which layer (its group), its name there, and its numbers as text:
- * "2,2:1 2 3 4". */
+ * "2,2:1 2 3 4"; "2,2:*" are zeros. */
 typedef struct kiln_test_weight {
     const char *layer, *name, *text;
 } kiln_test_weight;

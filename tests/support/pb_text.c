@@ -7,9 +7,23 @@
 
 static void put_message(kiln_buf *out, const char **p, char end);
 
+static int64_t take_int(const char **p) {
+    char *end = NULL;
+    const int64_t v = strtoll(*p, &end, 10);
+    KILN_ASSERT(end != *p, "no number: %s", *p);
+    *p = end;
+    return v;
+}
+
 static void put_floats(kiln_buf *out, uint32_t field, const char **p) {
     kiln_buf b;
     kiln_buf_init(&b, out->arena);
+    if (**p == '*') {
+        ++*p;
+        const size_t n = (size_t)take_int(p);
+        kiln_buf_add(&b, (const char *)kiln_array(out->arena, float, n),
+                     n * sizeof(float));
+    }
     while (**p != ')') {
         char *end = NULL;
         const float v = strtof(*p, &end);
@@ -20,14 +34,6 @@ static void put_floats(kiln_buf *out, uint32_t field, const char **p) {
     }
     ++*p;
     kiln_pb_put_bytes(out, field, kiln_buf_str(&b));
-}
-
-static int64_t take_int(const char **p) {
-    char *end = NULL;
-    const int64_t v = strtoll(*p, &end, 10);
-    KILN_ASSERT(end != *p, "no number: %s", *p);
-    *p = end;
-    return v;
 }
 
 static void put_ints(kiln_buf *out, uint32_t field, const char **p) {

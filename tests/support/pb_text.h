@@ -1,9 +1,9 @@
 /* Protobuf messages written as text, for tests of formats that are made of it:
  *
- *     1:5 2:'text' 3:{1:1} 4:[1,2,3] 5:f1.5 6:(1 2.5) 7:w(1 2.5)
+ *     1:5 2:'text' 3:{1:1} 4:[1,2,3] 5:f1.5 6:(1 2.5) 7:w(1 2.5) 8:(*100)
  *
- * a number, bytes, a message, packed numbers, a float, packed floats, and a message
- * whose field 1 is packed floats (weights of Core ML).
+ * a number, bytes, a message, packed numbers, a float, packed floats, a message whose
+ * field 1 is packed floats (weights of Core ML), and 100 packed floats that are 0.
  */
 #ifndef KILN_TESTS_SUPPORT_PB_TEXT_H
 #define KILN_TESTS_SUPPORT_PB_TEXT_H

@@ -232,6 +232,10 @@ static kiln_str bytes_of(kiln_arena *a, const kiln_test_pt2_tensor *t) {
     kiln_buf b;
     kiln_str rest = kiln_str_from(t->numbers), v;
     kiln_buf_init(&b, a);
+    if (t->numbers[0] == '*') {
+        const size_t n = strtoull(t->numbers + 1, NULL, 10);
+        return (kiln_str){(const char *)kiln_array(a, float, n), n * sizeof(float)};
+    }
     while (kiln_str_cut(&rest, ' ', &v)) {
         double d = 0;
         kiln_parse_f64(v, &d);

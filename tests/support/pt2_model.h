@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 /* An input or a weight: "1,3", or "s0,3" with a symbol; numbers "1 2 3" make it a weight
- * of that name. Of f32, or with is_int of int64. */
+ * of that name, "*100" one of 100 floats that are 0. Of f32, or with is_int of int64. */
 typedef struct kiln_test_pt2_tensor {
     const char *name, *dims, *numbers;
     bool is_int;

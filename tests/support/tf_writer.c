@@ -48,7 +48,14 @@ static kiln_str tensor_of(kiln_arena *a, char kind, kiln_str text) {
         else
             kiln_pb_put_int(&b, kind == 'I' ? 7 : 10, (int64_t)number_of(part));
     }
-    if (kind == 'C')
+    if (kind == 'Z') {
+        double n = 1;
+        while (shape.n > 0 && kiln_str_cut(&shape, ',', &part))
+            n *= number_of(part);
+        kiln_buf_add(&raw, (const char *)kiln_array(a, float, n),
+                     (size_t)n * sizeof(float));
+    }
+    if (kind == 'C' || kind == 'Z')
         kiln_pb_put_bytes(&b, 4, kiln_buf_str(&raw));
     return kiln_buf_str(&b);
 }
@@ -311,10 +318,11 @@ void kiln_tf_bundle_of(kiln_arena *a, const kiln_tf_test_variable *v, size_t n,
     put_entry(&block, KILN_STR_LIT(""), first, entry_of(a, 7, "", 0, NULL, objects.n));
     for (size_t i = 0; i < n; i++) {
         const kiln_str before = i == 0 ? first : kiln_str_from(v[i - 1].key);
-        put_entry(
-            &block, before, kiln_str_from(v[i].key),
-            entry_of(a, DT_FLOAT, v[i].shape, bytes.n, v[i].v, v[i].n * sizeof(float)));
-        kiln_buf_add(&bytes, v[i].v, v[i].n * sizeof(float));
+        const float *const numbers = v[i].many != NULL ? v[i].many : v[i].v;
+        put_entry(&block, before, kiln_str_from(v[i].key),
+                  entry_of(a, DT_FLOAT, v[i].shape, bytes.n, numbers,
+                           v[i].n * sizeof(float)));
+        kiln_buf_add(&bytes, numbers, v[i].n * sizeof(float));
     }
     const kiln_str data_handle = put_block(a, &file, &block);
     const kiln_str none_handle = put_block(a, &file, &none);

@@ -5,7 +5,7 @@
  * and a value by its first letter: i5 (int), f0.5 (float), btrue or bfalse, sSAME
  * (string), t1 (DataType), l1,2,2,1 (list of ints), S-1,3 (shape; S alone: a scalar),
  * F2,2:1;2;3;4 (tensor of floats in typed fields), I2:1;2 (int32), L2:1;2 (int64),
- * C2:1;2 (floats as raw bytes), Nname (function). Nothing is checked: tests write broken
+ * C2:1;2 (floats as raw bytes), Z2 (zeros as raw bytes), Nname (function). Nothing is checked: tests write broken
  * graphs. */
 #ifndef KILN_TESTS_SUPPORT_TF_WRITER_H
 #define KILN_TESTS_SUPPORT_TF_WRITER_H
@@ -41,6 +41,7 @@ typedef struct kiln_tf_test_variable {
     const char *key, *full, *shape;
     size_t n;
     float v[8];
+    const float *many; /* where they are more than 8; NULL: v */
 } kiln_tf_test_variable;
 void kiln_tf_bundle_of(kiln_arena *a, const kiln_tf_test_variable *v, size_t n,
                        kiln_str *index, kiln_str *data);

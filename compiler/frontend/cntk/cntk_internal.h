@@ -43,10 +43,8 @@ typedef struct kiln_cntk_axis {
 typedef struct kiln_cntk_array {
     int64_t dtype, storage;
     const kiln_cntk_shape *shape;
-    const float *f32;
-    const double *f64;
+    kiln_str f32, f64; /* little endian, packed: views */
     kiln_str bytes;
-    size_t n_f32, n_f64;
 } kiln_cntk_array;
 
 typedef struct kiln_cntk_item kiln_cntk_item;

@@ -66,8 +66,8 @@ static void survey_weights(kiln_arena *a, const kiln_cntk_model *m,
         const kiln_cntk_array *const t = m->variable[i].array;
         if (t == NULL)
             continue;
-        out->n_params += (int64_t)(t->n_f32 + t->n_f64 + t->bytes.n / 2);
-        out->const_bytes += (int64_t)(4 * t->n_f32 + 8 * t->n_f64 + t->bytes.n);
+        out->n_params += (int64_t)(t->f32.n / 4 + t->f64.n / 8 + t->bytes.n / 2);
+        out->const_bytes += (int64_t)(t->f32.n + t->f64.n + t->bytes.n);
         for (size_t d = 0;
              t->shape != NULL && t->shape->n_dim > 1 && d < t->shape->n_dim; d++)
             if (t->shape->dim[d] <= (uint64_t)KILN_MAX_ELEMS)

@@ -17,13 +17,14 @@ static const kiln_pb_field axis_fields[] = {
 static const kiln_pb_message axis_message =
     MESSAGE("Axis", kiln_cntk_axis, axis_fields);
 
+/* Numbers are packed on the wire, so that they are bytes here, wherever they lie. */
 static const kiln_pb_field float_fields[] = {
-    LIST(1, kiln_cntk_array, f32, KILN_PB_F32),
+    FIELD(1, kiln_cntk_array, f32, KILN_PB_BYTES),
 };
 static const kiln_pb_message float_message =
     MESSAGE("NDArrayView.FloatValues", kiln_cntk_array, float_fields);
 static const kiln_pb_field double_fields[] = {
-    LIST(1, kiln_cntk_array, f64, KILN_PB_F64),
+    FIELD(1, kiln_cntk_array, f64, KILN_PB_BYTES),
 };
 static const kiln_pb_message double_message =
     MESSAGE("NDArrayView.DoubleValues", kiln_cntk_array, double_fields);

@@ -96,19 +96,17 @@ static kiln_status constant_of(kiln_cntk_cx *cx, const kiln_cntk_variable *v,
             return kiln_fail(cx->common.err, KILN_ERR_PARSE,
                              "its value has an axis of no size");
     const kiln_type type = kiln_type_make(dtype, rank, dim);
-    const void *const data = dtype == KILN_F32   ? (const void *)t->f32
-                             : dtype == KILN_F64 ? (const void *)t->f64
-                                                 : t->bytes.p;
-    const size_t bytes = dtype == KILN_F32   ? 4 * t->n_f32
-                         : dtype == KILN_F64 ? 8 * t->n_f64
-                                             : t->bytes.n;
+    const kiln_str from = dtype == KILN_F32   ? t->f32
+                          : dtype == KILN_F64 ? t->f64
+                                              : t->bytes;
     KILN_TRY(kiln_type_check(&type, cx->common.err));
-    if ((uint64_t)kiln_type_bytes(&type) != bytes)
+    if ((uint64_t)kiln_type_bytes(&type) != from.n)
         return kiln_fail(cx->common.err, KILN_ERR_PARSE,
-                         "its value has %zu bytes, which is not %s", bytes,
+                         "its value has %zu bytes, which is not %s", from.n,
                          kiln_shape_text(&cx->common.scratch, rank, dim));
-    *out = kiln_graph_add_const(cx->common.graph,
-                                kiln_str_dupv(cx->common.arena, v->name), &type, data);
+    *out =
+        kiln_graph_add_const(cx->common.graph, kiln_str_dupv(cx->common.arena, v->name),
+                             &type, from.n > 0 ? from.p : "");
     return KILN_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/reference/reference.h"
 #include "tests/support/cntk_model.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/mutants.h"
 
 #include <math.h>
 #include <string.h>
@@ -341,48 +342,39 @@ static void refuses(void **state) {
 
 /* ---- damaged files --------------------------------------------------------------- */
 
-enum { N_MUTANTS = 300, MAX_CHANGES = 4 };
+static kiln_status import_mutant(kiln_arena *a, kiln_str bytes, const void *user,
+                                 kiln_graph **g, kiln_err *err) {
+    (void)user;
+    return kiln_test_import_cntk(a, bytes, NULL, g, NULL, err);
+}
 
 static void damaged_files_end_in_a_named_error(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_rng rng;
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    int64_t n_refused = 0;
-    kiln_rng_init(&rng, kiln_test_seed());
     const kiln_str good = kiln_test_cntk(
-        &a, "3,3,1", NULL, PARAM("2,2,1,1", "1 2 3 4"),
+        kiln_test_arena(), "3,3,1", NULL, PARAM("2,2,1,1", "1 2 3 4"),
         CNTK_FUNCTION("c", "33", W X, CNTK_SHAPE("strides", "1") SAME("1"))
             CNTK_FUNCTION("r", "3", CNTK_ITEM_TEXT("c_Output_0"), "")
                 F("17", CNTK_ITEM_TEXT("r_Output_0"),
                   CNTK_SIZE("poolingType", "0") CNTK_SHAPE("poolingWindowShape", "2,2")
                       CNTK_SHAPE("strides", "1,1")),
         "f");
-    kiln_assert_status_ok(kiln_test_import_cntk(&a, good, NULL, &g, NULL, &err), &err);
-    for (int i = 0; i < N_MUTANTS; i++) {
-        kiln_arena b = {0};
-        char *const bytes = kiln_arena_dup(&b, good.p, good.n);
-        const bool is_cut = i % 3 == 0;
-        const kiln_str bad = {
-            bytes,
-            is_cut ? (size_t)kiln_rng_range(&rng, 0, (int64_t)good.n - 1) : good.n};
-        for (int64_t k = is_cut ? 0 : kiln_rng_range(&rng, 1, MAX_CHANGES); k > 0; k--)
-            bytes[kiln_rng_range(&rng, 0, (int64_t)good.n - 1)] =
-                (char)kiln_rng_range(&rng, 0, 255);
-        kiln_err_clear(&err);
-        const kiln_status st = kiln_test_import_cntk(&b, bad, NULL, &g, NULL, &err);
-        if (st == KILN_OK) {
-            kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
-        } else {
-            n_refused++;
-            assert_int_equal(err.status, st);
-            assert_non_null(strstr(err.text, "importing 'test.model'"));
-        }
-        kiln_arena_fini(&b);
-    }
-    assert_true(n_refused > N_MUTANTS / 2);
-    kiln_arena_fini(&a);
+    const kiln_test_mutants m = {
+        .file = "importing 'test.model'", .whole = good, .import = import_mutant};
+    kiln_test_mutants_end(&m, KILN_TEST_MUTANTS);
+}
+
+/* Its dictionary is not taken for another format's. */
+static void knows_its_own(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    const char *const path = kiln_path_join(a, kiln_test_dir(), "no_name");
+    const kiln_str bytes = kiln_test_cntk(a, "3", NULL, "", F("3", X, ""), "f");
+    kiln_assert_status_ok(kiln_file_write(path, bytes.p, bytes.n, &err), &err);
+    kiln_assert_status_ok(kiln_import(a, path, NULL, &g, &report, &err), &err);
+    assert_string_equal(report.format, "cntk");
 }
 
 int main(void) {
@@ -393,5 +385,6 @@ int main(void) {
     kiln_test_add("the_batch_is_the_callers", the_batch_is_the_callers, NULL);
     kiln_test_add("damaged_files_end_in_a_named_error",
                   damaged_files_end_in_a_named_error, NULL);
+    kiln_test_add("knows_its_own", knows_its_own, NULL);
     return kiln_test_run("cntk");
 }

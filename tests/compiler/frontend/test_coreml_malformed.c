@@ -5,6 +5,7 @@
 #include "compiler/frontend/frontend.h"
 #include "tests/support/coreml_model.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/mutants.h"
 #include "tests/support/pb_text.h"
 
 typedef struct row {
@@ -135,48 +136,25 @@ static void check_file(void **state) {
 
 /* ---- damaged files --------------------------------------------------------------- */
 
-enum { N_MUTANTS = 300, MAX_CHANGES = 4 };
-
 static const char whole[] =
     "1:{1:'c' 2:'x' 3:'p' 100:{1:2 2:1 20:[2,2] 50:{} 70:1 90:w(1 2 3 4 5 6 7 8) "
     "91:w(1 2)}} 1:{1:'n' 2:'p' 3:'q' 160:{1:2 15:w(1 2) 16:w(0 1) 17:w(0 1) "
     "18:w(1 2)}} 1:{1:'l' 2:'q' 3:'f' 301:{}} 1:{1:'i' 2:'f' 3:'s' 140:{1:2 2:2 "
     "20:{30:'\x1b' 40:{1:2 101:{1:(1 10) 2:(0 -1)}}}}} 1:{1:'m' 2:'s' 3:'y' 175:{}}";
 
+static kiln_status import_mutant(kiln_arena *a, kiln_str bytes, const void *user,
+                                 kiln_graph **g, kiln_err *err) {
+    (void)user;
+    return kiln_test_import_coreml(a, bytes, NULL, g, NULL, err);
+}
+
 static void damaged_files_end_in_a_named_error(void **state) {
     (void)state;
-    kiln_arena a = {0};
-    kiln_rng rng;
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    int64_t n_refused = 0;
-    kiln_rng_init(&rng, kiln_test_seed());
-    const kiln_str good = kiln_test_coreml(&a, false, "1,2,2", NULL, whole, NULL);
-    kiln_assert_status_ok(kiln_test_import_coreml(&a, good, NULL, &g, NULL, &err),
-                          &err);
-    for (int i = 0; i < N_MUTANTS; i++) {
-        kiln_arena b = {0};
-        char *const bytes = kiln_arena_dup(&b, good.p, good.n);
-        const kiln_str bad = {
-            bytes,
-            i % 3 == 0 ? (size_t)kiln_rng_range(&rng, 0, (int64_t)good.n - 1) : good.n};
-        const int64_t n = i % 3 == 0 ? 0 : kiln_rng_range(&rng, 1, MAX_CHANGES);
-        for (int64_t k = 0; k < n; k++)
-            bytes[kiln_rng_range(&rng, 0, (int64_t)good.n - 1)] =
-                (char)kiln_rng_range(&rng, 0, 255);
-        kiln_err_clear(&err);
-        const kiln_status st = kiln_test_import_coreml(&b, bad, NULL, &g, NULL, &err);
-        if (st == KILN_OK) { /* a number of the weights, a name */
-            kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
-        } else {
-            n_refused++;
-            assert_int_equal(err.status, st);
-            assert_non_null(strstr(err.text, "importing 'test.mlmodel'"));
-        }
-        kiln_arena_fini(&b);
-    }
-    assert_true(n_refused > N_MUTANTS / 2);
-    kiln_arena_fini(&a);
+    const kiln_test_mutants m = {
+        .file = "importing 'test.mlmodel'",
+        .whole = kiln_test_coreml(kiln_test_arena(), false, "1,2,2", NULL, whole, NULL),
+        .import = import_mutant};
+    kiln_test_mutants_end(&m, KILN_TEST_MUTANTS);
 }
 
 int main(void) {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "tests/support/mutants.h"
 #include "tests/support/mxnet_writer.h"
-#include "tests/support/damage.h"
 
 /* A variable x of 1x2x3x3, then nodes; the last is the output. */
 #define SYMBOL(nodes, last)                                                            \
@@ -204,38 +204,38 @@ static const char whole[] = SYMBOL(
     "\"inputs\": [[4, 0, 0]]}, " NODE("softmax", "\"axis\": \"1\"", "[5, 0, 0]"),
     "6");
 
-/* What is damaged is refused by name, or is still a model that verifies. */
+typedef struct two_files {
+    kiln_str symbol, params;
+} two_files;
+
+static kiln_status import_bad_symbol(kiln_arena *a, kiln_str bytes, const void *user,
+                                     kiln_graph **g, kiln_err *err) {
+    const two_files *const f = user;
+    return import(a, bytes.p, bytes.n, f->params, g, err);
+}
+
+static kiln_status import_bad_params(kiln_arena *a, kiln_str bytes, const void *user,
+                                     kiln_graph **g, kiln_err *err) {
+    const two_files *const f = user;
+    return import(a, f->symbol.p, f->symbol.n, bytes, g, err);
+}
+
 static void damaged_files_are_named(void **state) {
     (void)state;
-    enum { N_CASES = 300 };
     const kiln_test_mxnet_array arrays_of[] = {
         {"arg:w", "2,2,2,2: 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8"}, {"arg:b", "2: 1 2"}};
-    const kiln_str params = kiln_test_mxnet_params(kiln_test_arena(), 2, arrays_of, 2),
-                   symbol = KILN_STR_LIT(whole);
-    kiln_rng r;
-    kiln_graph *g = NULL;
-    kiln_err sound = {0};
-    kiln_assert_status_ok(
-        import(kiln_test_arena(), symbol.p, symbol.n, params, &g, &sound), &sound);
-    kiln_rng_init(&r, kiln_test_seed());
-    for (int i = 0; i < N_CASES; i++) {
-        kiln_arena a;
-        kiln_arena_init(&a);
-        const bool in_symbol = i % 2 == 0;
-        const kiln_str from = in_symbol ? symbol : params;
-        char *const p = kiln_arena_dup(&a, from.p, from.n);
-        size_t n = from.n;
-        kiln_err err = {0};
-        kiln_test_damage(&r, p, &n);
-        const kiln_status st =
-            import(&a, in_symbol ? p : symbol.p, in_symbol ? n : symbol.n,
-                   in_symbol ? params : (kiln_str){p, n}, &g, &err);
-        if (st == KILN_OK)
-            kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
-        else
-            assert_non_null(strstr(err.text, "importing 'net-symbol.json'"));
-        kiln_arena_fini(&a);
-    }
+    const two_files f = {KILN_STR_LIT(whole),
+                         kiln_test_mxnet_params(kiln_test_arena(), 2, arrays_of, 2)};
+    const kiln_test_mutants symbol = {.file = "importing 'net-symbol.json'",
+                                      .whole = f.symbol,
+                                      .import = import_bad_symbol,
+                                      .user = &f},
+                            params = {.file = "importing 'net-symbol.json'",
+                                      .whole = f.params,
+                                      .import = import_bad_params,
+                                      .user = &f};
+    kiln_test_mutants_end(&symbol, KILN_TEST_MUTANTS);
+    kiln_test_mutants_end(&params, KILN_TEST_MUTANTS);
 }
 
 int main(void) {

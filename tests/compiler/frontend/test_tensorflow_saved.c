@@ -52,8 +52,8 @@ static const char graph[] =
     "saver_filename Placeholder dtype=t7 shape=S\n"
     "save SaveV2 saver_filename";
 static const kiln_tf_test_variable variables[] = {
-    {"dense/bias", NULL, "2", 2, {-1, -100}},
-    {"dense/kernel/.ATTRIBUTES/VALUE", "dense/kernel", "2,2", 4, {1, 2, 3, 4}},
+    {"dense/bias", NULL, "2", 2, {-1, -100}, NULL},
+    {"dense/kernel/.ATTRIBUTES/VALUE", "dense/kernel", "2,2", 4, {1, 2, 3, 4}, NULL},
 };
 
 static kiln_str dense_model(kiln_arena *a) {

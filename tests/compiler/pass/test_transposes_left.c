@@ -37,6 +37,24 @@ static row rows[] = {
      0,
      NULL,
      {0}},
+    /* The image and four heads of unlike numbers of channels, which one axis joins. */
+    {"face_detection",
+     "models/files/face_detection_short_tflite/face_detection_short_range.tflite",
+     5,
+     NULL,
+     {0}},
+    {"blazeface",
+     "models/files/blazeface_front_onnx/face_detection_front_128x128_barracuda.onnx",
+     5,
+     NULL,
+     {0}},
+    {"mlsd", "models/files/mlsd_320_tiny_onnx/mlsd_320x320_tiny.onnx", 2, NULL, {0}},
+    /* The keys, frames before batches and back, frames beside channels. */
+    {"conformer",
+     "models/files/conformer_tflite/torchaudio_conformer.tflite",
+     4,
+     NULL,
+     {0}},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
