@@ -36,6 +36,7 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_BASELINES,
+    OPT_BESIDE,
     OPT_MODEL,
     OPT_KEYRING,
     OPT_JSON,
@@ -89,6 +90,10 @@ static const kiln_option options[N_OPTIONS] = {
          "torch_cuda, onnxruntime_cuda, tensorrt, and cudnn, clblast (kiln baselines); "
          "profile: those that the profile names, as without this option on a GPU",
          false},
+    [OPT_BESIDE] = {"--beside", "PROFILE",
+                    "operators: measure this profile's code, too, and say how both "
+                    "stand: a GPU's beside a CPU's",
+                    false},
     [OPT_MODEL] = {"--model", "MODEL",
                    "a package: what it was built from; the baselines run that", false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
@@ -97,8 +102,9 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 /* Those of one kind of subject alone. */
-static const int for_operators[] = {OPT_OPS,      OPT_OP,          OPT_FILTER,
-                                    OPT_TEMPLATE, OPT_CONFIG_FILE, OPT_SECONDS};
+static const int for_operators[] = {OPT_OPS,      OPT_OP,     OPT_FILTER,
+                                    OPT_TEMPLATE, OPT_BESIDE, OPT_CONFIG_FILE,
+                                    OPT_SECONDS};
 static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,   OPT_INSTANCES, OPT_DURATION,
                                  OPT_SHAPE,  OPT_BIND,    OPT_MODEL,     OPT_KEYRING,
                                  OPT_RUNNER, OPT_PRIORITY};
@@ -189,6 +195,30 @@ static kiln_status read_op_baselines(const kiln_cli_args *args, const kiln_profi
     return choose_baselines(args, list, p, KILN_BASELINE_OPERATORS, &o->baseline, err);
 }
 
+/* The same list by another profile's code; nothing where that is not asked for. Its
+ * libraries are no part of it. */
+static kiln_status bench_beside(const kiln_cli_args *args, const kiln_op_lines *lines,
+                                const kiln_bench_options *like, kiln_bench *bench,
+                                kiln_buf *text, kiln_err *err) {
+    const char *name = kiln_args_get(args, OPT_BESIDE, NULL);
+    kiln_bench_options o = *like;
+    kiln_profile profile;
+    kiln_bench other;
+    if (name == NULL)
+        return KILN_OK;
+    o.baseline = NULL;
+    KILN_TRY(kiln_cli_profile(args->arena, name, &profile, err));
+    KILN_TRY(kiln_device_measures_here(&profile, err));
+    profile = kiln_cli_kernels_of(&profile);
+    KILN_TRY(kiln_bench_run(args->arena, lines, &profile, &o, &other, err));
+    kiln_bench_beside_text(text, bench, &other);
+    bench->n_wrong += other.n_wrong;
+    bench->n_failed += other.n_failed;
+    bench->n_refused += other.n_refused;
+    bench->is_interrupted = bench->is_interrupted || other.is_interrupted;
+    return KILN_OK;
+}
+
 static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                                    kiln_err *err) {
     kiln_bench_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
@@ -199,6 +229,9 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     kiln_bench bench;
     KILN_TRY(refuse(args, for_models, sizeof for_models / sizeof for_models[0],
                     "a list of operators", err));
+    if (kiln_args_has(args, OPT_BESIDE) && kiln_args_has(args, OPT_JSON))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--beside has no --json: measure each profile by itself");
     KILN_TRY(read_lines(args, &lines, err));
     KILN_TRY(read_numbers(args, &o, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
@@ -216,6 +249,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     kiln_cli_answer_init(&answer, args->arena);
     kiln_bench_json(&answer.json, &bench);
     kiln_bench_text(&answer.text, &bench);
+    KILN_TRY(bench_beside(args, &lines, &o, &bench, &answer.text, err));
     /* With a filter, entries for what is left out fit nothing. */
     const bool all_fit = o.filter != NULL || bench.is_interrupted ||
                          kiln_config_file_unused(&answer.text, &o.choose) == 0;

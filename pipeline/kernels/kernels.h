@@ -83,6 +83,10 @@ kiln_status kiln_bench_run(kiln_arena *a, const kiln_op_lines *lines,
 /* Was each baseline measured that was asked for? */
 bool kiln_bench_is_compared(const kiln_bench *b);
 void kiln_bench_text(kiln_buf *out, const kiln_bench *b);
+/* The same operators by another profile's code, measured before or behind, not in turns:
+ * medians and their ratios, of what both have. */
+void kiln_bench_beside_text(kiln_buf *out, const kiln_bench *b,
+                            const kiln_bench *other);
 /* docs/bench-ops-json.md */
 void kiln_bench_json(kiln_buf *out, const kiln_bench *b);
 
