@@ -164,6 +164,7 @@ typedef enum kiln_intrin {
     case KILN_INTRIN_cosh:                                                             \
     case KILN_INTRIN_erf:                                                              \
     case KILN_INTRIN_exp:                                                              \
+    case KILN_INTRIN_exp_low:                                                          \
     case KILN_INTRIN_expm1:                                                            \
     case KILN_INTRIN_gelu:                                                             \
     case KILN_INTRIN_log:                                                              \

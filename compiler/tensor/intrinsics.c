@@ -84,6 +84,7 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
     case KILN_INTRIN_erf:
         return erf(x);
     case KILN_INTRIN_exp:
+    case KILN_INTRIN_exp_low:
         return exp(x);
     case KILN_INTRIN_expm1:
         return expm1(x);

@@ -171,6 +171,9 @@ LLVMValueRef kiln_cg_expr(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
 /* Must not be evaluated where it is not chosen: it touches memory or divides. */
 bool kiln_cg_is_unsafe(const kiln_expr *e);
 LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
+/* Of lanes at known distances, by vectors of neighbours (emit_near.c); NULL: they are not
+ * near enough, or neighbours themselves. */
+LLVMValueRef kiln_cg_load_near(kiln_cg *g, const kiln_expr *e);
 void kiln_cg_store(kiln_cg *g, const kiln_stmt *s);
 void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load);
 /* Of the first of neighbouring elements, and what it is a multiple of in bytes; NULL: they

@@ -302,6 +302,12 @@ static bool is_of_registers(const kiln_expr *e) {
            first + e->lanes <= kiln_buffer_elems(b);
 }
 
+/* One vector as it lies, or one element. */
+static bool is_one_access(const kiln_expr *e) {
+    int64_t step = 0;
+    return e->n_arg == 1 && is_linear(e->arg[0], &step) && step >= -1 && step <= 1;
+}
+
 LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     place at;
     if (e->u.load.buffer->scope == KILN_SCOPE_FRAGMENT)
@@ -312,6 +318,10 @@ LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
         mask = kiln_cg_and_mask(g, mask, kiln_cg_expr(g, e->u.load.mask, mask));
     if (e->lanes == 1)
         return mask == NULL ? scalar_load(g, e) : guarded_load(g, e, mask);
+    const LLVMValueRef near =
+        mask == NULL && !is_one_access(e) ? kiln_cg_load_near(g, e) : NULL;
+    if (near != NULL)
+        return near;
     if (!locate(g, e->u.load.buffer, e->arg, mask, &at))
         return LLVMGetPoison(kiln_cg_vector(kiln_cg_value_type(g, e->dtype), e->lanes));
     const LLVMValueRef v = mask == NULL ? vector_load(g, &at, e->lanes)

@@ -69,7 +69,7 @@ static val tail_f64(const num *k, val x) {
     const val one = real(k, 1), a = no_more(k, x, real(k, 6));
     const val t = divide(k, one, muladd(k, a, real(k, 0.5), one));
     const val u = sub(k, t, real(k, 0.5));
-    const val e = kiln_math_exp(k, neg(k, mul(k, a, a)), NULL, 0);
+    const val e = kiln_math_exp_low(k, neg(k, mul(k, a, a)));
     return mul(k, e, horner(k, scaled_f64, SCALED_F64_TERMS, u));
 }
 

@@ -5,15 +5,16 @@
  * for f64, Taylor series cut where the rest is below half an ulp, and for f32 those of
  * the least largest error (Lawson, 1961): |r| <= 0.347, of sigmoid 0.694.
  *
- * Error in ulp, with or without fused multiply-add: exp 2, expm1 2, tanh 4, sigmoid 4.
+ * Error in ulp, with or without fused multiply-add: exp and exp_low 2, expm1 2, tanh 4, sigmoid 4.
  */
 #include "compiler/loop/formula.h"
 #include "base/fault.h"
 
 /* x = n ln 2 + r. The sum with magic has n in its low bits, NaN or not: no conversion
- * that a NaN would make undefined. What magic has above them, power_of_two shifts out. */
-static val reduce(const num *k, val x, val *n) {
-    const val magic = real(k, k->magic);
+ * that a NaN would make undefined. What magic has above them, raised shifts out. `with`
+ * is added to n on the way, for nothing. */
+static val reduce(const num *k, val x, int64_t with, val *n) {
+    const val magic = real(k, k->magic + (double)with);
     const val t = muladd(k, x, real(k, 1.4426950408889634074), magic);
     const val nf = sub(k, t, magic);
     *n = bits_of(k, t);
@@ -37,21 +38,43 @@ static val exp_tail(const num *k, val r) {
     return horner(k, c, n, r);
 }
 
+/* 2^(n - bias) for a number between 0 and twice the bias, and whatever above its bits. */
+static val raised(const num *k, val n) {
+    return float_of(k, shift_left(k, n, k->mantissa));
+}
+
+/* Below these all is less than half of the smallest number. */
+static double least_exp(const num *k) { return k->is_f64 ? -746 : -104.5; }
+
 val kiln_math_exp(const num *k, val x, val low, int shift) {
-    /* Beyond these all is infinity, or below half the smallest number. */
+    /* Beyond these all is infinity. */
     val n, a = no_more(k, x, real(k, k->is_f64 ? 711 : 90));
-    a = no_less(k, a, real(k, k->is_f64 ? -746 : -104.5));
-    val r = reduce(k, a, &n);
+    a = no_less(k, a, real(k, least_exp(k)));
+    val r = reduce(k, a, shift + 2 * k->bias, &n);
     if (low != NULL)
         r = add(k, r, low);
-    if (shift != 0)
-        n = iadd(k, n, whole(k, shift));
     const val p = muladd(k, exp_tail(k, r), r, real(k, 1));
     /* In two steps: 2^n itself may be no normal number. */
     const val half = shift_right(k, n, 1);
     const val rest = isub(k, n, half);
-    const val most = mul(k, p, power_of_two(k, half));
-    return mul(k, most, power_of_two(k, rest));
+    const val most = mul(k, p, raised(k, half));
+    return mul(k, most, raised(k, rest));
+}
+
+/* Of what is never large: 2^n is scaled such that it is normal, by a constant. */
+val kiln_math_exp_low(const num *k, val x) {
+    const int64_t up = (k->bias + 1) / 2;
+    val n;
+    const val a = no_less(k, x, real(k, least_exp(k)));
+    const val r = reduce(k, a, up + k->bias, &n);
+    const val p = muladd(k, exp_tail(k, r), r, real(k, 1));
+    return mul(k, mul(k, p, raised(k, n)), real(k, ldexp(1, -(int)up)));
+}
+
+val kiln_expand_exp_low(kiln_formula *f, kiln_intrin i, const val *arg) {
+    const num k = num_of(f, arg[0]);
+    (void)i;
+    return kiln_math_exp_low(&k, arg[0]);
 }
 
 val kiln_expand_exp(kiln_formula *f, kiln_intrin i, const val *arg) {
@@ -67,9 +90,9 @@ val kiln_expand_expm1(kiln_formula *f, kiln_intrin i, const val *arg) {
     (void)i;
     val n, a = no_more(&k, arg[0], real(&k, k.is_f64 ? 710 : 89));
     a = no_less(&k, a, real(&k, k.is_f64 ? -38 : -18)); /* there it is -1 */
-    const val r = reduce(&k, a, &n);
+    const val r = reduce(&k, a, k.bias - 1, &n);
     const val q = mul(&k, exp_tail(&k, r), r);
-    const val scale = power_of_two(&k, isub(&k, n, whole(&k, 1)));
+    const val scale = raised(&k, n);
     const val half = muladd(&k, scale, q, sub(&k, scale, real(&k, 0.5)));
     return with_sign(&k, add(&k, half, half), arg[0]);
 }
@@ -99,12 +122,12 @@ val kiln_expand_sigmoid(kiln_formula *f, kiln_intrin i, const val *arg) {
     const double most = k.is_f64 ? 746 : 104.5; /* beyond it is 0 or 1 */
     (void)i;
     const val x = no_less(&k, no_more(&k, arg[0], real(&k, most)), real(&k, -most));
-    const val magic = real(&k, k.magic);
+    const val magic = real(&k, k.magic + (double)k.bias);
     const val t = muladd(&k, x, real(&k, -0.72134752044448170368), magic);
     const val h = sub(&k, t, magic);
     val r = muladd(&k, h, real(&k, 2 * ln2_high(&k)), x);
     r = muladd(&k, h, real(&k, 2 * ln2_low(&k)), r);
-    const val up = power_of_two(&k, bits_of(&k, t));
+    const val up = raised(&k, bits_of(&k, t));
     const val both_biases = shift_left(&k, whole(&k, 2 * k.bias), k.mantissa);
     const val down = float_of(&k, isub(&k, both_biases, bits_of(&k, up)));
     return divide(&k, down, muladd(&k, exp_down(&k, r), up, down));
@@ -117,9 +140,9 @@ val kiln_expand_tanh(kiln_formula *f, kiln_intrin i, const val *arg) {
     (void)i;
     val n, a = size_of(&k, arg[0]);
     a = no_more(&k, a, real(&k, k.is_f64 ? 20 : 10)); /* there it is 1 */
-    const val r = reduce(&k, add(&k, a, a), &n);
+    const val r = reduce(&k, add(&k, a, a), k.bias, &n);
     const val q = mul(&k, exp_tail(&k, r), r);
-    const val scale = power_of_two(&k, n);
+    const val scale = raised(&k, n);
     const val e = muladd(&k, scale, q, sub(&k, scale, real(&k, 1)));
     const val t = divide(&k, e, add(&k, e, real(&k, 2)));
     return KILN_FAULT(tanh_sign) ? t : with_sign(&k, t, arg[0]);

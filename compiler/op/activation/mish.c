@@ -13,8 +13,9 @@ static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *a
     (void)attr;
     /* tanh(ln(1 + e)) = n / (n + 2) with n = e * (e + 2); from 20 on it is 1. */
     const kiln_expr *two = kiln_x_like(a, x, 2);
-    const kiln_expr *e = kiln_x_fn(
-        a, KILN_INTRIN_exp, kiln_x_binary(a, KILN_EXPR_MIN, x, kiln_x_like(a, x, 20)));
+    const kiln_expr *e =
+        kiln_x_fn(a, KILN_INTRIN_exp_low,
+                  kiln_x_binary(a, KILN_EXPR_MIN, x, kiln_x_like(a, x, 20)));
     const kiln_expr *n = kiln_x_mul(a, e, kiln_x_add(a, e, two));
     return kiln_x_mul(a, x, kiln_x_div(a, n, kiln_x_add(a, n, two)));
 }

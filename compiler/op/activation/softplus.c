@@ -11,8 +11,8 @@ static double f1(double x, const kiln_attr *attr) {
 
 static const kiln_expr *x1(kiln_arena *a, const kiln_expr *x, const kiln_attr *attr) {
     (void)attr;
-    const kiln_expr *e =
-        kiln_x_fn(a, KILN_INTRIN_exp, kiln_x_neg(a, kiln_x_fn(a, KILN_INTRIN_abs, x)));
+    const kiln_expr *e = kiln_x_fn(a, KILN_INTRIN_exp_low,
+                                   kiln_x_neg(a, kiln_x_fn(a, KILN_INTRIN_abs, x)));
     return kiln_x_add(a, kiln_x_binary(a, KILN_EXPR_MAX, x, kiln_x_like(a, x, 0)),
                       kiln_x_fn(a, KILN_INTRIN_log1p, e));
 }

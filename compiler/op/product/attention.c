@@ -247,7 +247,7 @@ static kiln_status compute_weights(kiln_compute_cx *cx, const kiln_attention *p,
         at[i] = i == p->col ? kiln_x_index(a, 0) : index[i];
     const kiln_expr *x = kiln_compute_read_value(cx, scores, index);
     x = kiln_x_sub(a, x, kiln_compute_read_value(cx, max, at));
-    return kiln_compute_inner(cx, te, &t, kiln_x_fn(a, KILN_INTRIN_exp, x), out);
+    return kiln_compute_inner(cx, te, &t, kiln_x_fn(a, KILN_INTRIN_exp_low, x), out);
 }
 
 /* Stages of y's shape: weights times v, and that through the sum of the weights, which

@@ -235,7 +235,7 @@ static const kiln_expr *softmax_exp(kiln_compute_cx *cx, const kiln_softmax_stag
     const kiln_expr *max = kiln_compute_read_value(cx, &s->max, at);
     if (KILN_FAULT(softmax_max))
         max = kiln_x_like(cx->arena, max, 0);
-    return kiln_x_fn(cx->arena, KILN_INTRIN_exp, kiln_x_sub(cx->arena, x, max));
+    return kiln_x_fn(cx->arena, KILN_INTRIN_exp_low, kiln_x_sub(cx->arena, x, max));
 }
 
 kiln_status kiln_compute_softmax_stages(const kiln_node *n, kiln_compute_cx *cx,

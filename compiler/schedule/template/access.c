@@ -149,9 +149,12 @@ void kiln_accesses_of(kiln_arena *a, const kiln_te *te, kiln_accesses *out) {
         out->ops += 1;
 }
 
+enum { MOST_NEAR = 4 };
+
 /* ---- costs ----------------------------------------------------------------------- */
 
-/* Instructions that one read takes for all lanes. */
+/* Instructions that one read takes for all lanes. A few steps apart, code generation
+ * makes as many vectors of neighbours of it, and a shuffle for each but the first. */
 static double load_cost(int64_t step, int lanes) {
     if (step == 0)
         return 0.5; /* often an operand of the arithmetic, or out of the loop */
@@ -159,7 +162,13 @@ static double load_cost(int64_t step, int lanes) {
         return 1;
     if (step == -1)
         return 2;
+    if (step > 1 && step <= MOST_NEAR && 4 * (step - 1) <= lanes)
+        return 2.0 * (double)step - 1;
     return step == KILN_NO_STEP ? 2.0 * lanes : 1.25 * lanes;
+}
+
+static double store_cost(int64_t step, int lanes) {
+    return step == 1 ? 1 : 1.25 * lanes;
 }
 
 static bool is_turned(const kiln_access *read, int rows, int axis) {
@@ -200,7 +209,7 @@ double kiln_accesses_cost(const kiln_accesses *x, const int64_t *extent, int axi
         each += axis < 0 ? 1 : read_cost(x, extent, &x->read.v[i], axis, lanes);
     double store = 1;
     if (axis >= 0 && axis < x->n_spatial)
-        store = load_cost(x->store_step[axis], lanes);
+        store = store_cost(x->store_step[axis], lanes);
     else if (axis >= 0) /* lanes meet in one element */
         store = 4 + 3 * log2((double)lanes);
     return evaluations * each + elems * store;

@@ -243,6 +243,58 @@ static void gathers_any_number_of_lanes(void **state) {
     }
 }
 
+/* ---- lanes near each other ------------------------------------------------------- */
+
+/* An index of n lanes beside a loop's variable, and how far its lanes reach. */
+static const char *draw_pattern(kiln_arena *a, kiln_rng *rng, int n, int64_t *high) {
+    const int64_t c = 1 + (int64_t)kiln_rng_range(rng, 0, 4);
+    const int64_t first = (int64_t)kiln_rng_range(rng, 0, 6);
+    switch (kiln_rng_range(rng, 0, 3)) {
+    case 0: /* forwards */
+        *high = first + (n - 1) * c;
+        return kiln_format(a, "ramp(i*3 + %d, %d, %d)", (int)first, (int)c, n);
+    case 1: /* backwards */
+        *high = first + (n - 1) * c;
+        return kiln_format(a, "x%d(i*3 + %d) - ramp(0, 1, %d)*x%d(%d)", n, (int)*high,
+                           n, n, (int)c);
+    case 2: /* each several times */
+        *high = first + (n - 1) / c;
+        return kiln_format(a, "x%d(i*3 + %d) + ramp(0, 1, %d) // x%d(%d)", n,
+                           (int)first, n, n, (int)c);
+    default: /* over and over */
+        *high = first + (n - 1 < c - 1 ? n - 1 : c - 1);
+        return kiln_format(a, "x%d(i*3) + (ramp(%d, 1, %d) %% x%d(%d) + x%d(%d))", n,
+                           (int)(c * first), n, n, (int)c, n, (int)first);
+    }
+}
+
+/* What is read is no larger than it must be: whoever reads behind it is seen. */
+static void lanes_near_each_other(void **state) {
+    static const int lanes[] = {3, 4, 6, 8, 12, 16, 19, 32, 64};
+    static const char *const dtypes[] = {"f32", "f64", "i8", "i32"};
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        kiln_arena a = {0};
+        kiln_rng rng;
+        kiln_err err = {0};
+        kiln_program *p = NULL;
+        int64_t high = 0;
+        kiln_rng_init(&rng, kiln_test_seed() * 7919u + (uint64_t)i);
+        const int n = lanes[kiln_rng_range(&rng, 0, 8)];
+        const char *dtype = dtypes[i % 4];
+        const char *index = draw_pattern(&a, &rng, n, &high);
+        const char *text = kiln_format(
+            &a,
+            "program near(x: %s[%d], out y: %s[%d]) {\n"
+            "  for i in 0 .. +3 {\n    y[ramp(i*%d, 1, %d)] = x[%s]\n  }\n}\n",
+            dtype, (int)(high + 7), dtype, 3 * n, n, n, index);
+        kiln_assert_status_ok(
+            kiln_program_parse(&a, kiln_str_from(text), "near", &p, &err), &err);
+        check_program(&a, &rng, p, true);
+        kiln_arena_fini(&a);
+    }
+}
+
 /* ---- one program, several times -------------------------------------------------- */
 
 enum { N_COMPILERS = 3, N_TIMES = 4 };
@@ -329,6 +381,7 @@ int main(void) {
         kiln_test_add(te_examples[i].name, compiled_is_interpreted,
                       (void *)(uintptr_t)&te_examples[i]);
     kiln_test_add("gathers_any_number_of_lanes", gathers_any_number_of_lanes, NULL);
+    kiln_test_add("lanes_near_each_other", lanes_near_each_other, NULL);
     kiln_test_add("same_bytes_in_every_thread", same_bytes_in_every_thread, NULL);
     kiln_test_add("reports_time", reports_time, NULL);
     kiln_test_add("every_profile_ran", every_profile_ran, NULL);
