@@ -2,6 +2,7 @@
  * their devices: lib.so is loaded by the runtime's own loader, which a statically linked
  * program has too. The same of files in memory. */
 #include "runtime/model_internal.h"
+#include "runtime/pages.h"
 #include "runtime/variants.h"
 
 #include <errno.h>
@@ -100,6 +101,7 @@ static int map_params(kiln_model *m, const char *folder, kiln_model_parts *parts
     void *map = map_file(path, folder, "params.safetensors", &bytes, error);
     if (map == NULL)
         return -1;
+    kiln_pages_advise(map, bytes);
     m->param_map = map;
     m->param_map_bytes = bytes;
     if (cut_params(map, bytes, parts) == 0)

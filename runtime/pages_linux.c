@@ -19,3 +19,8 @@ void *kiln_pages_alloc(size_t align, size_t bytes) {
 }
 
 void kiln_pages_release(void *block) { free(block); }
+
+void kiln_pages_advise(void *map, size_t bytes) {
+    if (bytes >= KILN_HUGE_PAGE)
+        (void)madvise(map, bytes, MADV_HUGEPAGE);
+}

@@ -1,11 +1,13 @@
-/* Blocks of every size are aligned and can be written to their last byte; of large ones
- * the system is asked for huge pages, from their beginning on. */
+/* Blocks of every size are aligned and can be written to their last byte; of large ones,
+ * and of large files that are mapped, the system is asked for huge pages. */
 #include "runtime/pages.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { ALIGN = 64 };
 
@@ -63,8 +65,29 @@ static void large_blocks_want_huge_pages(void **state) {
     kiln_pages_release(large);
 }
 
+/* A file's pages are as they were; of a small one nothing is asked. */
+static void mapped_files_want_huge_pages(void **state) {
+    (void)state;
+    if (!kiln_file_exists("/sys/kernel/mm/transparent_hugepage/enabled"))
+        kiln_test_skip("this system has no transparent huge pages");
+    const size_t bytes[] = {4096, KILN_HUGE_PAGE + 4096};
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), (off_t)bytes[1]), 0);
+    for (int i = 0; i < 2; i++) {
+        char *map = mmap(NULL, bytes[i], PROT_READ, MAP_PRIVATE, fileno(f), 0);
+        assert_ptr_not_equal(map, MAP_FAILED);
+        kiln_pages_advise(map, bytes[i]);
+        assert_int_equal(has_flag(map, " hg"), i);
+        assert_int_equal(map[0] | map[bytes[i] - 1], 0);
+        assert_int_equal(munmap(map, bytes[i]), 0);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
 int main(void) {
     kiln_test_add("blocks_are_aligned_and_whole", blocks_are_aligned_and_whole, NULL);
     kiln_test_add("large_blocks_want_huge_pages", large_blocks_want_huge_pages, NULL);
+    kiln_test_add("mapped_files_want_huge_pages", mapped_files_want_huge_pages, NULL);
     return kiln_test_run("pages");
 }
