@@ -210,6 +210,30 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
     return st;
 }
 
+kiln_status kiln_held_apart_score(const kiln_cost_model_kind *kind,
+                                  const kiln_cost_model_options *o,
+                                  const kiln_lesson *l, size_t n, const int *label,
+                                  int which, kiln_held_apart *out, kiln_err *err) {
+    kiln_arena a = {0};
+    verdict *v = kiln_array(&a, verdict, n);
+    double right = 0;
+    size_t n_own = 0;
+    *out = (kiln_held_apart){.n_pairs = 0};
+    for (size_t i = 0; i < n; i++)
+        n_own += label[i] == which;
+    const bool is_split = n_own > 0 && n_own < n;
+    const kiln_status st =
+        is_split ? score_fold(kind, o, l, n, label, which, v, err) : KILN_OK;
+    for (size_t i = 0; st == KILN_OK && i < n; i++) {
+        right += v[i].accuracy * (double)v[i].n_pairs;
+        out->n_pairs += v[i].n_pairs;
+    }
+    out->n_lessons = is_split ? n_own : 0;
+    out->accuracy = out->n_pairs > 0 ? right / (double)out->n_pairs : 0;
+    kiln_arena_fini(&a);
+    return st;
+}
+
 bool kiln_held_out_beats_rule(const kiln_held_out *h) {
     return h->n_workloads >= LEAST_WORKLOADS && h->n_taken >= LEAST_TAKEN &&
            h->accuracy >= least_accuracy && h->gain >= least_gain &&

@@ -82,6 +82,16 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
  * slower than the rule by more than 3%. */
 bool kiln_held_out_beats_rule(const kiln_held_out *h);
 
+/* How a model of all lessons but those with one label (a machine, say) does on these. */
+typedef struct kiln_held_apart {
+    size_t n_lessons, n_pairs; /* with the label; 0: nothing was split */
+    double accuracy;
+} kiln_held_apart;
+kiln_status kiln_held_apart_score(const kiln_cost_model_kind *kind,
+                                  const kiln_cost_model_options *o,
+                                  const kiln_lesson *l, size_t n, const int *label,
+                                  int which, kiln_held_apart *out, kiln_err *err);
+
 /* The part of the pairs that differ by 5% or more whose faster one has the larger score;
  * *n_pairs: of how many. What did not run is slower than all that did. */
 double kiln_pairs_in_order(const double *cost_ns, const float *score, size_t n,
