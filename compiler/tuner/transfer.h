@@ -48,7 +48,7 @@ kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
                              kiln_err *err);
 
 /* What a build may take instead of number `rule` of the encodings: the one that the model
- * likes best. *margin: by how much more than the rule, less two deviations of what its
+ * likes best. *margin: by how much more than the rule, less 2.5 deviations of what its
  * members say of that: above 0, they agree. */
 kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
                                   size_t rule, size_t *choice, double *margin,
@@ -67,8 +67,7 @@ typedef struct kiln_held_out {
      * than the rule by more than `margin` (kiln_choose_over_rule). */
     double gain, worst;
     int n_taken;
-    /* The least of a few margins with which choices beat the rule; of scores, so
-     * without unit. */
+    /* The least margin with which choices beat the rule; of scores, so without unit. */
     double margin;
 } kiln_held_out;
 
