@@ -3,6 +3,7 @@
 #define KILN_CLI_STUDY_H
 
 #include "cli/cli.h"
+#include "reports/study.h"
 
 enum {
     KILN_STUDY_COLLECT,
@@ -10,6 +11,8 @@ enum {
     KILN_STUDY_TIME,
     KILN_STUDY_CONFIGURATIONS,
     KILN_STUDY_SEEDS,
+    KILN_STUDY_MEASURED,
+    KILN_STUDY_REPLAY,
     KILN_STUDY_MODELS,
     KILN_STUDY_PARTS,
     KILN_STUDY_BASELINES,
@@ -35,5 +38,12 @@ kiln_status kiln_cli_study_rivals(const kiln_cli_args *args, int *exit_code,
                                   kiln_err *err);
 kiln_status kiln_cli_study_fusion(const kiln_cli_args *args, int *exit_code,
                                   kiln_err *err);
+/* Networks left out of the database (study_transfer.c). */
+kiln_status kiln_cli_study_transfer(const kiln_cli_args *args, int *exit_code,
+                                    kiln_err *err);
+/* Gives a document in all forms that the options ask for; KILN_ERR_INTERRUPTED behind
+ * it where it was cut short (study_networks.c). */
+kiln_status kiln_cli_study_give(const kiln_cli_args *args, const kiln_doc_study *s,
+                                int *exit_code, kiln_err *err);
 
 #endif

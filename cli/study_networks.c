@@ -84,8 +84,8 @@ static kiln_status give_file(const kiln_cli_args *args, int option,
 }
 
 /* What was measured is given before it is said that it was interrupted. */
-static kiln_status give(const kiln_cli_args *args, const kiln_doc_study *s,
-                        int *exit_code, kiln_err *err) {
+kiln_status kiln_cli_study_give(const kiln_cli_args *args, const kiln_doc_study *s,
+                                int *exit_code, kiln_err *err) {
     kiln_cli_answer answer;
     size_t n = 0;
     kiln_cli_answer_init(&answer, args->arena);
@@ -113,7 +113,7 @@ static kiln_status study(const kiln_cli_args *args, experiment *of, const char *
     KILN_TRY(read_options(args, format, &o, err));
     kiln_interrupt_catch();
     KILN_TRY(of(args->arena, &o, &s, err));
-    return give(args, &s, exit_code, err);
+    return kiln_cli_study_give(args, &s, exit_code, err);
 }
 
 kiln_status kiln_cli_study_neocpu(const kiln_cli_args *args, int *exit_code,

@@ -8,14 +8,17 @@ static const kiln_record_field row_rows[] = {
     KILN_MEMBER(model, "a network, or a piece of one"),
     KILN_MEMBER(way, "how it was made, or the library that ran it"),
     KILN_MEMBER(threads, "that it was run with"),
-    KILN_MEMBER_WORD(state, kiln_results_states,
-                     "`measured`; or `absent`: not installed; `failed`: it refused or "
-                     "broke; `wrong`: its outputs are not the reference's; `emulated`: "
-                     "an emulator ran it"),
+    KILN_MEMBER_WORD(
+        state, kiln_results_states,
+        "`measured`; or `absent`: not installed, of `transfer` no record or "
+        "not yet measured; `failed`: it refused or broke; `wrong`: its "
+        "outputs are not the reference's; `emulated`: an emulator ran it"),
     KILN_MEMBER(version, "of a library; null: kiln's own, or absent"),
     KILN_MEMBER(file, "name of the model's file that a library was given; null: none, "
                       "or of kiln's own"),
     KILN_MEMBER(problem, "why it was not measured; null: it was"),
+    KILN_MEMBER(choice, "of a kernel: who chose, its template and configuration; null: "
+                        "it is not of one"),
     KILN_MEMBER_AS("samples", n_samples, "one each round"),
     KILN_MEMBER_AS("disturbed", n_disturbed,
                    "of them, while somebody else had a processor; left out where seven "
@@ -40,10 +43,10 @@ static const kiln_record_field part_rows[] = {
     KILN_MEMBER(source, "which table or figure of which paper"),
     KILN_MEMBER(shape, "what the paper found, in words"),
     KILN_MEMBER_AS("curve", has_curve, "its rows are gains over numbers of threads"),
-    KILN_MEMBER_TEXTS(
-        "notes", note,
-        "the paper's numbers, one line a network; of `rivals` quotients of "
-        "times, and their means"),
+    KILN_MEMBER_TEXTS("notes", note,
+                      "the paper's numbers, one line a network; of `rivals` and "
+                      "`transfer` quotients of "
+                      "times, and their means"),
     KILN_MEMBER_LIST("rows", row, kiln_doc_study_row_table, "in the order of groups"),
 };
 KILN_RECORD_STATIC(part_table, part_rows, "A part")
@@ -52,7 +55,7 @@ KILN_RECORD_STATIC(part_table, part_rows, "A part")
 #define T kiln_doc_study
 static const kiln_record_field study_rows[] = {
     KILN_MEMBER_PART(own, kiln_doc_own_table),
-    KILN_MEMBER(study, "`neocpu`, `fusion` or `rivals`"),
+    KILN_MEMBER(study, "`neocpu`, `fusion`, `rivals` or `transfer`"),
     KILN_MEMBER_OBJECT("machine", machine, kiln_results_machine_table,
                        "where it was measured; peaks are not"),
     KILN_MEMBER(profile, "that code was made for"),
@@ -69,4 +72,4 @@ const kiln_record_document kiln_study_document = {
     .format = "kiln-study-1",
     .table = &study,
     .docs = "docs/study-json.md",
-    .what = "made by 'kiln study neocpu --json', fusion or rivals"};
+    .what = "made by 'kiln study neocpu --json', fusion, rivals or transfer"};

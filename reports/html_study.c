@@ -64,6 +64,8 @@ static void put_way(kiln_page *p, const char *at, const kiln_doc_study_row *r) {
         kiln_page_text(p, "small", NULL, at, "version", r->version);
     if (r->file != NULL)
         kiln_page_text(p, "small", NULL, at, "file", r->file);
+    if (r->choice != NULL)
+        kiln_page_text(p, "small", NULL, at, "choice", r->choice);
     kiln_page_put(p, "</th>");
 }
 

@@ -1,4 +1,4 @@
-/* What `kiln study neocpu`, `fusion` and `rivals` found (docs/study-json.md): experiments
+/* What `kiln study neocpu`, `fusion`, `rivals` and `transfer` found (docs/study-json.md): experiments
  * of papers, repeated, each beside what its paper says. Text, CSV and page are made of
  * this struct alone, so equal data gives equal bytes. */
 #ifndef KILN_REPORTS_STUDY_H
@@ -16,6 +16,9 @@ typedef struct kiln_doc_study_row {
     const char *version; /* of a library; NULL: kiln's own, or absent */
     const char *file;    /* that a library was given; NULL: none, or kiln's own row */
     const char *problem; /* why it was not measured; NULL: it was */
+    /* Of a kernel: who chose it, its template and configuration ("predicted conv_direct
+     * {...}"); NULL: not of one. */
+    const char *choice;
     size_t n_samples, n_disturbed;
     kiln_stats_interval ms; /* median of one run, with its 95% interval */
     double q1_ms, q3_ms;
@@ -37,7 +40,7 @@ typedef struct kiln_doc_study_part { /* a table or figure of the paper */
 
 typedef struct kiln_doc_study {
     kiln_doc_own own;
-    const char *study; /* "neocpu", "fusion", "rivals" */
+    const char *study; /* "neocpu", "fusion", "rivals", "transfer" */
     kiln_results_machine machine;
     const char *profile;
     int rounds; /* samples of each row that were asked for */

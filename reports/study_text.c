@@ -42,6 +42,8 @@ static void put_row(kiln_buf *out, const kiln_doc_study_row *r) {
         kiln_buf_printf(out, "  [%s]", r->version);
     if (r->file != NULL)
         kiln_buf_printf(out, "  %s", r->file);
+    if (r->choice != NULL) /* without the configuration */
+        kiln_buf_printf(out, "  %.*s", (int)strcspn(r->choice, "{"), r->choice);
     if (r->steps > 0)
         kiln_buf_printf(out, "  [%lld step%s, %lld conversion%s]", (long long)r->steps,
                         kiln_plural(r->steps), (long long)r->conversions,

@@ -2,6 +2,7 @@
 #include "compiler/tuner/transfer.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     N_FOLDS = 5,
@@ -10,8 +11,6 @@ enum {
 };
 static const double least_accuracy = 0.65, least_gain = 1.03, least_worst = 0.97;
 static const double near_tie = 1.05; /* closer pairs are in no order: noise */
-static const double margins[] = {0, 0.25, 0.5, 1, 2};
-enum { N_MARGINS = sizeof margins / sizeof margins[0] };
 
 /* ---- fitting --------------------------------------------------------------------- */
 
@@ -88,7 +87,7 @@ double kiln_pairs_in_order(const double *cost_ns, const float *score, size_t n,
 kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
                                   size_t rule, size_t *choice, double *margin,
                                   kiln_err *err) {
-    static const double deviations = 2;
+    static const double deviations = 2.5;
     kiln_arena a = {0};
     float *over = kiln_array(&a, float, e->n), *spread = kiln_array(&a, float, e->n);
     const kiln_status st = kiln_cost_model_predict_over(m, e, rule, over, spread, err);
@@ -144,22 +143,41 @@ static int deal(kiln_arena *a, const kiln_lesson *l, size_t n, int *fold_of) {
     return (int)seen.n;
 }
 
-static void sum_up(const verdict *v, size_t n, double margin, kiln_held_out *h) {
-    double sum = 0, worst = (double)INFINITY;
-    int taken = 0;
-    for (size_t i = 0; i < n; i++)
-        if (v[i].is_judged && v[i].margin > margin) {
-            sum += log(v[i].gain);
-            worst = fmin(worst, v[i].gain);
-            taken++;
-        }
-    h->margin = margin;
-    h->n_taken = taken;
-    h->gain = taken > 0 ? exp(sum / taken) : 1;
-    h->worst = taken > 0 ? worst : 1;
+/* The surest first. */
+static int by_margin(const void *x, const void *y) {
+    const verdict *a = x, *b = y;
+    if (a->is_judged != b->is_judged)
+        return a->is_judged ? -1 : 1;
+    if (a->margin < b->margin || a->margin > b->margin)
+        return a->margin > b->margin ? -1 : 1;
+    return (a->gain > b->gain) - (a->gain < b->gain); /* the worse first */
 }
 
-static void conclude(const verdict *v, size_t n, kiln_held_out *h) {
+/* As many of the surest choices as beat the rule together; where none do, what all of them
+ * would have brought. The margin is what the last one has to spare. */
+static void take_surest(const verdict *v, size_t n, kiln_held_out *h) {
+    double sum = 0;
+    kiln_held_out all = *h;
+    bool any = false;
+    all.worst = (double)INFINITY;
+    for (size_t i = 0; i < n && v[i].is_judged && v[i].margin > 0; i++) {
+        const bool is_last = i + 1 == n || !v[i + 1].is_judged || v[i + 1].margin <= 0;
+        sum += log(v[i].gain);
+        all.n_taken++;
+        all.worst = fmin(all.worst, v[i].gain);
+        all.gain = exp(sum / all.n_taken);
+        all.margin = is_last ? 0 : nextafter(v[i].margin, 0);
+        if ((is_last || v[i + 1].margin < v[i].margin) &&
+            kiln_held_out_beats_rule(&all)) {
+            *h = all;
+            any = true;
+        }
+    }
+    if (!any && all.n_taken > 0)
+        *h = all;
+}
+
+static void conclude(verdict *v, size_t n, kiln_held_out *h) {
     double right = 0;
     size_t pairs = 0;
     for (size_t i = 0; i < n; i++) {
@@ -168,12 +186,10 @@ static void conclude(const verdict *v, size_t n, kiln_held_out *h) {
         pairs += v[i].n_pairs;
     }
     h->accuracy = pairs > 0 ? right / (double)pairs : 0;
-    for (int i = 0; i < N_MARGINS; i++) {
-        sum_up(v, n, margins[i], h);
-        if (kiln_held_out_beats_rule(h))
-            return;
-    }
-    sum_up(v, n, margins[0], h); /* none does: what it would have brought */
+    h->gain = h->worst = 1;
+    if (n > 0)
+        qsort(v, n, sizeof *v, by_margin);
+    take_surest(v, n, h);
 }
 
 static kiln_status score_fold(const kiln_cost_model_kind *kind,
@@ -207,6 +223,30 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
     kiln_arena_fini(&a);
     if (st == KILN_OK)
         *out = h;
+    return st;
+}
+
+kiln_status kiln_held_apart_score(const kiln_cost_model_kind *kind,
+                                  const kiln_cost_model_options *o,
+                                  const kiln_lesson *l, size_t n, const int *label,
+                                  int which, kiln_held_apart *out, kiln_err *err) {
+    kiln_arena a = {0};
+    verdict *v = kiln_array(&a, verdict, n);
+    double right = 0;
+    size_t n_own = 0;
+    *out = (kiln_held_apart){.n_pairs = 0};
+    for (size_t i = 0; i < n; i++)
+        n_own += label[i] == which;
+    const bool is_split = n_own > 0 && n_own < n;
+    const kiln_status st =
+        is_split ? score_fold(kind, o, l, n, label, which, v, err) : KILN_OK;
+    for (size_t i = 0; st == KILN_OK && i < n; i++) {
+        right += v[i].accuracy * (double)v[i].n_pairs;
+        out->n_pairs += v[i].n_pairs;
+    }
+    out->n_lessons = is_split ? n_own : 0;
+    out->accuracy = out->n_pairs > 0 ? right / (double)out->n_pairs : 0;
+    kiln_arena_fini(&a);
     return st;
 }
 

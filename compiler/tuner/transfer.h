@@ -48,7 +48,7 @@ kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
                              kiln_err *err);
 
 /* What a build may take instead of number `rule` of the encodings: the one that the model
- * likes best. *margin: by how much more than the rule, less two deviations of what its
+ * likes best. *margin: by how much more than the rule, less 2.5 deviations of what its
  * members say of that: above 0, they agree. */
 kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
                                   size_t rule, size_t *choice, double *margin,
@@ -67,8 +67,7 @@ typedef struct kiln_held_out {
      * than the rule by more than `margin` (kiln_choose_over_rule). */
     double gain, worst;
     int n_taken;
-    /* The least of a few margins with which choices beat the rule; of scores, so
-     * without unit. */
+    /* The least margin with which choices beat the rule; of scores, so without unit. */
     double margin;
 } kiln_held_out;
 
@@ -81,6 +80,16 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
  * workloads, 3 choices, 65% of the pairs in order and a gain of 3%, where no choice was
  * slower than the rule by more than 3%. */
 bool kiln_held_out_beats_rule(const kiln_held_out *h);
+
+/* How a model of all lessons but those with one label (a machine, say) does on these. */
+typedef struct kiln_held_apart {
+    size_t n_lessons, n_pairs; /* with the label; 0: nothing was split */
+    double accuracy;
+} kiln_held_apart;
+kiln_status kiln_held_apart_score(const kiln_cost_model_kind *kind,
+                                  const kiln_cost_model_options *o,
+                                  const kiln_lesson *l, size_t n, const int *label,
+                                  int which, kiln_held_apart *out, kiln_err *err);
 
 /* The part of the pairs that differ by 5% or more whose faster one has the larger score;
  * *n_pairs: of how many. What did not run is slower than all that did. */

@@ -5,6 +5,7 @@
  *     kiln_study_neocpu(a, &options, &s, err);     NeoCPU: Tables 2 and 3, Figure 4
  *     kiln_study_fusion(a, &options, &s, err);     TVM: Figure 4
  *     kiln_study_rivals(a, &options, &s, err);     models of any format beside libraries
+ *     kiln_study_transfer(a, &options, &s, err);   builds of what was never tuned
  *     kiln_doc_study_text, _csv, _html             reports/study.h
  *
  * All ways to run a network are timed in turns, round by round, after the outputs of each
@@ -16,6 +17,7 @@
 
 #include "pipeline/baselines/baselines.h"
 #include "compiler/network/choose.h"
+#include "pipeline/tune/tune.h"
 #include "reports/study.h"
 
 /* Parts of the study of NeoCPU. */
@@ -59,5 +61,28 @@ kiln_status kiln_study_rivals(kiln_arena *a, const kiln_study_options *o,
 /* Pieces of networks, and the models of the list where there is one, fused and not. */
 kiln_status kiln_study_fusion(kiln_arena *a, const kiln_study_options *o,
                               kiln_doc_study *out, kiln_err *err);
+
+/* ---- transfer -------------------------------------------------------------------- */
+
+/* All borrowed. */
+typedef struct kiln_transfer_options {
+    const kiln_profile *profile; /* must run here, unless it replays */
+    const char *const *model;    /* NULL at the end */
+    kiln_db *db;                 /* records of tuning */
+    kiln_db *ready;              /* ready records; NULL: none */
+    kiln_db *measured;           /* times of this study; what it lacks is measured */
+    int threads, rounds;         /* at least 1 */
+    double seconds;              /* of measuring; 0: no limit */
+    bool replays;                /* nothing is measured */
+    /* As kiln_measure_options has them; for tests. */
+    const char *const *builder_argv, *const *runner_argv;
+} kiln_transfer_options;
+
+/* Leave one network out: what a build of it takes whose database knows every other
+ * network of it and no work of this one, beside its templates' rules and its own tuned
+ * configurations, kernel by kernel. Interrupted, or out of time, it is KILN_OK: `out`
+ * has what was measured, and the same call goes on. */
+kiln_status kiln_study_transfer(kiln_arena *a, const kiln_transfer_options *o,
+                                kiln_doc_study *out, kiln_err *err);
 
 #endif

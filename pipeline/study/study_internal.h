@@ -54,6 +54,41 @@ kiln_status kiln_study_end(kiln_doc_study *s, kiln_status st, kiln_doc_study *ou
 /* The name of a model without a path: "resnet18" of "zoo:resnet18". */
 const char *kiln_study_name(kiln_arena *a, const char *model);
 
+/* ---- one network left out (transfer.c) -------------------------------------------- */
+
+/* A copy in memory of a database without the works of a network, and without the same
+ * works at other batches; the caller's to close. */
+kiln_status kiln_transfer_apart(kiln_arena *a, kiln_db *db,
+                                const kiln_tune_works *without, kiln_db **out,
+                                kiln_err *err);
+
+enum { KILN_BY_RULE, KILN_BY_MODEL, KILN_BY_TUNING, KILN_TRANSFER_WAYS };
+
+/* A configuration of a kernel, and its times. */
+typedef struct kiln_transfer_way {
+    bool has; /* false: nobody knows one, and nothing below is set */
+    kiln_choice choice;
+    const char *config; /* as records have it */
+    double *ns;         /* one for each round; n of them */
+    size_t n;
+    const char *problem; /* it failed; NULL: it did not */
+} kiln_transfer_way;
+
+/* Who measures: begun with the options and an arena, nothing else set. */
+typedef struct kiln_transfer_meter {
+    kiln_arena *arena;
+    const kiln_transfer_options *o;
+    kiln_measure *pool; /* opened for the first kernel that wants it */
+    int64_t spent_ns;   /* that measuring took */
+    bool is_late;       /* something was not measured, as time was over */
+} kiln_transfer_meter;
+/* Fills in times: those on record, and as far as there is time the others, the ways in
+ * turns. What is lacking then has fewer rounds. `a`: of the times. */
+kiln_status kiln_transfer_time(kiln_transfer_meter *m, kiln_arena *a,
+                               const kiln_tune_work *w,
+                               kiln_transfer_way way[KILN_TRANSFER_WAYS],
+                               kiln_err *err);
+
 /* ---- what the papers say (published.c) ------------------------------------------- */
 
 enum { KILN_STUDY_STEPS_OF_PAPER = 4 };

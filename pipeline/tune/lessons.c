@@ -134,7 +134,8 @@ static void keep_rule(reading *r, const candidates *all, const kiln_tune_subject
 
 /* ---- a lesson -------------------------------------------------------------------- */
 
-static uint32_t workload_of(reading *r, kiln_str anchor) {
+static uint32_t workload_of(reading *r, const char *key) {
+    const kiln_str anchor = kiln_tune_without_batch(&r->scratch, kiln_str_from(key));
     const uintptr_t known = (uintptr_t)kiln_map_get(&r->workload, anchor);
     if (known > 0)
         return (uint32_t)known;
@@ -150,8 +151,10 @@ static void encode(reading *r, const kiln_tune_subject *s, const candidate *cons
     kiln_candidates *made = kiln_candidates_new(&r->scratch, &s->task, r->kind);
     double *cost = kiln_array(r->arena, double, n);
     const uint64_t rule = kiln_config_index(&s->task.space, &s->rule);
-    *out = (kiln_lesson){
-        .workload = workload_of(r, s->work.anchor), .cost_ns = cost, .rule = -1};
+    *out = (kiln_lesson){.workload =
+                             workload_of(r, kiln_str_dupv(&r->scratch, s->work.anchor)),
+                         .cost_ns = cost,
+                         .rule = -1};
     for (size_t i = 0; i < n; i++) {
         kiln_config config;
         if (!kiln_tune_config_read(&r->scratch, s->task.tmpl, &s->task.space,
@@ -169,6 +172,13 @@ static void encode(reading *r, const kiln_tune_subject *s, const candidate *cons
     }
     KILN_ASSERT(out->encoding.n <= n && out->rule < (ptrdiff_t)out->encoding.n,
                 "a lesson of %zu candidates has %zu", n, (size_t)out->encoding.n);
+}
+
+static const char *profile_of(kiln_arena *a, const kiln_db_task *t) {
+    enum { DIGITS = 8 };
+    char key[KILN_SHA256_HEX];
+    kiln_db_profile_key(t->profile_json, key);
+    return kiln_format(a, "%s %.*s", t->profile, DIGITS, key);
 }
 
 /* A template's part of a task; what today's templates do not take teaches nothing. */
@@ -190,6 +200,7 @@ static void add_lesson(reading *r, const kiln_db_task *t, const candidates *all,
     kiln_vec_push(
         r->arena, &r->out->seen,
         kiln_tune_seen_text(r->arena, &s->work, &s->profile, t->threads, s->task.tmpl));
+    kiln_vec_push(r->arena, &r->out->profile, profile_of(r->arena, t));
 }
 
 static bool is_first(const candidates *all, size_t i) {
@@ -326,6 +337,62 @@ kiln_status kiln_tune_lessons_near(kiln_arena *a, kiln_db *db,
     }
     kiln_arena_fini(&r.scratch);
     return st;
+}
+
+/* ---- how much carries over -------------------------------------------------------- */
+
+static int label_of(kiln_tune_texts *seen, kiln_arena *a, const char *text) {
+    for (size_t i = 0; i < seen->n; i++)
+        if (strcmp(seen->v[i], text) == 0)
+            return (int)i;
+    kiln_vec_push(a, seen, text);
+    return (int)seen->n - 1;
+}
+
+static kiln_status score_profiles(kiln_arena *a, const kiln_cost_model_kind *kind,
+                                  const kiln_tune_lessons *l, kiln_tune_carries *out,
+                                  kiln_err *err) {
+    int *label = kiln_array(a, int, l->list.n);
+    kiln_tune_texts names = {.n = 0};
+    for (size_t i = 0; i < l->list.n; i++)
+        label[i] = label_of(&names, a, l->profile.v[i]);
+    for (size_t k = 0; k < names.n; k++) {
+        kiln_held_apart h;
+        KILN_TRY(kiln_held_apart_score(kind, NULL, l->list.v, l->list.n, label, (int)k,
+                                       &h, err));
+        if (h.n_pairs > 0)
+            kiln_vec_push(
+                a, &out->profile,
+                ((kiln_tune_carried){names.v[k], h.n_lessons, h.n_pairs, h.accuracy}));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_tune_carries_over(kiln_arena *a, kiln_db *db,
+                                   const kiln_cost_model_kind *kind,
+                                   kiln_tune_carries *out, kiln_err *err) {
+    kiln_tune_lessons l;
+    kiln_held_out h = {.n_workloads = 0};
+    *out = (kiln_tune_carries){.workloads = 0};
+    kind = kiln_tune_teacher_of(kind);
+    KILN_TRY(kiln_tune_lessons_read(a, db, kind, &l, err));
+    KILN_TRY(kiln_held_out_score(kind, NULL, l.list.v, l.list.n, &h, err));
+    out->n_workloads = h.n_workloads;
+    out->workloads = h.accuracy;
+    return score_profiles(a, kind, &l, out, err);
+}
+
+kiln_str kiln_tune_without_batch(kiln_arena *a, kiln_str anchor) {
+    const char *from = memchr(anchor.p, '(', anchor.n);
+    const size_t head = from != NULL ? (size_t)(from - anchor.p) : anchor.n;
+    const char *open = memchr(anchor.p + head, '[', anchor.n - head);
+    if (open == NULL)
+        return anchor;
+    size_t at = (size_t)(open - anchor.p) + 1, end = at;
+    while (end < anchor.n && anchor.p[end] >= '0' && anchor.p[end] <= '9')
+        end++;
+    return kiln_str_from(kiln_format(a, "%.*s*%.*s", (int)at, anchor.p,
+                                     (int)(anchor.n - end), anchor.p + end));
 }
 
 /* ---- what was seen ---------------------------------------------------------------- */

@@ -12,6 +12,7 @@ typedef KILN_VEC(const char *) kiln_tune_texts;
 typedef struct kiln_tune_lessons {
     KILN_VEC(kiln_lesson) list;
     kiln_tune_texts seen;         /* of each: kiln_tune_seen_text */
+    kiln_tune_texts profile;      /* of each: its name and key */
     int64_t n_trials;             /* of all that they were drawn from */
     char sha256[KILN_SHA256_HEX]; /* of all of these */
 } kiln_tune_lessons;

@@ -304,6 +304,25 @@ kiln_status kiln_tune_transfer_open(kiln_arena *a, kiln_db *db,
 kiln_status kiln_tune_transfer_renew(kiln_arena *a, kiln_db *db,
                                      const kiln_cost_model_kind *kind,
                                      const kiln_tune_transfer **out, kiln_err *err);
+/* How many pairs of candidates a model of the other ones has in order, from the records
+ * alone: of workloads (dealt into five parts), and of each profile, where there are
+ * several. */
+typedef struct kiln_tune_carried {
+    const char *profile; /* name and the beginning of its key */
+    size_t n_lessons, n_pairs;
+    double accuracy;
+} kiln_tune_carried;
+typedef struct kiln_tune_carries {
+    int n_workloads;
+    double workloads; /* 0: there are too few */
+    KILN_VEC(kiln_tune_carried) profile;
+} kiln_tune_carries;
+kiln_status kiln_tune_carries_over(kiln_arena *a, kiln_db *db,
+                                   const kiln_cost_model_kind *kind,
+                                   kiln_tune_carries *out, kiln_err *err);
+/* The key of an anchor, "conv(%0: f32[8,64,56,56], ...)", with "*" for the first dimension
+ * of its first operand: equal for the same work at another batch. May be `anchor`. */
+kiln_str kiln_tune_without_batch(kiln_arena *a, kiln_str anchor);
 /* What it was made of and how it did, in a line. */
 void kiln_tune_transfer_text(kiln_buf *out, const kiln_tune_transfer *t);
 

@@ -178,10 +178,10 @@ typedef struct choice_row {
 } choice_row;
 
 static choice_row choice_rows[] = {
-    {"all_agree", {1, 3, 2}, {0, 0.5F, 0}, 0, 1, 1},
-    {"members_do_not", {1, 3, 2}, {0, 1.5F, 0}, 0, 1, -1},
+    {"all_agree", {1, 3, 2}, {0, 0.5F, 0}, 0, 1, 0.75},
+    {"members_do_not", {1, 3, 2}, {0, 1.5F, 0}, 0, 1, -1.75},
     {"the_rule_is_best", {4, 3, 2}, {0, 0, 0}, 0, 0, 0},
-    {"the_rule_is_last", {1, 3, 2}, {0.25F, 0.25F, 0}, 2, 1, 0.5},
+    {"the_rule_is_last", {1, 3, 2}, {0.25F, 0.25F, 0}, 2, 1, 0.375},
 };
 
 static void a_choice_is_what_members_agree_on(void **state) {
