@@ -32,6 +32,7 @@ kiln_cpus kiln_cpus_own(void) {
 }
 
 kiln_cpus kiln_cpus_part(const kiln_cpus *c, int first, int n) {
+    KILN_ASSERT(first >= 0 && n >= 0, "%d processors from %d on", n, first);
     kiln_cpus part = {.n = 0};
     cpu_set_t all, some;
     int nth = 0;

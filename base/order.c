@@ -1,4 +1,5 @@
 #include "base/order.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@ static int ascending(const void *x, const void *y) {
 void kiln_sort_f64(double *v, size_t n) { qsort(v, n, sizeof *v, ascending); }
 
 double kiln_quantile(const double *sorted, size_t n, double share) {
+    KILN_ASSERT(n > 0 && share >= 0 && share <= 1, "quantile %g of %zu", share, n);
     const double at = share * (double)(n - 1);
     const size_t i = (size_t)at;
     const double rest = at - (double)i;

@@ -1,5 +1,6 @@
 /* Tasks: see task.h. */
 #include "base/task.h"
+#include "base/status.h"
 
 #include <signal.h>
 
@@ -11,6 +12,7 @@ static void *run(void *p) {
 
 void kiln_task_start(kiln_task *t, void (*fn)(void *user), void *user) {
     sigset_t all, old;
+    KILN_ASSERT(fn != NULL, "a task of nothing");
     *t = (kiln_task){.fn = fn, .user = user};
     sigfillset(&all); /* signals are the caller's */
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);

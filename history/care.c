@@ -1,6 +1,7 @@
 /* Looking after the history: is the file sound, what is no longer there. */
 #include "history/history_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_LINES = 100 };
@@ -34,6 +35,7 @@ static kiln_status set_digest(kiln_history *h, int64_t seq, const char *hex,
 }
 
 kiln_status kiln_history_seal(kiln_history *h, int64_t seq, kiln_err *err) {
+    KILN_ASSERT(seq > 0, "night %" PRId64, seq);
     kiln_arena scratch = {0};
     kiln_nights n = {.n = 0};
     char hex[KILN_SHA256_HEX] = "";

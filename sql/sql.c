@@ -75,15 +75,19 @@ kiln_status kiln_query_open(kiln_sql *s, const char *text, kiln_query *out,
 }
 
 void kiln_query_i64(kiln_query *q, int at, int64_t v) {
+    KILN_ASSERT(at >= 1, "values of a statement begin at 1, not %d", at);
     q->sql->engine->bind_i64(q->handle, at, v);
 }
 void kiln_query_f64(kiln_query *q, int at, double v) {
+    KILN_ASSERT(at >= 1, "values of a statement begin at 1, not %d", at);
     q->sql->engine->bind_f64(q->handle, at, v);
 }
 void kiln_query_text(kiln_query *q, int at, const char *z) {
+    KILN_ASSERT(at >= 1, "values of a statement begin at 1, not %d", at);
     q->sql->engine->bind_text(q->handle, at, z);
 }
 void kiln_query_bytes(kiln_query *q, int at, kiln_str bytes) {
+    KILN_ASSERT(at >= 1, "values of a statement begin at 1, not %d", at);
     q->sql->engine->bind_bytes(q->handle, at, bytes);
 }
 
@@ -101,15 +105,19 @@ kiln_status kiln_query_run(kiln_query *q, kiln_err *err) {
 void kiln_query_reset(kiln_query *q) { q->sql->engine->reset(q->handle); }
 
 int64_t kiln_query_get_i64(kiln_query *q, int col) {
+    KILN_ASSERT(q->handle != NULL && col >= 0, "column %d of a row", col);
     return q->sql->engine->get_i64(q->handle, col);
 }
 double kiln_query_get_f64(kiln_query *q, int col) {
+    KILN_ASSERT(q->handle != NULL && col >= 0, "column %d of a row", col);
     return q->sql->engine->get_f64(q->handle, col);
 }
 const char *kiln_query_get_text(kiln_query *q, int col, kiln_arena *a) {
+    KILN_ASSERT(q->handle != NULL && col >= 0, "column %d of a row", col);
     return q->sql->engine->get_text(q->handle, col, a);
 }
 kiln_str kiln_query_get_bytes(kiln_query *q, int col, kiln_arena *a) {
+    KILN_ASSERT(q->handle != NULL && col >= 0, "column %d of a row", col);
     return q->sql->engine->get_bytes(q->handle, col, a);
 }
 

@@ -91,6 +91,7 @@ static kiln_status take_extents(const kiln_gpu_split *s, const kiln_gpu_entry *e
 kiln_status kiln_gpu_object(kiln_arena *a, const kiln_gpu_split *s,
                             kiln_gpu_language language, kiln_str code, kiln_object *out,
                             kiln_err *err) {
+    KILN_ASSERT(s->launch.n > 0 && code.n > 0, "'%s' launches nothing", s->symbol);
     writer w = begin(a, language);
     kiln_gpu_kernel k = {.symbol = string(&w, s->symbol),
                          .n_operands = (uint32_t)s->n_operands,

@@ -248,6 +248,7 @@ static void launch_whole(splitter *x) {
 
 kiln_status kiln_gpu_split_program(kiln_arena *a, const kiln_program *p,
                                    kiln_gpu_split *out, kiln_err *err) {
+    KILN_ASSERT(p->body != NULL, "program '%s' was not lowered", p->name);
     splitter x = {.arena = a, .p = p, .out = out, .err = err};
     *out = (kiln_gpu_split){.symbol = p->name, .n_operands = p->n_args};
     if (!has_launch(p->body)) {

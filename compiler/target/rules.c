@@ -100,6 +100,8 @@ double kiln_most_gflops(const kiln_profile *p, int threads) {
 
 double kiln_least_ns(const kiln_profile *p, int threads, double flops,
                      double written_bytes) {
+    KILN_ASSERT(flops >= 0 && written_bytes >= 0, "%g operations, %g bytes", flops,
+                written_bytes);
     const double multiplying = flops / kiln_most_gflops(p, threads);
     const double storing =
         written_bytes /

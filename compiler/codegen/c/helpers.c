@@ -265,6 +265,7 @@ static void put_number(kiln_buf *out, const char *type, int64_t v) {
 }
 
 const char *kiln_c_table(kiln_c_printer *p, const char *type, const int64_t *v, int n) {
+    KILN_ASSERT(n > 0, "a table of %d numbers", n);
     kiln_buf line;
     kiln_buf_init(&line, p->arena);
     kiln_buf_printf(&line, "%s%s ", p->unit->dialect->table, type);

@@ -149,6 +149,8 @@ kiln_c_block kiln_c_open(kiln_c_printer *p) {
 }
 
 void kiln_c_close(kiln_c_printer *p, kiln_c_block b) {
+    KILN_ASSERT(p->depth > 0 && b.names <= p->name.n && b.vars <= p->vars.n,
+                "a block ends that has not begun");
     p->depth--;
     p->name.n = b.names;
     p->vars.n = b.vars;
@@ -158,6 +160,7 @@ void kiln_c_close(kiln_c_printer *p, kiln_c_block b) {
 }
 
 kiln_c_block kiln_c_lanes(kiln_c_printer *p, int lanes, const char **lane) {
+    KILN_ASSERT(lanes > 1, "a loop over %d lanes", lanes);
     const size_t names = p->name.n;
     *lane = kiln_c_name(p, "lane");
     kiln_c_line(p, "for (int %s = 0; %s < %d; %s++) {", *lane, *lane, lanes, *lane);

@@ -179,6 +179,7 @@ static void put_workspace(kiln_c_printer *p, const kiln_buffer *b, const char *n
 }
 
 const char *kiln_c_thread_memory(kiln_c_printer *p, const char *name, size_t bytes) {
+    KILN_ASSERT(p->memory.n > 0, "'%s' is memory of nothing", name);
     kiln_c_memory *m = &p->memory.v[p->memory.n - 1];
     const kiln_buffer *b = m->buffer;
     const int64_t *n = p->extent + KILN_AXIS_THREAD_X;

@@ -64,6 +64,7 @@ enum { MAX_ALIAS_BUFFERS = 256 };
 void kiln_cg_push_memory(kiln_cg *g, kiln_cg_mem m) {
     LLVMMetadataRef others[MAX_ALIAS_BUFFERS], own = NULL;
     size_t n = 0;
+    KILN_ASSERT(m.buffer != NULL, "memory of no buffer in '%s'", g->p->name);
     for (size_t i = 0; i < g->n_scopes && g->n_scopes <= MAX_ALIAS_BUFFERS; i++) {
         if (g->scope_buffer[i] == m.buffer)
             own = g->scope_of[i];
@@ -100,6 +101,7 @@ static void emit_alloc(kiln_cg *g, const kiln_stmt *s) {
                      g->p->name, max_memory);
     kiln_cg_push_memory(g, m);
     kiln_cg_stmt(g, s->u.alloc.body);
+    KILN_ASSERT(g->mem.n > 0, "more buffers end than begin in '%s'", g->p->name);
     g->mem.n--;
     g->workspace = workspace;
     g->scratch = scratch;

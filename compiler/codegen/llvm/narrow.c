@@ -20,6 +20,7 @@ kiln_interval kiln_cg_range(kiln_cg *g, const kiln_expr *e) {
 
 void kiln_cg_bind_within(kiln_cg *g, const kiln_var *v, LLVMValueRef value,
                          kiln_interval range) {
+    KILN_ASSERT(range.min <= range.max, "'%s' has no value", v->name);
     if (g->is_narrow) {
         g->ranges.arena = g->arena;
         g->ranges.stack.n = g->vars.n;
