@@ -52,6 +52,8 @@ static int connects(int fd) {
 static void *of_thread(void *failed) {
     const int fd = open("there", O_WRONLY);
     *(int *)failed = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
     return NULL;
 }
 static int opens_in_a_thread(int fd) {

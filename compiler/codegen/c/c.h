@@ -36,6 +36,8 @@ typedef struct kiln_c_dialect {
     const kiln_backend *backend; /* what is implemented; the rest is refused by name */
     const kiln_natives *natives; /* functions that it has words for */
     const char *qualifiers;      /* of functions that only this file calls */
+    const char
+        *helper; /* the same of helpers, which are small and called for each element */
     const char *restricted; /* behind the star of a pointer that nothing else aliases */
     const char *global;     /* in front of the type that a pointer leads to; "" or ends
                                with a space */

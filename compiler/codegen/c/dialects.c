@@ -2,12 +2,14 @@
 #include "compiler/codegen/c/c.h"
 
 /* Products and sums may be rounded once, as loop programs let them be; GCC does not do so
- * for -std=c99 unless it is told to. Functions that count on each rounding are EXACT. */
+ * for -std=c99 unless it is told to. Functions that count on each rounding are EXACT, and
+ * as GCC puts no function into one of other options by itself, helpers are told to be. */
 const kiln_c_dialect kiln_c_dialect_c99 = {
     .name = "c99",
     .backend = &kiln_c_backend,
     .natives = &kiln_natives_least,
     .qualifiers = "static ",
+    .helper = "HELPER ",
     .restricted = "restrict ",
     .global = "",
     .table = "static const ",
@@ -25,6 +27,11 @@ const kiln_c_dialect kiln_c_dialect_c99 = {
                "#else\n"
                "#define EXACT\n"
                "#define EXACTLY\n"
+               "#endif\n"
+               "#if defined(__GNUC__)\n"
+               "#define HELPER static inline __attribute__((always_inline))\n"
+               "#else\n"
+               "#define HELPER static inline\n"
                "#endif\n",
     .exact = "EXACT ",
     .exactly = "EXACTLY",
@@ -37,6 +44,7 @@ const kiln_c_dialect kiln_c_dialect_opencl = {
     .backend = &kiln_c_backend_opencl,
     .natives = &kiln_c_natives_opencl,
     .qualifiers = "static ",
+    .helper = "static ",
     .restricted = "restrict ",
     .global = "__global ",
     .table = "__constant ",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* @T: the type, @U: an unsigned one that its arithmetic wraps in, @S: "i32", @B: bits
- * less one, @Q: qualifiers of functions. */
+ * less one, @Q: qualifiers of helpers. */
 typedef struct helper {
     const char *name;
     bool is_float, is_signed, is_unsigned; /* for which types this text is */
@@ -124,7 +124,7 @@ static const char *word_of(kiln_c_printer *p, char letter, kiln_dtype d) {
     case 'B':
         return kiln_format(p->arena, "%d", 8 * (int)kiln_dtype_bytes(d) - 1);
     case 'Q':
-        return p->unit->dialect->qualifiers;
+        return p->unit->dialect->helper;
     case 'F':
         return d == KILN_F64 ? "d" : "s";
     case 'X':
@@ -223,6 +223,28 @@ const char *kiln_c_convert(kiln_c_printer *p, kiln_dtype from, kiln_dtype to) {
     const char *low =
         is_signed ? kiln_format(p->arena, "-0x1p%d%s", bits - 1, end) : "0";
     const char *least = is_signed ? kiln_format(p->arena, "INT%d_MIN", bits) : "0";
+    if (bits < 32) {
+        /* Held in the bounds first, without a branch: of loops around it compilers make
+         * vectors. */
+        const char *most =
+            kiln_format(p->arena, "%d%s", (1 << (is_signed ? bits - 1 : bits)) - 1,
+                        from == KILN_F64 ? ".0" : ".0f");
+        kiln_c_add(p, name,
+                   kiln_format(p->arena,
+                               "%s%s %s(%s x) {\n"
+                               "    x = %s;\n%s"
+                               "    x = x > %s ? %s : x;\n"
+                               "    return (%s)(int32_t)x;\n"
+                               "}\n",
+                               p->unit->dialect->helper, type, name, kiln_c_type(from),
+                               is_signed ? "x != x ? 0 : x" : "x > 0 ? x : 0",
+                               is_signed
+                                   ? kiln_format(p->arena, "    x = x < %s ? %s : x;\n",
+                                                 low, low)
+                                   : "",
+                               most, most, type));
+        return name;
+    }
     kiln_c_add(p, name,
                kiln_format(p->arena,
                            "%s%s %s(%s x) {\n"
@@ -230,8 +252,8 @@ const char *kiln_c_convert(kiln_c_printer *p, kiln_dtype from, kiln_dtype to) {
                            "        return %s%s;\n"
                            "    return x >= 0x1p%d%s ? %sINT%d_MAX : (%s)x;\n"
                            "}\n",
-                           p->unit->dialect->qualifiers, type, name, kiln_c_type(from),
-                           low, is_signed ? "x != x ? 0 : " : "", least,
+                           p->unit->dialect->helper, type, name, kiln_c_type(from), low,
+                           is_signed ? "x != x ? 0 : " : "", least,
                            is_signed ? bits - 1 : bits, end, is_signed ? "" : "U", bits,
                            type));
     return name;
@@ -249,7 +271,7 @@ const char *kiln_c_reinterpret(kiln_c_printer *p, kiln_dtype from, kiln_dtype to
                            "    u.from = x;\n"
                            "    return u.to;\n"
                            "}\n",
-                           p->unit->dialect->qualifiers, kiln_c_type(to), name,
+                           p->unit->dialect->helper, kiln_c_type(to), name,
                            kiln_c_type(from), kiln_c_type(from), kiln_c_type(to)));
     return name;
 }

@@ -10,8 +10,7 @@
 #include "pipeline/baselines/library/armcl_call.h"
 #include "pipeline/talk/talk.h"
 
-enum { LIMIT_S = 600 };
-static const int64_t second_ns = 1000000000;
+static const int64_t limit_ms = 600000;
 static const char emulator[] = "qemu-aarch64";
 
 typedef struct armcl {
@@ -57,7 +56,7 @@ static kiln_status open_board(const char *file, kiln_err *err) {
     return KILN_OK;
 }
 
-static int64_t deadline(void) { return kiln_now_ns() + LIMIT_S * second_ns; }
+static int64_t deadline(void) { return kiln_now_ns() + limit_ms * 1000000; }
 
 static kiln_status tell(const armcl *m, const void *p, size_t n, kiln_err *err) {
     kiln_arena scratch = {0};
@@ -87,7 +86,7 @@ static const char *version(kiln_arena *a) {
     const size_t n = argv[1] != NULL ? 2 : 1;
     argv[n] = "--version";
     argv[n + 1] = NULL;
-    const kiln_process_options o = {.argv = argv, .time_limit_ms = LIMIT_S * 1000};
+    const kiln_process_options o = {.argv = argv, .time_limit_ms = limit_ms};
     if (kiln_process_run(a, &o, &r, NULL) != KILN_OK || r.end != KILN_PROCESS_EXITED ||
         r.code != 0)
         return "";
@@ -212,7 +211,7 @@ static kiln_status set_conv(armcl *m, kiln_err *err) {
         return none_such(err, "groups of several channels");
     c->kind = op->groups == 1 ? KILN_ARMCL_CONV : KILN_ARMCL_DEPTHWISE;
     c->multiplier = (int32_t)(w[0] / x[1]);
-    for (int i = 0; i < 2; i++) { /* height comes first in ours */
+    for (size_t i = 0; i < 2; i++) { /* height comes first in ours */
         c->stride[i] = (int32_t)op->stride[1 - i];
         c->dilation[i] = (int32_t)op->dilation[1 - i];
         c->pad[2 * i] = at_least_0(op->pad_begin[1 - i]);
