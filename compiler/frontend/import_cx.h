@@ -90,6 +90,10 @@ kiln_status kiln_import_transpose(kiln_import_cx *cx, const void *site, kiln_val
                                   const int64_t *perm, kiln_value **out);
 kiln_value *kiln_import_scalar(kiln_import_cx *cx, kiln_dtype dtype, double v);
 
+/* Behind g's own outputs, how many rows of each bounded one count: "y.count", or with
+ * more dots where the model has such an output. */
+void kiln_import_add_counts(kiln_import_cx *cx, kiln_graph *g);
+
 /* ---- consts.c ---------------------------------------------------------------------
  */
 

@@ -213,3 +213,21 @@ kiln_status kiln_import_transpose(kiln_import_cx *cx, const void *site, kiln_val
 kiln_value *kiln_import_scalar(kiln_import_cx *cx, kiln_dtype dtype, double v) {
     return kiln_graph_const_scalar(cx->graph, "c", dtype, v);
 }
+
+/* ---- outputs ----------------------------------------------------------------------- */
+
+static const char *count_name(kiln_import_cx *cx, const kiln_graph *g, const char *of) {
+    const char *name = kiln_format(cx->arena, "%s" KILN_COUNT_SUFFIX, of);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (strcmp(g->output_names.v[i], name) == 0)
+            return count_name(cx, g, kiln_format(cx->arena, "%s.", of));
+    return name;
+}
+
+void kiln_import_add_counts(kiln_import_cx *cx, kiln_graph *g) {
+    const size_t n = g->outputs.n;
+    for (size_t i = 0; i < n; i++)
+        if (g->outputs.v[i]->count != NULL)
+            kiln_graph_add_output(g, g->outputs.v[i]->count,
+                                  count_name(cx, g, g->output_names.v[i]));
+}

@@ -331,25 +331,6 @@ static kiln_status add_outputs(kiln_onnx_cx *cx) {
     return KILN_OK;
 }
 
-/* "y.count", or with more dots where the model has such an output. */
-static const char *count_name(kiln_onnx_cx *cx, const kiln_graph *g, const char *of) {
-    const char *name = kiln_format(cx->common.arena, "%s" KILN_COUNT_SUFFIX, of);
-    for (size_t i = 0; i < g->outputs.n; i++)
-        if (strcmp(g->output_names.v[i], name) == 0)
-            return count_name(cx, g, kiln_format(cx->common.arena, "%s.", of));
-    return name;
-}
-
-/* Behind the model's own outputs, how many rows of each bounded one count. */
-static void add_counts(kiln_onnx_cx *cx) {
-    kiln_graph *const g = cx->scope->g;
-    const size_t n = g->outputs.n;
-    for (size_t i = 0; i < n; i++)
-        if (g->outputs.v[i]->count != NULL)
-            kiln_graph_add_output(g, g->outputs.v[i]->count,
-                                  count_name(cx, g, g->output_names.v[i]));
-}
-
 /* Weights that nothing uses are checked all the same: a damaged file is named as one.
  */
 static kiln_status check_tensors(kiln_onnx_cx *cx) {
@@ -384,7 +365,7 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     KILN_TRY(kiln_onnx_bind_inputs(cx));
     KILN_TRY(kiln_onnx_import_nodes(cx, g->node, g->n_node));
     KILN_TRY(add_outputs(cx));
-    add_counts(cx);
+    kiln_import_add_counts(&cx->common, cx->scope->g);
     kiln_onnx_forget_counts(cx->scope->g);
     cx->scope->g->facts |= KILN_TYPED;
     *out = cx->scope->g;

@@ -1,12 +1,10 @@
 /* Loop (1, 11, 13 to 25) of ai.onnx, unrolled: all shapes are static, so the number of
- * steps must be. Each step is one copy of the body. (Scan keeps its body: op_scan.c.)
- */
+ * steps must be, or the largest that data may end. Each step is one copy of the body.
+ * (Scan keeps its body: op_scan.c.) */
+#include "compiler/frontend/masked_loop.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include <inttypes.h>
-
-/* Beyond that the unrolled graph is no use; the node limit of an import holds too. */
-enum { MAX_STEPS = 4096 };
 
 /* Results of each step that become one value, along a new axis. */
 typedef struct gathered {
@@ -48,19 +46,10 @@ static const char *step_prefix(kiln_onnx_cx *cx, const kiln_onnx_node *n, int64_
 typedef struct loop {
     const kiln_onnx_graph *body;
     size_t n_states, n_gathered;
-    kiln_value **state;
+    kiln_carried *state;
     gathered *g;
+    kiln_masked_loop mask;
 } loop;
-
-static kiln_status read_condition(kiln_onnx_cx *cx, kiln_value *v, bool *out) {
-    const int64_t *c = NULL;
-    size_t count = 0;
-    KILN_TRY(kiln_onnx_const_ints(cx, v, "cond", &c, &count));
-    if (count != 1)
-        return kiln_onnx_fail(cx, KILN_ERR_SHAPE, "cond must be one bool");
-    *out = c[0] != 0;
-    return KILN_OK;
-}
 
 /* The largest number of steps; how many there are the condition says too. */
 static kiln_status read_trip_count(kiln_onnx_cx *cx, const kiln_onnx_node *n,
@@ -87,15 +76,19 @@ static kiln_status read_loop(kiln_onnx_cx *cx, const kiln_onnx_node *n, loop *l)
                               "attribute 'body' must be given, with outputs for the "
                               "condition and each output of the node");
     l->n_gathered = l->body->n_output - 1 - l->n_states;
-    l->state = kiln_array(&cx->common.scratch, kiln_value *, l->n_states);
-    for (size_t i = 0; i < l->n_states; i++)
-        KILN_TRY(kiln_onnx_need(cx, n, (int)i + 2, "v_initial", &l->state[i]));
+    l->state = kiln_array(&cx->common.scratch, kiln_carried, l->n_states);
+    for (size_t i = 0; i < l->n_states; i++) {
+        KILN_TRY(kiln_onnx_need(cx, n, (int)i + 2, "v_initial", &l->state[i].now));
+        l->state[i].result = l->state[i].now;
+    }
     l->g = kiln_array(&cx->common.scratch, gathered, l->n_gathered);
     return KILN_OK;
 }
 
+/* *cond: of the next step. */
 static kiln_status loop_step(kiln_onnx_cx *cx, const kiln_onnx_node *n, loop *l,
-                             int64_t t, bool *goes_on) {
+                             int64_t t, kiln_value **cond) {
+    kiln_compose c = {.cx = &cx->common, .site = n};
     const size_t n_actual = 2 + l->n_states;
     kiln_value **const actual = kiln_array(&cx->common.scratch, kiln_value *, n_actual);
     kiln_value **const outs =
@@ -103,33 +96,45 @@ static kiln_status loop_step(kiln_onnx_cx *cx, const kiln_onnx_node *n, loop *l,
     actual[0] = kiln_graph_const_i64(cx->scope->g, "step", t);
     actual[1] = kiln_onnx_scalar(cx, KILN_BOOL, 1);
     for (size_t i = 0; i < l->n_states; i++)
-        actual[2 + i] = l->state[i];
+        actual[2 + i] = l->state[i].now;
     KILN_TRY(kiln_onnx_inline_with(cx, step_prefix(cx, n, t), l->body, actual, n_actual,
                                    outs));
-    KILN_TRY(read_condition(cx, outs[0], goes_on));
+    *cond = outs[0];
     for (size_t i = 0; i < l->n_states; i++)
-        l->state[i] = outs[1 + i];
+        KILN_TRY(kiln_masked_loop_carry(&l->mask, &c, outs[1 + i], &l->state[i]));
     for (size_t i = 0; i < l->n_gathered; i++)
         KILN_TRY(gather_add(cx, n, &l->g[i], outs[1 + l->n_states + i]));
     return KILN_OK;
 }
 
-kiln_status kiln_onnx_import_loop(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
-    loop l = {0};
+static kiln_status run_steps(kiln_onnx_cx *cx, const kiln_onnx_node *n, loop *l) {
+    kiln_compose c = {.cx = &cx->common, .site = n};
+    kiln_value *cond = kiln_onnx_in(cx, n, 1);
     int64_t trip_count;
     bool goes_on = true;
-    KILN_TRY(read_loop(cx, n, &l));
     KILN_TRY(read_trip_count(cx, n, &trip_count));
-    if (kiln_onnx_in(cx, n, 1) != NULL)
-        KILN_TRY(read_condition(cx, kiln_onnx_in(cx, n, 1), &goes_on));
-    for (int64_t t = 0; t < trip_count && goes_on; t++) {
-        if (t == MAX_STEPS)
-            return kiln_onnx_fail(cx, KILN_ERR_LIMIT,
-                                  "a loop may have at most %d steps", (int)MAX_STEPS);
-        KILN_TRY(loop_step(cx, n, &l, t, &goes_on));
+    if (cond == NULL)
+        cond = kiln_onnx_scalar(cx, KILN_BOOL, 1);
+    for (int64_t t = 0; t < trip_count; t++) {
+        KILN_TRY(kiln_masked_loop_ask(&l->mask, &c, cond,
+                                      trip_count <= KILN_LOOP_MASKED_STEPS, &goes_on));
+        if (!goes_on)
+            break;
+        if (l->mask.alive != NULL && l->n_gathered > 0)
+            return kiln_onnx_fail(cx, KILN_ERR_UNSUPPORTED,
+                                  "a loop that data may end must have no scan outputs: "
+                                  "their length would depend on data");
+        KILN_TRY(loop_step(cx, n, l, t, &cond));
     }
+    return KILN_OK;
+}
+
+kiln_status kiln_onnx_import_loop(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
+    loop l = {0};
+    KILN_TRY(read_loop(cx, n, &l));
+    KILN_TRY(run_steps(cx, n, &l));
     for (size_t i = 0; i < l.n_states; i++)
-        kiln_onnx_set(cx, n, (int)i, l.state[i]);
+        kiln_onnx_set(cx, n, (int)i, l.state[i].result);
     for (size_t i = 0; i < l.n_gathered; i++) {
         kiln_value *out;
         const int slot = (int)(l.n_states + i);

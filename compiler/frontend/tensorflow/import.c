@@ -113,6 +113,7 @@ static kiln_status import_graph(kiln_tf_cx *cx, kiln_graph **out) {
     KILN_TRY(kiln_tf_bind_inputs(cx, f));
     KILN_TRY(kiln_tf_import_nodes(cx, root, n));
     KILN_TRY(add_outputs(cx, result, n));
+    kiln_import_add_counts(&cx->common, cx->common.graph);
     cx->common.graph->facts |= KILN_TYPED;
     *out = cx->common.graph;
     return KILN_OK;

@@ -30,8 +30,20 @@ static const char *out_name(kiln_import_cx *common, const void *site, int i) {
     return i == 0 ? name : kiln_format(&common->scratch, "%s:%d", name, i);
 }
 
-const kiln_import_format kiln_tf_format = {.node_name = node_name,
-                                           .out_name = out_name};
+/* Of what data has the length of, only outputs are made (op_detect.c). */
+static kiln_status refuse_bounded(kiln_import_cx *cx, kiln_value *const *in, int n_in) {
+    for (int i = 0; i < n_in; i++)
+        if (in[i] != NULL && in[i]->count != NULL)
+            return kiln_fail(
+                cx->err, KILN_ERR_UNSUPPORTED,
+                "'%s' is as long as data has it, and only an output may be; "
+                "export the model with pad_to_max_output_size",
+                in[i]->name);
+    return KILN_OK;
+}
+
+const kiln_import_format kiln_tf_format = {
+    .node_name = node_name, .out_name = out_name, .may_read = refuse_bounded};
 
 /* ---- operands --------------------------------------------------------------------- */
 

@@ -1,13 +1,11 @@
 /* Importers of If and While, whose branches and bodies are functions. A constant
  * condition picks its branch, another one chooses between the results of both; loops
- * are unrolled, so that the number of their steps must be constant. Of old, Switch and
- * Merge: what hangs on the other branch is left out. */
+ * are unrolled, as often as they can run at most where data may end them. Of old, Switch
+ * and Merge: what hangs on the other branch is left out. */
+#include "compiler/frontend/masked_loop.h"
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
 #include <inttypes.h>
-
-/* Beyond that the unrolled graph is no use; the node limit of an import holds too. */
-enum { MAX_STEPS = 4096 };
 
 static kiln_status need_function(kiln_tf_cx *cx, const kiln_tf_node *n,
                                  const char *name, const kiln_tf_function **out) {
@@ -99,46 +97,104 @@ kiln_status kiln_tf_import_if(kiln_tf_cx *cx, const kiln_tf_node *n) {
 
 /* ---- While ------------------------------------------------------------------------ */
 
-static kiln_status goes_on(kiln_tf_cx *cx, const kiln_tf_node *n,
-                           const kiln_tf_function *cond, const kiln_tf_slot *state,
-                           const char *step, bool *out) {
-    kiln_tf_slot *const c =
-        kiln_array(&cx->common.scratch, kiln_tf_slot, cond->n_output + 1);
-    KILN_TRY(kiln_tf_invoke(cx, n, cond, step, state, n->n_in, c));
-    if (cond->n_output != 1 || c[0].value == NULL)
+typedef struct loop {
+    const kiln_tf_node *node;
+    const kiln_tf_function *cond, *body;
+    kiln_tf_slot *now, *result; /* what the next step reads; what the loop gives */
+    kiln_masked_loop mask;
+} loop;
+
+/* Before a step. What is no bool is asked whether it is 0. */
+static kiln_status goes_on(kiln_tf_cx *cx, loop *l, const char *step, bool *out) {
+    kiln_compose c = kiln_tf_compose(cx, l->node);
+    kiln_tf_slot *const made =
+        kiln_array(&cx->common.scratch, kiln_tf_slot, l->cond->n_output + 1);
+    KILN_TRY(kiln_tf_invoke(cx, l->node, l->cond, step, l->now, l->node->n_in, made));
+    if (l->cond->n_output != 1 || made[0].value == NULL)
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
                             "function '%s' must give one tensor, the condition",
-                            kiln_tf_show(cx, cond->name));
-    return read_condition(cx, c[0].value, out);
+                            kiln_tf_show(cx, l->cond->name));
+    kiln_value *const v = kiln_compose_cast(&c, made[0].value, KILN_BOOL);
+    KILN_TRY(c.status);
+    return kiln_masked_loop_ask(&l->mask, &c, v, false, out);
+}
+
+/* A list whose elements are what the step made of them where the loop came so far; one
+ * that was not set was zeros. */
+static kiln_status carry_items(kiln_tf_cx *cx, loop *l, const kiln_tf_items *made,
+                               const kiln_tf_items *before, kiln_tf_slot *out) {
+    kiln_compose c = kiln_tf_compose(cx, l->node);
+    if (before == NULL || made->n != before->n)
+        return kiln_tf_fail(
+            cx, KILN_ERR_UNSUPPORTED,
+            "a loop that data may end must keep the length of its lists");
+    kiln_tf_items *const items = kiln_new(&cx->common.scratch, kiln_tf_items);
+    *items = *made;
+    items->item = kiln_array(&cx->common.scratch, kiln_value *, made->n + 1);
+    for (int i = 0; i < made->n; i++) {
+        kiln_value *const was = before->item[i];
+        kiln_carried v = {was, was};
+        items->item[i] = was;
+        if (made->item[i] == was)
+            continue;
+        if (was == NULL)
+            v.now = v.result =
+                kiln_compose_expand(&c, kiln_import_scalar(&cx->common, made->dtype, 0),
+                                    made->item[i]->type.rank, made->item[i]->type.dim);
+        KILN_TRY(c.status);
+        KILN_TRY(kiln_masked_loop_carry(&l->mask, &c, made->item[i], &v));
+        items->item[i] = v.result;
+    }
+    *out = (kiln_tf_slot){.items = items};
+    return KILN_OK;
+}
+
+/* Behind a step. */
+static kiln_status carry(kiln_tf_cx *cx, loop *l, const kiln_tf_slot *made, int i) {
+    kiln_compose c = kiln_tf_compose(cx, l->node);
+    if (l->mask.alive != NULL && made->items != NULL &&
+        made->items != l->now[i].items) {
+        KILN_TRY(carry_items(cx, l, made->items, l->now[i].items, &l->now[i]));
+        l->result[i] = l->now[i];
+        return KILN_OK;
+    }
+    if (l->mask.alive == NULL || made->value == NULL || l->now[i].value == NULL) {
+        l->now[i] = l->result[i] = *made;
+        return KILN_OK;
+    }
+    kiln_carried v = {l->now[i].value, l->result[i].value};
+    KILN_TRY(kiln_masked_loop_carry(&l->mask, &c, made->value, &v));
+    l->now[i].value = v.now;
+    l->result[i].value = v.result;
+    return KILN_OK;
 }
 
 kiln_status kiln_tf_import_while(kiln_tf_cx *cx, const kiln_tf_node *n) {
-    const kiln_tf_function *cond, *body;
-    kiln_tf_slot *state;
+    kiln_arena *const a = &cx->common.scratch;
+    loop l = {.node = n};
     bool is_on = false;
     kiln_tf_find_attr(cx, n, "output_shapes");
-    KILN_TRY(need_function(cx, n, "cond", &cond));
-    KILN_TRY(need_function(cx, n, "body", &body));
-    KILN_TRY(need_slots(cx, n, 0, &state));
-    if (body->n_output != (size_t)n->n_in)
+    KILN_TRY(need_function(cx, n, "cond", &l.cond));
+    KILN_TRY(need_function(cx, n, "body", &l.body));
+    KILN_TRY(need_slots(cx, n, 0, &l.now));
+    if (l.body->n_output != (size_t)n->n_in)
         return kiln_tf_fail(cx, KILN_ERR_PARSE,
                             "function '%s' must give what it takes, %d values, gives "
                             "%zu",
-                            kiln_tf_show(cx, body->name), n->n_in, body->n_output);
+                            kiln_tf_show(cx, l.body->name), n->n_in, l.body->n_output);
+    l.result = kiln_arena_dup(a, l.now, (size_t)(n->n_in + 1) * sizeof *l.now);
     for (int64_t t = 0;; t++) {
-        const char *const step = kiln_format(&cx->common.scratch, "%" PRId64 "/", t);
-        KILN_TRY(goes_on(cx, n, cond, state, step, &is_on));
+        const char *const step = kiln_format(a, "%" PRId64 "/", t);
+        kiln_tf_slot *const made = kiln_array(a, kiln_tf_slot, n->n_in + 1);
+        KILN_TRY(goes_on(cx, &l, step, &is_on));
         if (!is_on)
             break;
-        if (t == MAX_STEPS)
-            return kiln_tf_fail(cx, KILN_ERR_LIMIT, "a loop may have at most %d steps",
-                                MAX_STEPS);
-        kiln_tf_slot *const next =
-            kiln_array(&cx->common.scratch, kiln_tf_slot, n->n_in + 1);
-        KILN_TRY(kiln_tf_invoke(cx, n, body, step, state, n->n_in, next));
-        state = next;
+        KILN_TRY(kiln_tf_invoke(cx, n, l.body, step, l.now, n->n_in, made));
+        l.now = kiln_arena_dup(a, l.now, (size_t)(n->n_in + 1) * sizeof *l.now);
+        for (int i = 0; i < n->n_in; i++)
+            KILN_TRY(carry(cx, &l, &made[i], i));
     }
-    kiln_tf_set_slots(cx, n, state, n->n_in);
+    kiln_tf_set_slots(cx, n, l.result, n->n_in);
     return KILN_OK;
 }
 

@@ -1,12 +1,11 @@
 /* Importers of IF and WHILE: other subgraphs of the model, which take all that they read
  * as inputs. A condition that is known chooses a branch, or ends a loop, at import; an IF
- * whose condition is not becomes the operator `if`. A loop that runs until something that
- * depends on data is not read. Source: TensorFlow Lite, if.cc, while.cc. */
+ * whose condition is not becomes the operator `if`. A loop that data may end is written
+ * out as often as it can run at most. Source: TensorFlow Lite, if.cc, while.cc. */
+#include "compiler/frontend/masked_loop.h"
 #include "compiler/frontend/tflite/tflite_internal.h"
 
 #include <inttypes.h>
-
-enum { MAX_RUNS = 4096 }; /* of a loop that is written out */
 
 /* The only bool of a condition, where it is known. */
 static kiln_status read_condition(kiln_tflite_cx *cx, kiln_value *v, bool *is_true) {
@@ -105,32 +104,44 @@ kiln_status kiln_tflite_import_if(kiln_tflite_cx *cx) {
 
 /* ---- WHILE -------------------------------------------------------------------------- */
 
+/* What the condition says before a step. */
+static kiln_status ask(kiln_tflite_cx *cx, kiln_masked_loop *l, kiln_compose *c,
+                       kiln_value *const *in, size_t n, bool *goes_on) {
+    kiln_value **out;
+    size_t n_out;
+    KILN_TRY(kiln_tflite_inline(cx, cx->opt.first, in, n, &out, &n_out));
+    if (n_out != 1)
+        return kiln_tflite_fail(cx, KILN_ERR_PARSE,
+                                "a condition must have 1 output, has %zu", n_out);
+    return kiln_masked_loop_ask(l, c, out[0], false, goes_on);
+}
+
 kiln_status kiln_tflite_import_while(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_masked_loop loop = {0};
     kiln_value **in, **out;
     size_t n, n_out;
+    bool goes_on;
     KILN_TRY(read_operand_list(cx, 0, &in, &n));
-    for (int run = 0; run <= MAX_RUNS; run++) {
-        bool goes_on;
-        KILN_TRY(kiln_tflite_inline(cx, cx->opt.first, in, n, &out, &n_out));
-        if (n_out != 1)
-            return kiln_tflite_fail(cx, KILN_ERR_PARSE,
-                                    "a condition must have 1 output, has %zu", n_out);
-        const kiln_status st = read_condition(cx, out[0], &goes_on);
-        if (st == KILN_ERR_UNSUPPORTED)
-            kiln_note(cx->common.err, "looking how often the loop runs, which must be "
-                                      "known at import");
-        KILN_TRY(st);
+    kiln_carried *const v = kiln_array(&cx->common.scratch, kiln_carried, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (kiln_carried){in[i], in[i]};
+    for (;;) {
+        KILN_TRY(ask(cx, &loop, &c, in, n, &goes_on));
         if (!goes_on)
-            return set_all(cx, in, n);
+            break;
         KILN_TRY(kiln_tflite_inline(cx, cx->opt.second, in, n, &out, &n_out));
         if (n_out != n)
             return kiln_tflite_fail(cx, KILN_ERR_PARSE,
                                     "the body of a loop of %zu values has %zu outputs",
                                     n, n_out);
-        in = out;
+        in = kiln_array(&cx->common.scratch, kiln_value *, n);
+        for (size_t i = 0; i < n; i++) {
+            KILN_TRY(kiln_masked_loop_carry(&loop, &c, out[i], &v[i]));
+            in[i] = v[i].now;
+        }
     }
-    return kiln_tflite_fail(cx, KILN_ERR_LIMIT,
-                            "the loop runs more than %d times; at most so many are "
-                            "written out",
-                            (int)MAX_RUNS);
+    for (size_t i = 0; i < n; i++)
+        in[i] = v[i].result;
+    return set_all(cx, in, n);
 }

@@ -4,6 +4,7 @@
  * and one output says how many count: so nothing is bounded by data. Boxes of equal
  * scores are taken from the first; overlaps are in f64. Source: TensorFlow Lite,
  * reference kernels and kernels/detection_postprocess. */
+#include "compiler/frontend/suppress.h"
 #include "compiler/frontend/tflite/tflite_internal.h"
 
 #include <inttypes.h>
@@ -11,58 +12,6 @@
 #include <string.h>
 
 #include "compiler/frontend/tflite/flex.h"
-
-/* What suppression leaves: rows of image, class and box, -1 behind `count` of them. */
-typedef struct selection {
-    kiln_value *box, *class; /* i64[rows], 0 where nothing is */
-    kiln_value *is_none;     /* bool[rows] */
-    kiln_value *count;       /* i64 */
-    int64_t rows;
-} selection;
-
-static kiln_value *column(kiln_compose *c, kiln_value *x, int i) {
-    x = kiln_compose_slice(c, x, 1, i, 1, 1);
-    return kiln_compose_reshape(c, x, 1, &x->type.dim[0]);
-}
-
-/* boxes [1, n, 4], scores [1, classes, n]; scores above `score` take part. */
-static kiln_status suppress(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *boxes,
-                            kiln_value *scores, int64_t most, double iou, double score,
-                            selection *out) {
-    kiln_value *const in[] = {boxes, scores}, *got[2];
-    const kiln_attr_arg args[] = {
-        kiln_arg_int("max_per_class", most),
-        kiln_arg_float("iou_threshold", iou),
-        kiln_arg_float("score_threshold", score),
-        kiln_arg_bool("center_point", false),
-    };
-    KILN_TRY(c->status);
-    KILN_TRY(kiln_import_emit(&cx->common, cx->op, &kiln_op_non_max_suppression, in, 2,
-                              args, 4, 2, got));
-    out->rows = got[0]->type.dim[0];
-    out->class = column(c, got[0], 1);
-    out->box = column(c, got[0], 2);
-    out->is_none = kiln_compose_scalar(c, &kiln_op_less, out->box, 0);
-    out->box = kiln_compose_scalar(c, &kiln_op_max, out->box, 0);
-    out->class = kiln_compose_scalar(c, &kiln_op_max, out->class, 0);
-    out->count = got[1];
-    return c->status;
-}
-
-/* `row` of a matrix or a list, zeros where there is none; filled up to n rows. */
-static kiln_value *rows_of(kiln_compose *c, kiln_value *x, kiln_value *row,
-                           kiln_value *is_none, int64_t n) {
-    x = kiln_compose_axis(c, &kiln_op_gather, x, row, 0);
-    const int64_t count = row->type.dim[0], dim[] = {count, 1};
-    if (x->type.rank == 2)
-        is_none = kiln_compose_reshape(c, is_none, 2, dim);
-    if (c->status != KILN_OK)
-        return x;
-    x = kiln_compose_where(c, is_none, kiln_import_scalar(c->cx, x->type.dtype, 0), x);
-    int64_t pads[4] = {0};
-    pads[x->type.rank] = n - count;
-    return n > count ? kiln_compose_pad(c, x, pads, 0) : x;
-}
 
 /* ---- suppression alone -------------------------------------------------------------- */
 
@@ -92,7 +41,7 @@ kiln_status kiln_tflite_import_suppression(kiln_tflite_cx *cx) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_value *boxes, *scores;
     double most, iou, score, sigma = 0;
-    selection s;
+    kiln_selection s;
     KILN_TRY(kiln_tflite_need(cx, 0, "boxes", &boxes));
     KILN_TRY(kiln_tflite_need(cx, 1, "scores", &scores));
     KILN_TRY(read_number(cx, 2, "max_output_size", &most));
@@ -114,14 +63,14 @@ kiln_status kiln_tflite_import_suppression(kiln_tflite_cx *cx) {
     kiln_value *const list = scores;
     boxes = kiln_compose_reshape(&c, boxes, 3, as_boxes);
     scores = kiln_compose_reshape(&c, scores, 3, as_scores);
-    KILN_TRY(suppress(cx, &c, boxes, scores, (int64_t)most, nextafter(iou, -HUGE_VAL),
-                      score, &s));
-    kiln_value *const index =
-        rows_of(&c, kiln_compose_iota(&c, n), s.box, s.is_none, (int64_t)most);
+    KILN_TRY(kiln_compose_suppress(&c, boxes, scores, (int64_t)most,
+                                   nextafter(iou, -HUGE_VAL), score, &s));
+    kiln_value *const index = kiln_selection_rows(&c, kiln_compose_iota(&c, n), s.box,
+                                                  s.is_none, (int64_t)most);
     KILN_TRY(set_int(cx, &c, 0, index));
     if (has_scores)
-        KILN_TRY(
-            kiln_tflite_set(cx, 1, rows_of(&c, list, s.box, s.is_none, (int64_t)most)));
+        KILN_TRY(kiln_tflite_set(
+            cx, 1, kiln_selection_rows(&c, list, s.box, s.is_none, (int64_t)most)));
     return set_int(cx, &c, has_scores ? 2 : 1, s.count);
 }
 
@@ -238,20 +187,21 @@ static kiln_status detect_fast(kiln_tflite_cx *cx, kiln_compose *c, const option
         o->max_classes < scores->type.dim[1] ? o->max_classes : scores->type.dim[1];
     const int64_t most = o->max_detections, rows = most * o->max_classes;
     kiln_value *top[2], *y[4];
-    selection s;
+    kiln_selection s;
     KILN_TRY(c->status);
     KILN_TRY(best(cx, scores, k, 1, top));
-    KILN_TRY(suppress(cx, c, kiln_compose_reshape(c, boxes, 3, as_boxes),
-                      kiln_compose_reshape(c, kiln_compose_slice(c, top[0], 1, 0, 1, 1),
-                                           3, as_scores),
-                      most, o->iou, o->score, &s));
+    KILN_TRY(kiln_compose_suppress(
+        c, kiln_compose_reshape(c, boxes, 3, as_boxes),
+        kiln_compose_reshape(c, kiln_compose_slice(c, top[0], 1, 0, 1, 1), 3,
+                             as_scores),
+        most, o->iou, o->score, &s));
     const int64_t apart[] = {most, 1, 4}, wide[] = {most, k, 4}, flat[] = {most * k, 4};
-    y[0] = rows_of(c, boxes, s.box, s.is_none, most);
+    y[0] = kiln_selection_rows(c, boxes, s.box, s.is_none, most);
     y[0] = kiln_compose_expand(c, kiln_compose_reshape(c, y[0], 3, apart), 3, wide);
     y[0] = kiln_compose_reshape(c, y[0], 2, flat);
-    y[1] = as_list(
-        c, rows_of(c, kiln_compose_cast(c, top[1], KILN_F32), s.box, s.is_none, most));
-    y[2] = as_list(c, rows_of(c, top[0], s.box, s.is_none, most));
+    y[1] = as_list(c, kiln_selection_rows(c, kiln_compose_cast(c, top[1], KILN_F32),
+                                          s.box, s.is_none, most));
+    y[2] = as_list(c, kiln_selection_rows(c, top[0], s.box, s.is_none, most));
     for (int i = 0; i < 3 && rows > most * k; i++) {
         int64_t pads[4] = {0};
         pads[i == 0 ? 2 : 1] = rows - most * k;
@@ -270,11 +220,11 @@ static kiln_status detect_regular(kiln_tflite_cx *cx, kiln_compose *c, const opt
                   all = classes * n;
     const int64_t rows = o->max_detections * o->max_classes, perm[] = {1, 0};
     kiln_value *top[2], *y[4];
-    selection s;
+    kiln_selection s;
     scores = kiln_compose_transpose(c, scores, perm);
-    KILN_TRY(suppress(cx, c, kiln_compose_reshape(c, boxes, 3, as_boxes),
-                      kiln_compose_reshape(c, scores, 3, as_scores), o->per_class,
-                      o->iou, o->score, &s));
+    KILN_TRY(kiln_compose_suppress(c, kiln_compose_reshape(c, boxes, 3, as_boxes),
+                                   kiln_compose_reshape(c, scores, 3, as_scores),
+                                   o->per_class, o->iou, o->score, &s));
     kiln_value *const at =
         kiln_compose_2(c, &kiln_op_add,
                        kiln_compose_scalar(c, &kiln_op_mul, s.class, (double)n), s.box);
@@ -289,9 +239,10 @@ static kiln_status detect_regular(kiln_tflite_cx *cx, kiln_compose *c, const opt
     kiln_value *const is_none =
         kiln_compose_axis(c, &kiln_op_gather, s.is_none, top[1], 0);
     kiln_value *const box = kiln_compose_axis(c, &kiln_op_gather, s.box, top[1], 0);
-    y[0] = rows_of(c, boxes, box, is_none, rows);
-    y[1] = rows_of(c, kiln_compose_cast(c, s.class, KILN_F32), top[1], is_none, rows);
-    y[2] = rows_of(c, kept, top[1], is_none, rows);
+    y[0] = kiln_selection_rows(c, boxes, box, is_none, rows);
+    y[1] = kiln_selection_rows(c, kiln_compose_cast(c, s.class, KILN_F32), top[1],
+                               is_none, rows);
+    y[2] = kiln_selection_rows(c, kept, top[1], is_none, rows);
     y[3] = kiln_compose_scalar(c, &kiln_op_min, s.count, (double)o->max_detections);
     return set_all(cx, c, y, rows);
 }

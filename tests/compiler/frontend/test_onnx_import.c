@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
+#include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/onnx_writer.h"
 
@@ -220,6 +221,58 @@ static kiln_str loop(kiln_arena *a) {
     kiln_onnx_put_attr_graph(&m, "body", kiln_onnx_finish_graph(&body));
     kiln_onnx_put_output(&m, "y", KILN_ONNX_INT64, "2");
     return kiln_onnx_finish_model(&m, 8, 13);
+}
+
+/* At most four times x + step, as long as the sum is below 10; `gathers`: every step's. */
+static kiln_str bounded_loop(kiln_arena *a, bool gathers) {
+    static const int64_t four[] = {4}, ten[] = {10};
+    kiln_onnx_writer m, body;
+    kiln_onnx_writer_init(&body, a, "body");
+    kiln_onnx_put_input(&body, "i", KILN_ONNX_INT64, "");
+    kiln_onnx_put_input(&body, "go", KILN_ONNX_BOOL, "");
+    kiln_onnx_put_input(&body, "v", KILN_ONNX_INT64, "2");
+    kiln_onnx_put_node(&body, "Add", "add", "v,i", "w");
+    kiln_onnx_put_node(&body, "ReduceSum", "sum", "w", "s");
+    kiln_onnx_put_attr_int(&body, "keepdims", 0);
+    kiln_onnx_put_node(&body, "Less", "less", "s,ten", "still");
+    kiln_onnx_put_output(&body, "still", KILN_ONNX_BOOL, "");
+    kiln_onnx_put_output(&body, "w", KILN_ONNX_INT64, "2");
+    if (gathers)
+        kiln_onnx_put_output(&body, "s", KILN_ONNX_INT64, "");
+    kiln_onnx_writer_init(&m, a, "g");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_INT64, "2");
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "n", "", four, 1));
+    kiln_onnx_put_initializer(&m, kiln_onnx_int64_tensor(a, "ten", "", ten, 1));
+    kiln_onnx_put_node(&m, "Loop", "loop", "n,,x", gathers ? "y,all" : "y");
+    kiln_onnx_put_attr_graph(&m, "body", kiln_onnx_finish_graph(&body));
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_INT64, "2");
+    return kiln_onnx_finish_model(&m, 8, 13);
+}
+
+static void data_may_end_a_loop(void **state) {
+    (void)state;
+    static const struct {
+        int64_t x[2], want[2];
+    } cases[] = {
+        {{0, 0}, {6, 6}}, {{4, 4}, {5, 5}}, {{20, 0}, {20, 0}}, {{3, 2}, {6, 5}}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_import_onnx_bytes(a, bounded_loop(a, false), "m.onnx",
+                                                 NULL, NULL, &g, NULL, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t x[2] = {cases[i].x[0], cases[i].x[1]};
+        const kiln_tensor in = {g->inputs.v[0]->type, x};
+        kiln_tensor y;
+        kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &y, &err), &err);
+        assert_memory_equal(y.data, cases[i].want, sizeof cases[i].want);
+    }
+    kiln_assert_fails(kiln_import_onnx_bytes(a, bounded_loop(a, true), "m.onnx", NULL,
+                                             NULL, &g, NULL, &err),
+                      KILN_ERR_UNSUPPORTED, &err,
+                      "a loop that data may end must have no scan outputs");
 }
 
 static const kiln_shape_binding bind_x[] = {{"x", 2, {4, 3}}};
@@ -513,6 +566,7 @@ static void lists_declared_inputs(void **state) {
 }
 
 int main(void) {
+    kiln_test_add("data_may_end_a_loop", data_may_end_a_loop, NULL);
     kiln_test_add_rows(check_import, rows);
     kiln_test_add("lists_unknown_operators", lists_unknown_operators, NULL);
     kiln_test_add_rows(check_remedy, remedy_rows);

@@ -2,7 +2,7 @@
  * of small graphs, worked out by hand. */
 #include <string.h>
 
-#include "compiler/frontend/frontend.h"
+#include "compiler/frontend/frontend_internal.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/tf_writer.h"
@@ -19,6 +19,10 @@ typedef struct row {
 
 #define X(shape) "x Placeholder dtype=t1 shape=S" shape "\n"
 #define AXIS(name, v) name " Const value=I:" v " dtype=t3\n"
+
+#define BOXES                                                                          \
+    "b Const value=F4,4:0;0;1;1;0;0;1;0.9;2;2;3;3;0;0;1;1\nm Const value=I:3\n"        \
+    "t Const value=F:0.5\ns Const value=F:1.5\n"
 
 static row rows[] = {
     /* ---- references, constants */
@@ -62,6 +66,26 @@ static row rows[] = {
      1,
      {2},
      {0, 10}},
+    /* ---- suppression of boxes: the last box suppresses two of three others */
+    {"suppression_fills_up_with_zeros",
+     X("4") BOXES "q NonMaxSuppressionV4 b x m t s pad_to_max_output_size=btrue\n"
+                  "y Cast q DstT=t1",
+     1,
+     {3},
+     {3, 2, 0}},
+    {"suppression_gives_scores",
+     X("4") BOXES "g Const value=F:0\n"
+                  "q NonMaxSuppressionV5 b x m t s g pad_to_max_output_size=btrue\n"
+                  "y Relu q:1",
+     1,
+     {3},
+     {3, 2, 0}},
+    {"suppression_counts",
+     X("4") BOXES "q NonMaxSuppressionV4 b x m t s pad_to_max_output_size=btrue\n"
+                  "y Cast q:1 DstT=t1",
+     0,
+     {0},
+     {2}},
     /* ---- element by element */
     {"squared_difference",
      X("3") "c Const value=F:1\ny SquaredDifference x c",
@@ -511,10 +535,42 @@ static void says_what_it_is(void **state) {
     assert_false(m.op.v[3].is_read);
 }
 
+/* Without padding it is as long as data has it: an output, and nothing else. */
+static void suppression_may_be_bounded(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    kiln_err err = {0};
+    float x[] = {0, 1, 2, 3};
+    kiln_tensor y[2];
+    const char *const text = X("4") BOXES "y NonMaxSuppressionV3 b x m t s";
+    kiln_assert_status_ok(kiln_frontend_tensorflow.import(a, kiln_tf_graph_of(a, text),
+                                                          "m.pb", NULL, NULL, &g,
+                                                          &report, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
+    assert_int_equal(g->outputs.n, 2);
+    assert_ptr_equal(g->outputs.v[0]->count, g->outputs.v[1]);
+    assert_string_equal(g->output_names.v[1], "y.count");
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, y, &err), &err);
+    assert_memory_equal(y[0].data, ((const int32_t[]){3, 2, 0}), 3 * sizeof(int32_t));
+    assert_int_equal(*(const int64_t *)y[1].data, 2);
+    const char *const more =
+        X("4") BOXES "q NonMaxSuppressionV3 b x m t s\ny Cast q DstT=t1";
+    kiln_assert_fails(kiln_frontend_tensorflow.import(a, kiln_tf_graph_of(a, more),
+                                                      "m.pb", NULL, NULL, &g, &report,
+                                                      &err),
+                      KILN_ERR_UNSUPPORTED, &err,
+                      "is as long as data has it, and only an output may be");
+}
+
 int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add("binds_what_is_dynamic", binds_what_is_dynamic, NULL);
     kiln_test_add("names_all_outputs", names_all_outputs, NULL);
     kiln_test_add("says_what_it_is", says_what_it_is, NULL);
+    kiln_test_add("suppression_may_be_bounded", suppression_may_be_bounded, NULL);
     return kiln_test_run("tensorflow_import");
 }

@@ -204,6 +204,30 @@ static void unrolls_a_loop_over_lists(void **state) {
     kiln_assert_close(y, ((const float[]){1, 3, 6}), 3, 0, 0);
 }
 
+/* while (i < 4 and sum of x < 20) { i += 1; x *= 2; out[i] = x }: data ends it, or i. */
+static const kiln_tf_test_function bounded[] = {
+    {"more", "i x out", "r", "r=a:z:0",
+     "n Const value=I:4\nl Less i n\na0 Const value=I1:0\ns Sum x a0\n"
+     "t Const value=F:20\nd Less s:output:0 t\na LogicalAnd l d"},
+    {"step", "i x out", "j y o", "j=j:z:0 y=y:z:0 o=o:output_handle:0",
+     "one Const value=I:1\nj AddV2 i one\ntwo Const value=F:2\ny Mul x two\n"
+     "a0 Const value=I1:0\ns Sum y:z:0 a0\n"
+     "o TensorListSetItem out i s:output:0 element_dtype=t1"},
+};
+static const char bounded_graph[] =
+    X "i Const value=I:0\ne Const value=I0:\nn Const value=I:4\n"
+      "out TensorListReserve e n element_dtype=t1 shape_type=t3\n"
+      "w While i x out cond=Nmore body=Nstep\n"
+      "sums TensorListStack w:2 e element_dtype=t1 num_elements=i4\n"
+      "c Cast w DstT=t1\nd ExpandDims c e0\ne0 Const value=I:0\n"
+      "y ConcatV2 w:1 sums d e0 N=i3";
+
+static void data_may_end_a_loop(void **state) {
+    (void)state;
+    const float *const y = run_flow(bounded_graph, bounded, 2, 8);
+    kiln_assert_close(y, ((const float[]){4, 8, 12, 12, 24, 0, 0, 2}), 8, 0, 0);
+}
+
 static void refuses_loops_without_end(void **state) {
     (void)state;
     static const kiln_tf_test_function endless[] = {
@@ -221,13 +245,14 @@ static void refuses_loops_without_end(void **state) {
         kiln_tf_library_of(a, kiln_test_replaced(text, "%s", "more"), endless, 3);
     kiln_assert_fails(kiln_frontend_tensorflow.import(a, bytes, "flow.pb", NULL, NULL,
                                                       &g, &report, &err),
-                      KILN_ERR_LIMIT, &err, "a loop may have at most 4096 steps");
+                      KILN_ERR_LIMIT, &err, "the loop runs more than 4096 times");
     kiln_err_clear(&err);
     bytes = kiln_tf_library_of(a, kiln_test_replaced(text, "%s", "open"), endless, 3);
-    kiln_assert_fails(kiln_frontend_tensorflow.import(a, bytes, "flow.pb", NULL, NULL,
-                                                      &g, &report, &err),
-                      KILN_ERR_UNSUPPORTED, &err,
-                      "input 'cond' must be a constant, it depends on graph input 'x'");
+    kiln_assert_fails(
+        kiln_frontend_tensorflow.import(a, bytes, "flow.pb", NULL, NULL, &g, &report,
+                                        &err),
+        KILN_ERR_UNSUPPORTED, &err,
+        "input 'condition' must be a constant, it depends on graph input 'x'");
 }
 
 /* ---- refusals --------------------------------------------------------------------- */
@@ -436,6 +461,7 @@ int main(void) {
     kiln_test_add("picks_a_branch_by_a_constant", picks_a_branch_by_a_constant, NULL);
     kiln_test_add("chooses_between_branches", chooses_between_branches, NULL);
     kiln_test_add("unrolls_a_loop_over_lists", unrolls_a_loop_over_lists, NULL);
+    kiln_test_add("data_may_end_a_loop", data_may_end_a_loop, NULL);
     kiln_test_add("refuses_loops_without_end", refuses_loops_without_end, NULL);
     kiln_test_add("refuses_broken_variables", refuses_broken_variables, NULL);
     kiln_test_add("a_signature_is_chosen_by_name", a_signature_is_chosen_by_name, NULL);

@@ -3,7 +3,7 @@
 #include "compiler/reference/reference.h"
 #include "tests/support/tflite_run.h"
 
-enum { ADD = 0, MUL = 18, LESS = 58, IF = 118, WHILE = 119 };
+enum { ADD = 0, MUL = 18, LESS = 58, LOGICAL_AND = 86, IF = 118, WHILE = 119 };
 
 static const int32_t one[] = {1};
 
@@ -105,8 +105,9 @@ static void a_condition_that_is_known(void **state) {
 
 /* ---- WHILE -------------------------------------------------------------------------- */
 
-/* while (i < limit) { i += 1; x *= 2 }, from a constant or from an input. */
-static kiln_tfw while_model(int32_t limit, bool is_known) {
+/* while (i < limit) { i += 1; x *= 2 }, from a constant or from an input; `most` above
+ * 0: while (i < limit and x < most). */
+static kiln_tfw while_model(int32_t limit, bool is_known, float most) {
     kiln_tfw m = kiln_tfw_begin();
     const int x = float_tensor(&m, "x"), y = float_tensor(&m, "y");
     const int from = is_known ? int_const(&m, 0) : int_tensor(&m, "from");
@@ -126,6 +127,13 @@ static kiln_tfw while_model(int32_t limit, bool is_known) {
         kiln_tfw_input(&m, v);
         const int n = body ? int_tensor(&m, "next") : bool_tensor(&m);
         two_in(&m, body ? ADD : LESS, i, int_const(&m, body ? 1 : limit), n);
+        if (!body && most > 0) {
+            const int less = bool_tensor(&m), both = bool_tensor(&m);
+            two_in(&m, LESS, v, float_const(&m, most), less);
+            two_in(&m, LOGICAL_AND, n, less, both);
+            kiln_tfw_output(&m, both);
+            continue;
+        }
         kiln_tfw_output(&m, n);
         if (!body)
             continue;
@@ -140,17 +148,33 @@ static void a_loop_is_written_out(void **state) {
     kiln_graph *g;
     kiln_err err = {0};
     (void)state;
-    kiln_tfw m = while_model(3, true);
+    kiln_tfw m = while_model(3, true, 0);
     kiln_assert_status_ok(read(&m, &g, &err), &err);
     assert_int_equal(g->nodes.n, 3);
     assert_float_equal(run(g, 1.5F, false), 12, 0);
+}
+
+static void data_may_end_a_loop(void **state) {
+    kiln_graph *g;
+    kiln_err err = {0};
+    (void)state;
+    kiln_tfw m = while_model(4, true, 10);
+    kiln_assert_status_ok(read(&m, &g, &err), &err);
+    assert_float_equal(run(g, 1, false), 16, 0);
+    assert_float_equal(run(g, 3, false), 12, 0);
+    assert_float_equal(run(g, 10, false), 10, 0);
+    assert_float_equal(run(g, .125F, false), 2, 0);
+    m = while_model(2000, true, 10);
+    kiln_assert_fails(read(&m, &g, &err), KILN_ERR_LIMIT, &err,
+                      "the loop runs more than 1024 times; at most so many are written "
+                      "out of one that data may end");
 }
 
 static void a_loop_of_no_known_length(void **state) {
     kiln_graph *g;
     kiln_err err = {0};
     (void)state;
-    kiln_tfw m = while_model(3, false);
+    kiln_tfw m = while_model(3, false, 0);
     kiln_assert_fails(read(&m, &g, &err), KILN_ERR_UNSUPPORTED, &err,
                       "input 'condition' must be a constant, it depends on graph input "
                       "'from'; fix its value with --bind from=...\n"
@@ -161,7 +185,7 @@ static void a_loop_without_end(void **state) {
     kiln_graph *g;
     kiln_err err = {0};
     (void)state;
-    kiln_tfw m = while_model(INT32_MAX, true);
+    kiln_tfw m = while_model(INT32_MAX, true, 0);
     kiln_assert_fails(read(&m, &g, &err), KILN_ERR_LIMIT, &err,
                       "the loop runs more than 4096 times");
 }
@@ -212,6 +236,7 @@ int main(void) {
         cmocka_unit_test(a_condition_that_is_not_known),
         cmocka_unit_test(a_condition_that_is_known),
         cmocka_unit_test(a_loop_is_written_out),
+        cmocka_unit_test(data_may_end_a_loop),
         cmocka_unit_test(a_loop_of_no_known_length),
         cmocka_unit_test(a_loop_without_end),
         cmocka_unit_test(a_subgraph_that_is_not_there),
