@@ -264,7 +264,11 @@ typedef struct kiln_loop_options {
     int max_unroll; /* statements one unrolled loop nest may become; 0: 4096. Beyond:
                        KILN_ERR_LIMIT */
     bool keep_large_loops; /* unrolled loops past max_unroll stay serial instead */
-    bool keep_guards;      /* do not partition loops (tests compare both) */
+    /* Guards that hold for all lanes of a vector or for none, because what they compare
+     * are multiples of its lanes, are branches and no masks: for machines whose threads
+     * branch as cheaply as they mask. */
+    bool whole_vectors;
+    bool keep_guards; /* do not partition loops (tests compare both) */
     /* The program's arguments are the host's memory, which a device does not reach: what
      * launches is split with copies there and back (pass outline). */
     bool host_memory;

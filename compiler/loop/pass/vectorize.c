@@ -10,8 +10,9 @@
  * What has been loaded needs no stricter mask when it is read again behind a condition:
  * else the conditions of nested selects, which load themselves, would be multiplied
  * into every load below them. */
-#include "compiler/loop/walk.h"
 #include "base/fault.h"
+#include "compiler/loop/backend.h"
+#include "compiler/loop/walk.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,6 +28,7 @@ typedef struct lanes {
     const kiln_var *var;
     const kiln_expr *first, *ramp; /* the variable's value in lane 0, and in all */
     int n;
+    bool has_whole;         /* guards of whole vectors are branches */
     bool failed;            /* the loop stays serial; what is returned means nothing */
     KILN_VEC(loaded) known; /* evaluated in every lane that is on here */
     KILN_VEC(kiln_subst) bound; /* by expressions: variables that have become vectors */
@@ -331,11 +333,28 @@ typedef struct lane_guard {
     const kiln_expr *uniform, *lanes; /* NULL: none */
 } lane_guard;
 
+/* i + lane < n, where i and n are multiples of at least the lanes: i < n says it. NULL: it
+ * is nothing of the kind. */
+static const kiln_expr *of_whole_vector(lanes *c, const kiln_expr *e) {
+    int64_t step = 0, least = 0;
+    if (e->kind != KILN_EXPR_LT || e->arg[0]->kind != KILN_EXPR_RAMP ||
+        e->arg[1]->kind != KILN_EXPR_BROADCAST ||
+        !kiln_x_is_int(e->arg[0]->arg[1], &step) || step != 1)
+        return NULL;
+    const kiln_expr *i = e->arg[0]->arg[0], *n = e->arg[1]->arg[0];
+    least = kiln_expr_divisor(i) < kiln_expr_divisor(n) ? kiln_expr_divisor(i)
+                                                        : kiln_expr_divisor(n);
+    return least >= c->n ? kiln_x_binary(c->arena, KILN_EXPR_LT, i, n) : NULL;
+}
+
 static void sort_guard(void *user, const kiln_expr *e) {
     lane_guard *g = user;
     const kiln_expr *x = expr(g->c, e, g->mask);
     if (g->c->failed)
         return;
+    const kiln_expr *whole = g->c->has_whole ? of_whole_vector(g->c, x) : NULL;
+    if (whole != NULL)
+        x = whole;
     if (x->lanes == 1)
         g->uniform = kiln_conjunction(g->c->arena, g->uniform, x);
     else
@@ -448,7 +467,13 @@ static const kiln_stmt *stmt(lanes *c, const kiln_stmt *s, const kiln_expr *mask
 /* `n` iterations from `first` on as vectors; NULL: not possible. */
 static const kiln_stmt *as_vectors(kiln_walk *w, const kiln_stmt *s,
                                    const kiln_expr *first, int n) {
-    lanes c = {.w = w, .arena = w->arena, .var = s->u.loop.var, .first = first, .n = n};
+    const kiln_loop_options *o = w->user;
+    lanes c = {.w = w,
+               .arena = w->arena,
+               .var = s->u.loop.var,
+               .first = first,
+               .n = n,
+               .has_whole = o != NULL && o->whole_vectors};
     KILN_ASSERT(n > 0 && n <= KILN_MAX_LANES, "loop '%s' becomes vectors of %d lanes",
                 c.var->name, n);
     c.ramp = kiln_x_ramp(w->arena, first, kiln_x_index(w->arena, 1), n);

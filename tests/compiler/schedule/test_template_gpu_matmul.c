@@ -96,6 +96,40 @@ static void padding_parts_banks(void **state) {
     assert_true(turns[1] * 2 < turns[0]);
 }
 
+/* One row, by the rule, of terms that no power of two divides: threads share sums, what is
+ * left of the terms is guarded, and each sector of b is asked for once, whichever of its
+ * axes the model has terms along. */
+static void a_row_reads_each_sector_once(void **state) {
+    enum { TERMS = 130, COLUMNS = 104 };
+    kiln_arena *a = kiln_test_arena();
+    const kiln_profile *p = kiln_gpu_profile_at(2);
+    const kiln_template *t = &kiln_template_gpu_matmul;
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        kiln_err err = {0};
+        kiln_workload w;
+        kiln_space s;
+        kiln_graph *g = kiln_graph_new(a, "row");
+        const kiln_type ta = kiln_type_make(KILN_F32, 2, (int64_t[]){1, TERMS});
+        const kiln_type tb = kiln_type_make(KILN_F32, 2,
+                                            turned ? (int64_t[]){COLUMNS, TERMS}
+                                                   : (int64_t[]){TERMS, COLUMNS});
+        kiln_value *in[2] = {kiln_graph_add_input(g, "a", &ta),
+                             random_operand(g, "b", &tb, true, 1)};
+        const kiln_attr_arg arg = kiln_arg_bool("trans_b", turned != 0);
+        kiln_graph_add_output(g, graph_node_with(g, &kiln_op_gemm, in, 2, &arg, 1),
+                              "y");
+        kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+        kiln_space_init(&s, a);
+        kiln_assert_status_ok(t->space(&w, p, &s, &err), &err);
+        const kiln_config c = t->guess(&w, p, &s);
+        kiln_traffic of = {.arena = a, .warp = p->gpu.warp};
+        gpu_check_traffic(a, t, &w, p, &s, &c, &of);
+        const kiln_buffer_traffic *b = gpu_check_traffic_of(&of, "b");
+        assert_int_equal(b->transactions, TERMS * COLUMNS * 4 / 32);
+    }
+}
+
 /* Sizes that fill every tile. */
 static void guesses_are_within_limits(void **state) {
     static const int64_t sizes[][3] = {
@@ -121,6 +155,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
         kiln_test_add(properties[i].name, random_configurations, &properties[i]);
     kiln_test_add("guesses_are_within_limits", guesses_are_within_limits, NULL);
+    kiln_test_add("a_row_reads_each_sector_once", a_row_reads_each_sector_once, NULL);
     kiln_test_add("padding_parts_banks", padding_parts_banks, NULL);
     kiln_test_add("misses_each_barrier", misses_each_barrier, NULL);
     return kiln_test_run("gpu_matmul");

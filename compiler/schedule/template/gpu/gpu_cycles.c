@@ -69,7 +69,9 @@ double kiln_gpu_cycles(const kiln_profile *p, const kiln_gpu_work *w) {
     double cycles = rounds * round_cycles(g, w, held);
     if (rest > 0)
         cycles += round_cycles(g, w, ceil(rest / processors));
-    const double cache = w->cache_bytes / (CACHE_BYTES * processors);
+    const double readers =
+        w->is_streamed ? least(processors, (double)w->blocks) : processors;
+    const double cache = w->cache_bytes / (CACHE_BYTES * readers);
     const double ghz = (double)g->peak_gflops / (2 * processors * lanes_of(g));
     const double memory =
         g->memory_gbs > 0 ? w->memory_bytes / (double)g->memory_gbs * ghz : 0;

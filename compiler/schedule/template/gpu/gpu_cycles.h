@@ -17,6 +17,7 @@ typedef struct kiln_gpu_work {
                                       128 bytes that differ */
     double waits;                  /* for memory, one after another */
     /* Of all. */
+    bool is_streamed;    /* nothing is read twice: idle processors are missed */
     double cache_bytes;  /* read from the cache that all processors share */
     double memory_bytes; /* that must come from memory once */
     double tail;         /* cycles of a block behind its last step */

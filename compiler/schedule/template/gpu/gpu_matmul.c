@@ -39,9 +39,24 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
 
 static bool is_by_itself(const kiln_product *x) { return x->a == x->b; }
 
+/* A constant b whose terms lie next to each other is turned round when it is packed:
+ * neighbours of a warp have columns, and read whole lines. */
+static bool turns_b(const kiln_product *x) {
+    return x->is_const_b && !x->b_along_n && x->col >= 0 && !is_by_itself(x);
+}
+
+static kiln_product product_of(const kiln_workload *w, const kiln_profile *p) {
+    kiln_product x = kiln_product_of(w, p);
+    if (turns_b(&x)) {
+        x.b_along_n = true;
+        x.b_along_k = x.n == 1;
+    }
+    return x;
+}
+
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,
                          kiln_err *err) {
-    const kiln_product x = kiln_product_of(w, p);
+    const kiln_product x = product_of(w, p);
     (void)err;
     kiln_space_add_up_to(s, "threads_m", "threads of a block along rows", threads,
                          COUNT(threads), x.m);
@@ -147,6 +162,11 @@ static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static double ceiling(int64_t x, int64_t y) { return (double)ceil_div(x, y); }
 
+/* One row: b is read once, and how fast that is decides. */
+static bool is_row(const kiln_product *x) { return x->m == 1; }
+
+enum { SECTOR = 32 }; /* bytes */
+
 static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
     const double step = (double)p->step_k;
     const int64_t all = p->threads_m * p->threads_n * p->threads_k;
@@ -166,6 +186,10 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
     const double meets = p->tile_n > four ? 2 : 1;
     const double wide = fmin((double)x->profile->gpu.warp, (double)p->threads_n) / 8;
     const double fetched = step * (double)p->threads_k * (bm + bn);
+    /* Memory comes in sectors; what begins anywhere touches one more. */
+    const double row = bn * (double)bytes;
+    const bool is_aligned = x->n * bytes % SECTOR == 0;
+    const double sectors = (ceil(row / SECTOR) + (is_aligned ? 0 : 1)) * SECTOR / row;
     kiln_gpu_work w = {
         .blocks = (int64_t)blocks,
         .threads = all,
@@ -184,6 +208,11 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
                         (double)(x->m * x->k + x->n * x->k + x->m * x->n),
         .tail = p->threads_k > 1 ? 300 + 12 * sums : 100,
     };
+    if (is_row(x)) { /* parts are added one after another */
+        w.tail = p->threads_k > 1 ? 200 + 8 * (double)p->threads_k : 100;
+        w.cache_bytes *= x->b_along_n ? sectors : 1;
+        w.is_streamed = true;
+    }
     if (!p->fetches) /* neighbours along terms read what is far apart */
         w.turns *= x->b_along_n ? 2 : 16;
     return w;
@@ -192,8 +221,13 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
 static double cost_of(const kiln_product *x, const plan *p) {
     const kiln_gpu_work w = work_of(x, p);
     /* What is cut off at the edges is guarded sum by sum. */
-    const bool has_edge = x->m % rows_of(p) != 0 || x->n % columns_of(p) != 0 ||
-                          x->k % (p->step_k * p->threads_k) != 0;
+    const bool cuts_terms = x->k % (p->step_k * p->threads_k) != 0;
+    /* A row's vectors are whole or not there, and its last terms are a loop of their
+     * own. */
+    const bool has_edge =
+        is_row(x) && !p->fetches
+            ? x->n % p->tile_n != 0
+            : x->m % rows_of(p) != 0 || x->n % columns_of(p) != 0 || cuts_terms;
     return kiln_gpu_cycles(x->profile, &w) * (has_edge ? 1.5 : 1);
 }
 
@@ -259,24 +293,42 @@ static void consider(search *g, const plan *p) {
     }
 }
 
-/* How many threads share a sum, how many terms a step has. */
+/* The widest vector of a thread's columns, up to 16 bytes. */
+static int64_t vector_of(const kiln_product *x, int64_t tile_n) {
+    const int64_t bytes = bytes_of(x->b);
+    int64_t n = bytes < 16 ? 16 / bytes : 1;
+    while (n > 1 && (x->n % n != 0 || tile_n % n != 0))
+        n /= 2;
+    return n;
+}
+
+/* How many threads share a sum, how many terms a step has. Terms that are left over are
+ * guarded: where b is not fetched that is a loop behind the others. */
 static void try_terms(search *g, plan *p) {
     enum { MOST_THREADS = 512 };
-    const bool is_vector = p->tile_m * p->threads_m == 1;
-    for (p->threads_k = 1; p->threads_k <= 64; p->threads_k *= 2)
+    const bool is_vector = p->tile_m * p->threads_m == 1, is_alone = is_row(g->x);
+    for (p->threads_k = 1; p->threads_k <= (is_alone ? 128 : 64); p->threads_k *= 2)
         for (p->step_k = 4; p->step_k <= 16; p->step_k *= 2) {
             const int64_t all = p->threads_m * p->threads_n * p->threads_k;
+            const bool divides =
+                p->threads_k == 1 || g->x->k % (p->threads_k * p->step_k) == 0;
             if (all > MOST_THREADS || (all < 32 && p->threads_k < 64) ||
-                p->threads_k * p->step_k > g->x->k ||
-                (p->threads_k > 1 && g->x->k % (p->threads_k * p->step_k) != 0))
+                p->threads_k * p->step_k > g->x->k || (!divides && !is_alone))
                 continue;
             p->fetches = true;
             p->lanes = 1;
-            consider(g, p);
+            /* Nothing of a row's b is read twice. */
+            if (divides && !(is_alone && g->x->b_along_n))
+                consider(g, p);
             p->fetches = false;
-            if (g->x->b_along_n && g->x->n % 4 == 0 && p->tile_n % 4 == 0)
-                p->lanes = 4;
-            if (is_vector && g->x->b_along_n)
+            if (g->x->b_along_n)
+                p->lanes = vector_of(g->x, p->tile_n);
+            /* A row's columns are one vector of each thread: what neighbours read in one
+             * instruction is whole sectors. */
+            const bool is_whole =
+                p->tile_n == p->lanes &&
+                p->threads_n * p->tile_n * bytes_of(g->x->b) >= SECTOR;
+            if (is_vector && g->x->b_along_n && (!is_alone || is_whole))
                 consider(g, p);
         }
 }
@@ -286,7 +338,7 @@ static bool is_power_of_two(int64_t x) { return (x & (x - 1)) == 0; }
 
 static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
                          const kiln_space *s) {
-    const kiln_product x = kiln_product_of(w, prof);
+    const kiln_product x = product_of(w, prof);
     search g = {.x = &x, .s = s, .least = HUGE_VAL};
     if (prof->gpu.warp <= 1)
         return guess_alone(&x, s);
@@ -345,15 +397,37 @@ static kiln_gpu_fetched fetched_of(const kiln_product *x, const plan *p,
     return f;
 }
 
+/* b with its last two axes in the other order, and what it is computed from. NULL: all
+ * lie as they are typed. */
+static const kiln_layout *layouts_of(kiln_arena *a, const kiln_product *x) {
+    const kiln_product typed = kiln_product_of(x->w, x->profile);
+    const kiln_graph *g = x->w->graph;
+    const int rank = x->b->type.rank;
+    if (!turns_b(&typed))
+        return NULL;
+    kiln_layout *layout = kiln_array(a, kiln_layout, g->values.n);
+    for (size_t i = 0; i < g->values.n; i++)
+        layout[i] = g->values.v[i]->type.layout;
+    kiln_layout l = {.n_order = (uint8_t)rank};
+    for (int i = 0; i < rank; i++)
+        l.order[i] = (uint8_t)(i < rank - 2 ? i : 2 * rank - 3 - i);
+    for (const kiln_value *v = x->b;; v = v->def->in[0]) {
+        layout[v->id] = l;
+        if (v == kiln_product_source_of_b(x))
+            return layout;
+    }
+}
+
 static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *prof, const kiln_space *s,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
-    const kiln_product x = kiln_product_of(w, prof);
+    const kiln_product x = product_of(w, prof);
     const plan p = plan_of(&x, s, c);
     kiln_stage *acc, *y;
     KILN_TRY(check(&x, &p, err));
-    KILN_TRY(kiln_product_compute(a, &x, NULL, out, &acc, &y, err));
-    out->loop = (kiln_loop_options){.max_unroll = 4096, .keep_large_loops = true};
+    KILN_TRY(kiln_product_compute(a, &x, layouts_of(a, &x), out, &acc, &y, err));
+    out->loop = (kiln_loop_options){
+        .max_unroll = 4096, .keep_large_loops = true, .whole_vectors = true};
     kiln_gpu_tiles t = tiles_of(&x, &p);
     const kiln_te *operand[] = {out->te.value[x.a->id].te, out->te.value[x.b->id].te};
     for (int i = 0; i < 2 && p.fetches && !is_by_itself(&x); i++)

@@ -218,6 +218,12 @@ static kiln_status shape_part(build *b, kiln_stage *part) {
         order[n++] = each[i];
     KILN_TRY(kiln_reorder(part, order, n, b->err));
     KILN_TRY(bind_threads(b, part));
+    if (t->lanes > 1) {
+        kiln_iter *lane;
+        KILN_TRY(
+            kiln_split(part, each[t->n - 1], t->lanes, &each[t->n - 1], &lane, b->err));
+        KILN_TRY(kiln_vectorize(part, lane, b->err));
+    }
     for (int i = 0; i < t->n; i++)
         KILN_TRY(kiln_unroll(part, each[i], b->err));
     return KILN_OK;
