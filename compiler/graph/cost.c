@@ -42,6 +42,17 @@ static bool region_cost(const kiln_node *n, kiln_cost *c) {
     return has_region;
 }
 
+/* Bytes of an input that a node reads, once each: all of it, but a movement, such as a
+ * gather, reads no more elements than it writes. */
+static int64_t bytes_read(const kiln_node *n, const kiln_type *in, bool is_movement) {
+    int64_t written = 0;
+    for (int i = 0; i < n->n_out; i++)
+        written = add_capped(written, kiln_type_elems(&n->out[i]->type));
+    if (!is_movement || written >= kiln_type_elems(in))
+        return kiln_type_bytes(in);
+    return mul_capped(written, (int64_t)kiln_dtype_bytes(in->dtype));
+}
+
 void kiln_node_cost(const kiln_node *n, kiln_cost *c) {
     kiln_cost region;
     const bool has_region = region_cost(n, &region);
@@ -53,9 +64,12 @@ void kiln_node_cost(const kiln_node *n, kiln_cost *c) {
             c->flops = add_capped(c->flops, kiln_type_elems(&n->out[i]->type));
     }
     c->bytes = 0;
+    const bool is_movement =
+        n->op->fuse == KILN_FUSE_INJECTIVE && n->n_out > 0 && c->flops == 0;
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] != NULL)
-            c->bytes = add_capped(c->bytes, kiln_type_bytes(&n->in[i]->type));
+            c->bytes =
+                add_capped(c->bytes, bytes_read(n, &n->in[i]->type, is_movement));
     }
     for (int i = 0; i < n->n_out; i++)
         c->bytes = add_capped(c->bytes, kiln_type_bytes(&n->out[i]->type));

@@ -131,7 +131,7 @@ static span span_of(const pattern *p, int lanes) {
         s.high = by > s.high ? by : s.high;
     }
     const int64_t all = s.high - s.low + 1;
-    while (s.lanes * 2 <= lanes && s.lanes * 2 <= all)
+    while (s.lanes <= lanes / 2 && s.lanes <= all / 2)
         s.lanes *= 2;
     s.n = all > (int64_t)MOST_VECTORS * s.lanes ? MOST_VECTORS + 1
                                                 : (int)((all + s.lanes - 1) / s.lanes);

@@ -11,6 +11,7 @@
 enum {
     L2_SHARE = 2,     /* what is kept has half of it, what passes by the other */
     TABLE_SHARE = 16, /* of all iterations: to make a table costs no more than that */
+    MOST_ROWS = 8,    /* together: their sums hide each other's latency */
     MANY_TILES = 8 /* of a row: what its end wastes is little, and threads share them */
 };
 
@@ -116,11 +117,22 @@ static bool is_worth(const planner *p, const unit *u, const unit *root,
     return n >= 2 && bytes <= (double)l2 / L2_SHARE;
 }
 
+/* Evaluations that a unit takes with all that it reads. */
+static double evaluations_behind(const planner *p, int at) {
+    const unit *u = &p->unit[at];
+    double n = kiln_te_evaluations(u->te);
+    for (int i = 0; i < at; i++)
+        if (p->unit[i].te != NULL && kiln_te_reads(u->te, p->unit[i].stage->origin))
+            n += evaluations_behind(p, i);
+    return n;
+}
+
 /* Tables that few iterations make, of axes that are not all that their readers share:
- * computed inside, they would leave the readers fewer loops in common. */
-static bool is_table(const unit *u, const unit *root, uint64_t common) {
+ * computed inside, they would leave the readers fewer loops in common. A row's mean is
+ * none: a pass over the row makes it. */
+static bool is_table(const planner *p, int at, const unit *root, uint64_t common) {
     return common != root->common &&
-           kiln_te_evaluations(u->te) * TABLE_SHARE <= kiln_te_evaluations(root->te);
+           evaluations_behind(p, at) * TABLE_SHARE <= kiln_te_evaluations(root->te);
 }
 
 /* Joins the unit of its readers where they are one. */
@@ -143,7 +155,7 @@ static void join_readers(planner *p, int at) {
         return;
     unit *to = &p->unit[root];
     const uint64_t common = to->common & mask_of(u, map);
-    if (common == 0 || is_table(u, to, common) || !is_worth(p, u, to, common))
+    if (common == 0 || is_table(p, at, to, common) || !is_worth(p, u, to, common))
         return;
     u->root = root;
     for (int i = 0; i < u->te->rank; i++)
@@ -285,17 +297,25 @@ static int shared_axis(const planner *p, int root) {
     return p->rules->nest.vector == 2 ? -1 : best;
 }
 
-/* Is the loop of an axis in `axes`, or part of one? */
-static bool belongs(const kiln_stage *st, const kiln_iter *x, uint64_t axes) {
+/* The axis whose loop it is, or a part of; -1: of none. */
+static int axis_of_loop(const kiln_stage *st, const kiln_iter *x) {
     const kiln_iter *of = x->split_parent != NULL ? x->split_parent : x;
-    for (size_t i = 0; i < (size_t)st->te->rank; i++)
+    for (int i = 0; i < st->te->rank; i++)
         if (st->root.v[i] == of)
-            return (axes >> i & 1) != 0;
-    return false;
+            return i;
+    return -1;
 }
 
-static kiln_status place_member(planner *p, unit *root, unit *u, kiln_iter *at,
-                                const kiln_nest_plan *root_plan, int shared) {
+/* What members are computed in: a loop of the root, and how they become vectors. */
+typedef struct inside {
+    kiln_iter *at;
+    const kiln_nest_plan *plan; /* of the root */
+    int shared;                 /* axis in common that becomes vectors; -1: none */
+    int together,
+        n_together; /* axis in common, so many of which are computed at once */
+} inside;
+
+static kiln_status place_member(planner *p, unit *root, unit *u, const inside *in) {
     int64_t extent[KILN_MAX_STAGE_AXES];
     kiln_nest_outer outer;
     uint64_t allowed = ~UINT64_C(0);
@@ -304,15 +324,17 @@ static kiln_status place_member(planner *p, unit *root, unit *u, kiln_iter *at,
     for (int i = 0; i < u->te->rank; i++) {
         if (u->map[i] < 0 || (root->common >> u->map[i] & 1) == 0)
             continue;
-        const int64_t tile = (int64_t)root_plan->lanes * root_plan->n_vectors;
-        extent[i] = 1;
-        if (u->map[i] == shared)
+        const int64_t tile = (int64_t)in->plan->lanes * in->plan->n_vectors;
+        extent[i] = u->map[i] == in->together ? in->n_together : 1;
+        if (u->map[i] == in->shared)
             extent[i] = tile < u->x.extent[i] ? tile : u->x.extent[i];
+        else
+            allowed &= ~(UINT64_C(1) << i);
     }
-    if (shared >= 0 && axis_of(u, shared) >= 0)
-        allowed = UINT64_C(1) << axis_of(u, shared);
+    if (in->shared >= 0 && axis_of(u, in->shared) >= 0)
+        allowed = UINT64_C(1) << axis_of(u, in->shared);
     u->stage->scope = KILN_SCOPE_LOCAL;
-    KILN_TRY(kiln_compute_at(u->stage, root->stage, at, p->err));
+    KILN_TRY(kiln_compute_at(u->stage, root->stage, in->at, p->err));
     const kiln_nest_plan plan = kiln_nest_plan_of(&p->nester, &u->x, extent, allowed);
     return kiln_nest_apply(&p->nester, u->stage, &u->x, extent, &plan, &outer);
 }
@@ -345,6 +367,33 @@ static void widen_columns(const planner *p, int r, int shared, kiln_nest_plan *p
             plan->n_vectors = n;
 }
 
+/* Rows whose sums are made together: each stage goes through all of them before the next
+ * begins, so that the lanes of one row's sum meet while others are read. As many as stay
+ * in the L1 cache, and leave nothing over. */
+static int rows_together(const planner *p, int r, int64_t extent) {
+    const double l1 = (double)kiln_cache_l1(p->nester.profile) / 2;
+    int n = MOST_ROWS;
+    while (n > 1 && (bytes_of_column(p, r) * n > l1 || extent % n != 0 ||
+                     extent < (int64_t)MANY_TILES * n))
+        n /= 2;
+    return n;
+}
+
+static kiln_status part_rows(planner *p, int r, kiln_iter **loop, inside *in) {
+    kiln_iter *inner;
+    kiln_stage *st = p->unit[r].stage;
+    const int axis = axis_of_loop(st, *loop);
+    if (in->shared >= 0 || (*loop)->split_parent != NULL || axis < 0)
+        return KILN_OK;
+    const int n = rows_together(p, r, (*loop)->extent);
+    if (n == 1)
+        return KILN_OK;
+    KILN_TRY(kiln_split(st, *loop, n, loop, &inner, p->err));
+    in->together = axis;
+    in->n_together = n;
+    return KILN_OK;
+}
+
 /* Row by row: members inside the loops of the axes that all of them have. */
 static kiln_status chain(planner *p, int r) {
     unit *root = &p->unit[r];
@@ -362,15 +411,19 @@ static kiln_status chain(planner *p, int r) {
         widen_columns(p, r, shared, &plan);
     KILN_TRY(kiln_nest_apply(&p->nester, root->stage, &root->x, NULL, &plan, &outer));
     int last = -1;
-    for (int i = 0; i < outer.n; i++)
-        if (belongs(root->stage, outer.loop[i], root->common))
+    for (int i = 0; i < outer.n; i++) {
+        const int axis = axis_of_loop(root->stage, outer.loop[i]);
+        if (axis >= 0 && (root->common >> axis & 1) != 0)
             last = i;
+    }
     KILN_ASSERT(last >= 0, "stage '%s' has no loop that its members share",
                 root->te->name);
+    inside in = {.plan = &plan, .shared = shared, .together = -1};
+    KILN_TRY(part_rows(p, r, &outer.loop[last], &in));
+    in.at = outer.loop[last];
     for (int i = p->n; i-- > 0;)
         if (i != r && p->unit[i].te != NULL && p->unit[i].root == r)
-            KILN_TRY(
-                place_member(p, root, &p->unit[i], outer.loop[last], &plan, shared));
+            KILN_TRY(place_member(p, root, &p->unit[i], &in));
     return run_parallel(p, root->stage, &outer, last);
 }
 

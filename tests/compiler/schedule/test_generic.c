@@ -237,6 +237,63 @@ static void schedules_operator(void **state) {
     }
 }
 
+/* ---- rows together --------------------------------------------------------------- */
+
+typedef struct rows_row {
+    const char *name, *graph, *stage; /* that several rows of are computed at once */
+} rows_row;
+
+/* Short rows, of which one is over before its sum is there. */
+static const rows_row rows_rows[] = {
+    {"rows_of_layer_norm_come_together",
+     "graph \"g\" {\n  input %x : f32[128,48]\n"
+     "  %y = layer_norm(%x) : f32[128,48] \"n\"\n  output %y \"y\"\n}\n",
+     "n.inverse at i0.outer of n,"},
+    {"rows_of_softmax_come_together",
+     "graph \"g\" {\n  input %x : f32[64,21]\n"
+     "  %y = softmax(%x) : f32[64,21] \"n\"\n  output %y \"y\"\n}\n",
+     "n.sum at i0.outer of n,"},
+    {"rows_of_argmax_come_together",
+     "graph \"g\" {\n  input %x : f32[4,64,21]\n"
+     "  %y = argmax(%x) {axis=2} : i64[4,64,1] \"n\"\n  output %y \"y\"\n}\n",
+     "n.best at i0.outer of n,"},
+};
+
+static void rows_come_together(void **state) {
+    const rows_row *r = *state;
+    kiln_arena *const a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g;
+    kiln_rng rng;
+    kiln_space space;
+    kiln_scheduled s;
+    kiln_buf text;
+    kiln_assert_status_ok(
+        kiln_graph_parse(a, kiln_str_from(r->graph), r->name, &g, &err), &err);
+    kiln_value *x = g->inputs.v[0];
+    const int64_t n = kiln_type_elems(&x->type);
+    kiln_tensor in = {.type = x->type, .data = kiln_array(a, float, n)};
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int64_t i = 0; i < n; i++)
+        ((float *)in.data)[i] = (float)(4 * kiln_rng_unit(&rng) - 2);
+    x->data = in.data;
+    kiln_tensor *const want = kiln_array(a, kiln_tensor, g->outputs.n);
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, want, &err), &err);
+    const kiln_workload w = {g, g->nodes.v[0]};
+    kiln_space_init(&space, a);
+    kiln_assert_status_ok(kiln_template_generic.space(&w, &machine, &space, &err),
+                          &err);
+    const kiln_config c = {.n = space.n};
+    kiln_assert_status_ok(kiln_template_apply(a, &kiln_template_generic, &w, &machine,
+                                              &space, &c, &s, &err),
+                          &err);
+    kiln_buf_init(&text, a);
+    kiln_schedule_print(&text, s.schedule);
+    if (strstr(text.p, r->stage) == NULL)
+        fail_msg("no stage '%s' in\n%s", r->stage, text.p);
+    try_config(&w, &space, &c, want, true, true, r->name);
+}
+
 static void counts(void **state) {
     (void)state;
     print_message("%d configurations, %d refused, %d operators without compute\n",
@@ -254,6 +311,9 @@ int main(void) {
     for (int i = 0; i < (int)KILN_N_OPS; i++)
         kiln_test_add(kiln_op_at(i)->name, schedules_operator,
                       (void *)(uintptr_t)kiln_op_at(i));
+    for (size_t i = 0; i < sizeof rows_rows / sizeof rows_rows[0]; i++)
+        kiln_test_add(rows_rows[i].name, rows_come_together,
+                      (void *)(uintptr_t)&rows_rows[i]);
     kiln_test_add("counts", counts, NULL);
     return kiln_test_run("generic");
 }
