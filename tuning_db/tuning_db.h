@@ -237,7 +237,8 @@ kiln_status kiln_db_ready_open(kiln_arena *a, const kiln_db_readies *r, kiln_db 
 
 /* ---- models and history ---------------------------------------------------------- */
 
-#define KILN_DB_ALL_WORK "all work" /* scope of what builds ask */
+/* Scope of what builds ask; before margins were of templates it was "all work". */
+#define KILN_DB_ALL_WORK "all work by template"
 typedef struct kiln_db_model {
     const char *kind;    /* "xgboost" */
     const char *scope;   /* what it was trained for: profile and threads */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     N_FOLDS = 5,
@@ -87,7 +88,7 @@ double kiln_pairs_in_order(const double *cost_ns, const float *score, size_t n,
 kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
                                   size_t rule, size_t *choice, double *margin,
                                   kiln_err *err) {
-    static const double deviations = 2.5;
+    static const double deviations = 2;
     kiln_arena a = {0};
     float *over = kiln_array(&a, float, e->n), *spread = kiln_array(&a, float, e->n);
     const kiln_status st = kiln_cost_model_predict_over(m, e, rule, over, spread, err);
@@ -106,10 +107,12 @@ typedef struct verdict {
     double accuracy;
     bool is_judged;
     double gain, margin; /* of its choice over the rule */
+    const char *tmpl;
 } verdict;
 
 static kiln_status judge(const kiln_cost_model *m, const kiln_lesson *l, verdict *out,
                          kiln_err *err) {
+    out->tmpl = l->tmpl != NULL ? l->tmpl : "";
     kiln_arena a = {0};
     const size_t n = l->encoding.n;
     float *score = kiln_array(&a, float, n);
@@ -143,38 +146,99 @@ static int deal(kiln_arena *a, const kiln_lesson *l, size_t n, int *fold_of) {
     return (int)seen.n;
 }
 
-/* The surest first. */
+/* The surest first, and of equally sure ones the worse. */
 static int by_margin(const void *x, const void *y) {
     const verdict *a = x, *b = y;
     if (a->is_judged != b->is_judged)
         return a->is_judged ? -1 : 1;
+    if (!a->is_judged)
+        return 0;
     if (a->margin < b->margin || a->margin > b->margin)
         return a->margin > b->margin ? -1 : 1;
-    return (a->gain > b->gain) - (a->gain < b->gain); /* the worse first */
+    if (a->gain < b->gain || a->gain > b->gain)
+        return a->gain < b->gain ? -1 : 1;
+    return strcmp(a->tmpl, b->tmpl);
 }
 
-/* As many of the surest choices as beat the rule together; where none do, what all of them
- * would have brought. The margin is what the last one has to spare. */
-static void take_surest(const verdict *v, size_t n, kiln_held_out *h) {
-    double sum = 0;
-    kiln_held_out all = *h;
-    bool any = false;
-    all.worst = (double)INFINITY;
+/* What choices brought together. */
+typedef struct brought {
+    int n;
+    double sum, worst; /* of logarithms of gains; the least gain */
+} brought;
+
+static void add_choice(brought *b, const verdict *v) {
+    b->worst = b->n == 0 ? v->gain : fmin(b->worst, v->gain);
+    b->sum += log(v->gain);
+    b->n++;
+}
+
+static bool beats(const brought *b) {
+    return b->n >= LEAST_TAKEN && exp(b->sum / b->n) >= least_gain &&
+           b->worst >= least_worst;
+}
+
+static bool is_of(const verdict *v, const char *tmpl) {
+    return tmpl == NULL || strcmp(v->tmpl, tmpl) == 0;
+}
+
+/* As many of the surest choices, of one template or (NULL) of all, as beat the rules
+ * together. The margin is what the last one has to spare; infinity: none do. */
+static double least_margin(const verdict *v, size_t n, const char *tmpl) {
+    brought b = {.n = 0};
+    double margin = (double)INFINITY;
     for (size_t i = 0; i < n && v[i].is_judged && v[i].margin > 0; i++) {
-        const bool is_last = i + 1 == n || !v[i + 1].is_judged || v[i + 1].margin <= 0;
-        sum += log(v[i].gain);
-        all.n_taken++;
-        all.worst = fmin(all.worst, v[i].gain);
-        all.gain = exp(sum / all.n_taken);
-        all.margin = is_last ? 0 : nextafter(v[i].margin, 0);
-        if ((is_last || v[i + 1].margin < v[i].margin) &&
-            kiln_held_out_beats_rule(&all)) {
-            *h = all;
-            any = true;
-        }
+        if (!is_of(&v[i], tmpl))
+            continue;
+        size_t next = i + 1;
+        while (next < n && v[next].is_judged && !is_of(&v[next], tmpl))
+            next++;
+        const bool is_last = next == n || !v[next].is_judged || v[next].margin <= 0;
+        add_choice(&b, &v[i]);
+        if ((is_last || v[next].margin < v[i].margin) && beats(&b))
+            margin = is_last ? 0 : nextafter(v[i].margin, 0);
     }
-    if (!any && all.n_taken > 0)
-        *h = all;
+    return margin;
+}
+
+static bool is_named(const kiln_held_out_margin *of, const char *tmpl) {
+    return of->tmpl != NULL && tmpl != NULL && strcmp(of->tmpl, tmpl) == 0;
+}
+
+static bool is_known(const kiln_held_out *h, const char *tmpl) {
+    for (int i = 0; i < h->n_of; i++)
+        if (is_named(&h->of[i], tmpl))
+            return true;
+    return false;
+}
+
+/* Nothing is taken: what all that are better by the model would have brought. */
+static void take(const verdict *v, size_t n, kiln_held_out *h) {
+    brought taken = {.n = 0}, all = {.n = 0};
+    h->margin = least_margin(v, n, NULL);
+    for (size_t i = 0; i < n && v[i].is_judged; i++) {
+        if (is_known(h, v[i].tmpl) || h->n_of == KILN_HELD_OUT_TEMPLATES)
+            continue;
+        const double margin = least_margin(v, n, v[i].tmpl);
+        if (isfinite(margin))
+            h->of[h->n_of++] = (kiln_held_out_margin){v[i].tmpl, margin};
+    }
+    for (size_t i = 0; i < n && v[i].is_judged; i++) {
+        if (v[i].margin > 0)
+            add_choice(&all, &v[i]);
+        if (v[i].margin > kiln_held_out_margin_of(h, v[i].tmpl))
+            add_choice(&taken, &v[i]);
+    }
+    const brought *b = taken.n > 0 ? &taken : &all;
+    h->n_taken = b->n;
+    h->gain = b->n > 0 ? exp(b->sum / b->n) : 1;
+    h->worst = b->n > 0 ? b->worst : 1;
+}
+
+double kiln_held_out_margin_of(const kiln_held_out *h, const char *tmpl) {
+    for (int i = 0; i < h->n_of; i++)
+        if (is_named(&h->of[i], tmpl))
+            return fmin(h->margin, h->of[i].margin);
+    return h->margin;
 }
 
 static void conclude(verdict *v, size_t n, kiln_held_out *h) {
@@ -186,10 +250,9 @@ static void conclude(verdict *v, size_t n, kiln_held_out *h) {
         pairs += v[i].n_pairs;
     }
     h->accuracy = pairs > 0 ? right / (double)pairs : 0;
-    h->gain = h->worst = 1;
     if (n > 0)
         qsort(v, n, sizeof *v, by_margin);
-    take_surest(v, n, h);
+    take(v, n, h);
 }
 
 static kiln_status score_fold(const kiln_cost_model_kind *kind,
@@ -251,7 +314,7 @@ kiln_status kiln_held_apart_score(const kiln_cost_model_kind *kind,
 }
 
 bool kiln_held_out_beats_rule(const kiln_held_out *h) {
-    return h->n_workloads >= LEAST_WORKLOADS && h->n_taken >= LEAST_TAKEN &&
-           h->accuracy >= least_accuracy && h->gain >= least_gain &&
-           h->worst >= least_worst;
+    return (h->n_of > 0 || isfinite(h->margin)) && h->n_workloads >= LEAST_WORKLOADS &&
+           h->n_taken >= LEAST_TAKEN && h->accuracy >= least_accuracy &&
+           h->gain >= least_gain && h->worst >= least_worst;
 }

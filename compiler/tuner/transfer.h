@@ -38,6 +38,7 @@ typedef struct kiln_lesson {
     const double *cost_ns;   /* of each; 0: it did not run */
     ptrdiff_t rule;          /* what the template's rule chooses; -1: not among them */
     double weight;           /* how much it counts (kiln_nearness); 0: as 1 */
+    const char *tmpl;        /* the template's name, borrowed; NULL: it has none */
 } kiln_lesson;
 
 /* Its trials beside others, with its weight. */
@@ -48,11 +49,17 @@ kiln_status kiln_lessons_fit(kiln_cost_model *m, const kiln_lesson *l, size_t n,
                              kiln_err *err);
 
 /* What a build may take instead of number `rule` of the encodings: the one that the model
- * likes best. *margin: by how much more than the rule, less 2.5 deviations of what its
+ * likes best. *margin: by how much more than the rule, less two deviations of what its
  * members say of that: above 0, they agree. */
 kiln_status kiln_choose_over_rule(const kiln_cost_model *m, const kiln_encodings *e,
                                   size_t rule, size_t *choice, double *margin,
                                   kiln_err *err);
+
+enum { KILN_HELD_OUT_TEMPLATES = 32 }; /* more are left to their rules */
+typedef struct kiln_held_out_margin {
+    const char *tmpl; /* a lesson's; "": of lessons without one */
+    double margin;    /* of scores, so without unit */
+} kiln_held_out_margin;
 
 /* How a model does on workloads that it has not seen: each is scored by one that was
  * fitted to the others. */
@@ -64,11 +71,15 @@ typedef struct kiln_held_out {
     double accuracy;
     /* The rule's time over that of the candidate that it would choose, in geometric
      * mean, and the least of them: of the n_taken lessons where it likes that one more
-     * than the rule by more than `margin` (kiln_choose_over_rule). */
+     * than the rule by more than the template's margin (kiln_choose_over_rule). */
     double gain, worst;
     int n_taken;
-    /* The least margin with which choices beat the rule; of scores, so without unit. */
+    /* The least margin with which choices of all templates beat the rules, infinity:
+     * with none. Templates differ in how good their rules are, and in how well a model
+     * knows them: for each whose own choices do so, its own least margin. */
     double margin;
+    kiln_held_out_margin of[KILN_HELD_OUT_TEMPLATES];
+    int n_of;
 } kiln_held_out;
 
 /* o NULL: defaults. n_workloads alone is set where there are too few to hold any out.
@@ -80,6 +91,9 @@ kiln_status kiln_held_out_score(const kiln_cost_model_kind *kind,
  * workloads, 3 choices, 65% of the pairs in order and a gain of 3%, where no choice was
  * slower than the rule by more than 3%. */
 bool kiln_held_out_beats_rule(const kiln_held_out *h);
+
+/* The lower of both, for this template; infinity where its rule is not beaten. */
+double kiln_held_out_margin_of(const kiln_held_out *h, const char *tmpl);
 
 /* How a model of all lessons but those with one label (a machine, say) does on these. */
 typedef struct kiln_held_apart {

@@ -6,6 +6,7 @@
  * candidates, each of which is lowered once (bench_tuner says how many a second). */
 #include "pipeline/tune/transfer_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { N_CHAINS = 12, N_STEPS = 24, SEED = 1 };
@@ -65,16 +66,18 @@ static kiln_status predict(const kiln_tune_transfer *t, kiln_arena *a,
     KILN_TRY(kiln_tune_space(scratch, w, p, NULL, &task, err));
     const char *seen = kiln_tune_seen_text(scratch, w, p, threads, task.tmpl);
     const double far = kiln_tune_distance(&t->seen, seen);
-    if (task.space.size < 2 || !(far <= farthest)) {
-        KILN_LOG(DEBUG, "choose", "'%s' is not predicted: %.1f powers of two from '%s'",
-                 w->name, far, seen);
+    const double least = kiln_held_out_margin_of(&t->held_out, task.tmpl->name);
+    if (task.space.size < 2 || !(far <= farthest) || !isfinite(least)) {
+        KILN_LOG(DEBUG, "choose",
+                 "'%s' is not predicted: %.1f powers of two from '%s', margin %.2f",
+                 w->name, far, seen, least);
         return KILN_OK;
     }
     KILN_TRY(find(t, scratch, &task, &index, &margin, err));
     KILN_LOG(DEBUG, "choose",
              "'%s': the model's choice is %.2f above the rule, of %.2f", w->name,
-             margin, t->held_out.margin);
-    if (!(margin > t->held_out.margin))
+             margin, least);
+    if (!(margin > least))
         return KILN_OK;
     const kiln_config config = kiln_config_at(&task.space, index);
     const kiln_config rule = task.tmpl->guess(task.work, task.profile, &task.space);

@@ -7,6 +7,7 @@
  *
  * A model of other features is found by its version alone, so never by accident; one
  * that is damaged, or of another form, is refused by name. */
+#include <math.h>
 #include <string.h>
 
 #include "pipeline/tune/transfer_internal.h"
@@ -19,7 +20,7 @@ typedef struct head {
     const char *trained_on;
     int64_t trials;
     kiln_held_out held_out;
-    kiln_tune_texts seen;
+    kiln_tune_texts seen, margin;
 } head;
 
 #define T head
@@ -32,7 +33,10 @@ static const kiln_record_field rows[] = {
     KILN_MEMBER_AS("gain", held_out.gain, "the rule's time over its choice's"),
     KILN_MEMBER_AS("worst", held_out.worst, "the least of these"),
     KILN_MEMBER_AS("taken", held_out.n_taken, "choices that the gain is of"),
-    KILN_MEMBER_AS("margin", held_out.margin, "of scores, above the rule's"),
+    KILN_MEMBER_TEXTS(
+        "margins", margin,
+        "of scores, above the rule's: of each template whose choices beat "
+        "its rule"),
     KILN_MEMBER_TEXTS("seen", seen, "conditions and shapes"),
 };
 KILN_RECORD_STATIC(table, rows, "A transfer model")
@@ -87,13 +91,44 @@ kiln_status kiln_tune_transfer_learn(kiln_arena *a, kiln_db *db,
     return st;
 }
 
+/* ---- margins as text ------------------------------------------------------------- */
+
+static void write_margins(kiln_arena *a, const kiln_held_out *h, kiln_tune_texts *out) {
+    *out = (kiln_tune_texts){.n = 0};
+    if (isfinite(h->margin))
+        kiln_vec_push(a, out, kiln_format(a, "* %.17g", h->margin));
+    for (int i = 0; i < h->n_of; i++)
+        kiln_vec_push(a, out,
+                      kiln_format(a, "%s %.17g", h->of[i].tmpl, h->of[i].margin));
+}
+
+static kiln_status read_margins(kiln_arena *a, const kiln_tune_texts *texts,
+                                kiln_held_out *h, kiln_err *err) {
+    h->n_of = 0;
+    h->margin = (double)INFINITY;
+    for (size_t i = 0; i < texts->n; i++) {
+        kiln_str rest = kiln_str_from(texts->v[i]), name;
+        double margin = 0;
+        if (!kiln_str_cut(&rest, ' ', &name) || !kiln_parse_f64(rest, &margin) ||
+            !(margin >= 0) || h->n_of == KILN_HELD_OUT_TEMPLATES)
+            return kiln_fail(err, KILN_ERR_PARSE, "'%s' is no margin of a template",
+                             kiln_str_printable(a, kiln_str_from(texts->v[i]), 64));
+        if (kiln_str_is(name, "*"))
+            h->margin = margin;
+        else
+            h->of[h->n_of++] = (kiln_held_out_margin){kiln_str_dupv(a, name), margin};
+    }
+    return KILN_OK;
+}
+
 /* ---- kept ------------------------------------------------------------------------ */
 
 kiln_status kiln_tune_transfer_keep(kiln_db *db, const kiln_tune_transfer *t,
                                     kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_buf text, bytes;
-    const head h = {t->sha256, t->n_trials, t->held_out, t->seen};
+    head h = {t->sha256, t->n_trials, t->held_out, t->seen, {.n = 0}};
+    write_margins(&scratch, &t->held_out, &h.margin);
     kiln_buf_init(&text, &scratch);
     kiln_buf_init(&bytes, &scratch);
     kiln_record_write(&text, &document, &h);
@@ -122,6 +157,7 @@ static kiln_status read_model(kiln_arena *a, kiln_str rest,
                                &h, err));
     if (h.trained_on == NULL)
         return kiln_fail(err, KILN_ERR_PARSE, "it does not say what it was fitted to");
+    KILN_TRY(read_margins(a, &h.margin, &h.held_out, err));
     *out = (kiln_tune_transfer){.held_out = h.held_out,
                                 .n_trials = h.trials,
                                 .sha256 = h.trained_on,

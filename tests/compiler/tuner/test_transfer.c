@@ -122,7 +122,7 @@ static void few_are_not_held_out(void **state) {
 
 static void enough_is_a_line(void **state) {
     (void)state;
-    const kiln_held_out good = {4, 4, 0.65, 1.03, 0.97, 3, 0.5};
+    const kiln_held_out good = {4, 4, 0.65, 1.03, 0.97, 3, 0.5, {{NULL, 0}}, 0};
     kiln_held_out h = good;
     assert_true(kiln_held_out_beats_rule(&h));
     h.n_workloads = 3;
@@ -138,6 +138,9 @@ static void enough_is_a_line(void **state) {
     assert_false(kiln_held_out_beats_rule(&h));
     h = good;
     h.n_taken = 2;
+    assert_false(kiln_held_out_beats_rule(&h));
+    h = good;
+    h.margin = (double)INFINITY;
     assert_false(kiln_held_out_beats_rule(&h));
     h = good;
     h.accuracy = (double)NAN;
@@ -178,10 +181,10 @@ typedef struct choice_row {
 } choice_row;
 
 static choice_row choice_rows[] = {
-    {"all_agree", {1, 3, 2}, {0, 0.5F, 0}, 0, 1, 0.75},
-    {"members_do_not", {1, 3, 2}, {0, 1.5F, 0}, 0, 1, -1.75},
+    {"all_agree", {1, 3, 2}, {0, 0.5F, 0}, 0, 1, 1},
+    {"members_do_not", {1, 3, 2}, {0, 1.5F, 0}, 0, 1, -1},
     {"the_rule_is_best", {4, 3, 2}, {0, 0, 0}, 0, 0, 0},
-    {"the_rule_is_last", {1, 3, 2}, {0.25F, 0.25F, 0}, 2, 1, 0.375},
+    {"the_rule_is_last", {1, 3, 2}, {0.25F, 0.25F, 0}, 2, 1, 0.5},
 };
 
 static void a_choice_is_what_members_agree_on(void **state) {

@@ -37,7 +37,7 @@ static kiln_db *empty(void) {
 static void record(kiln_db *db, const kiln_db_task *task, const char *tmpl,
                    const char *config, double ns) {
     kiln_err err = {0};
-    static int64_t time_ms; /* two trials are never the same */
+    static int64_t time_ms = 1; /* two trials are never the same */
     int64_t id = 0;
     const kiln_db_trial t = {.candidate = {tmpl, config},
                              .layouts = "some",
@@ -46,8 +46,9 @@ static void record(kiln_db *db, const kiln_db_task *task, const char *tmpl,
                              .proof = "{\"seeds\": 3, \"worst\": 0.25}",
                              .owner = "test",
                              .kiln = "0.0",
-                             .time_ms = ++time_ms,
+                             .time_ms = time_ms,
                              .is_repeat = true};
+    time_ms++;
     OK(kiln_db_task_id(db, task, &id, &err));
     OK(kiln_db_record(db, id, &t, NULL, &err));
 }

@@ -190,7 +190,7 @@ static void predicted_is_better_than_the_rule(void **state) {
     assert_non_null(t);
     printf("held out: %.2f of pairs, gain %.3f for %d of %d, margin %.2f\n",
            t->held_out.accuracy, t->held_out.gain, t->held_out.n_taken,
-           t->held_out.n_judged, t->held_out.margin);
+           t->held_out.n_judged, kiln_held_out_margin_of(&t->held_out, "conv_direct"));
     assert_int_equal(t->held_out.n_workloads, N_TUNED);
     assert_int_equal(t->held_out.n_judged, N_TUNED);
     assert_true(kiln_held_out_beats_rule(&t->held_out));
