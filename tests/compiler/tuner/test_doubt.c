@@ -259,8 +259,9 @@ static void weights_count(void **state) {
     }
     for (int heavy = 0; heavy < 2; heavy++) {
         kiln_cost_model m;
-        const kiln_lesson l[2] = {{0, s.encoding, cost[0], -1, heavy == 0 ? 1 : 0.01},
-                                  {1, s.encoding, cost[1], -1, heavy == 1 ? 1 : 0.01}};
+        const kiln_lesson l[2] = {
+            {0, s.encoding, cost[0], -1, heavy == 0 ? 1 : 0.01, NULL},
+            {1, s.encoding, cost[1], -1, heavy == 1 ? 1 : 0.01, NULL}};
         OK(kiln_cost_model_init(&m, &kiln_cost_model_xgboost, NULL, &err));
         OK(kiln_lessons_fit(&m, l, 2, &err));
         OK(kiln_cost_model_predict(&m, &s.encoding, NULL, out[heavy], &err));
