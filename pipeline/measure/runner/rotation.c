@@ -30,6 +30,7 @@ static bool holds(const kiln_rotation *c, kiln_packed ***of, size_t n,
 static void close_rotation(kiln_rotation *c) {
     kiln_region_close(&c->memory);
     c->packed.n = 0;
+    c->used = 0;
 }
 
 static size_t kept_bytes(const kiln_runner *r) {
@@ -48,6 +49,17 @@ static kiln_rotation *oldest(kiln_runner *r) {
     return out;
 }
 
+/* Of those that have memory, the same. */
+static kiln_rotation *oldest_held(kiln_runner *r) {
+    kiln_rotation *out = &r->rotation[0];
+    for (int i = 1; i < KILN_MAX_ROTATIONS; i++) {
+        kiln_rotation *c = &r->rotation[i];
+        if (c->memory.map != NULL && (out->memory.map == NULL || c->used < out->used))
+            out = c;
+    }
+    return out;
+}
+
 /* Memory for so many bytes, which holds nothing yet. */
 static kiln_status reserve(kiln_runner *r, size_t bytes, kiln_rotation **out,
                            kiln_err *err) {
@@ -59,16 +71,8 @@ static kiln_status reserve(kiln_runner *r, size_t bytes, kiln_rotation **out,
         return KILN_OK;
     }
     close_rotation(c);
-    c->used = 0;
-    while (kept_bytes(r) > 0 && kept_bytes(r) + room > max_kept_bytes) {
-        kiln_rotation *held = NULL;
-        for (int i = 0; i < KILN_MAX_ROTATIONS; i++)
-            if (r->rotation[i].memory.map != NULL &&
-                (held == NULL || r->rotation[i].used < held->used))
-                held = &r->rotation[i];
-        close_rotation(held);
-        held->used = 0;
-    }
+    while (kept_bytes(r) > 0 && kept_bytes(r) + room > max_kept_bytes)
+        close_rotation(oldest_held(r));
     KILN_TRY(kiln_region_open_huge(room, &c->memory, err));
     kiln_region_pass_on(&c->memory, false); /* but to who is timed */
     return KILN_OK;
