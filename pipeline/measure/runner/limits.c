@@ -36,7 +36,7 @@ static void measure_peak(const kiln_runner *r, kiln_pool *pool, uint32_t n,
                          answer *out) {
     const kiln_meter_kernels *m = &r->meter;
     for (uint32_t i = 0; i < n; i++) {
-        const kiln_peak_slice s = kiln_meter_kernels_slice(m, pool, 1);
+        const kiln_peak_slice s = kiln_meter_kernels_slice(m, pool);
         out->peak.gflops = fmax(out->peak.gflops, s.gflops);
         out->peak.clock_ghz = fmax(out->peak.clock_ghz, s.clock_ghz);
     }

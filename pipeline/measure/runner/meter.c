@@ -52,17 +52,14 @@ double kiln_meter_kernels_run(kiln_pool *pool, kiln_kernel_fn *fn, void *const *
     return code == 0 ? kiln_slice_elapsed_ns(&begin, &end, 1, &disturbed) : 0;
 }
 
-kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
-                                         uint32_t part) {
+kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool) {
     const double n = pool == NULL ? 1 : (double)kiln_pool_threads(pool);
-    const int fma_runs = part < FMA_RUNS ? FMA_RUNS / (int)part : 1;
-    const int chain_runs = part < CHAIN_RUNS ? CHAIN_RUNS / (int)part : 1;
     const double chain_ns =
-        kiln_meter_kernels_run(pool, m->chain, m->chain_tensor[0], 2, chain_runs);
+        kiln_meter_kernels_run(pool, m->chain, m->chain_tensor[0], 2, CHAIN_RUNS);
     const double fma_ns =
-        kiln_meter_kernels_run(pool, m->fma, m->fma_tensor[0], 3, fma_runs);
-    return (kiln_peak_slice){.gflops = n * m->of.fma_flops * fma_runs / fma_ns,
-                             .clock_ghz = m->of.chain_steps * chain_runs / chain_ns};
+        kiln_meter_kernels_run(pool, m->fma, m->fma_tensor[0], 3, FMA_RUNS);
+    return (kiln_peak_slice){.gflops = n * m->of.fma_flops * FMA_RUNS / fma_ns,
+                             .clock_ghz = m->of.chain_steps * CHAIN_RUNS / chain_ns};
 }
 
 double kiln_meter_kernels_gflops(const kiln_meter_kernels *m, const kiln_peak_slice *s,
@@ -136,7 +133,7 @@ static double memory_gbs(const kiln_runner *r) {
 
 void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads) {
     for (int i = 0; i < FIRST_SLICES; i++) {
-        const kiln_peak_slice s = kiln_meter_kernels_slice(m, NULL, 1);
+        const kiln_peak_slice s = kiln_meter_kernels_slice(m, NULL);
         m->best_gflops =
             fmax(m->best_gflops, (double)threads * kiln_meter_kernels_gflops(m, &s, 1));
     }
@@ -160,7 +157,7 @@ kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err) {
      * one thread. */
     double best = 0, clock = 0;
     for (int i = 0; i < FIRST_SLICES; i++) {
-        const kiln_peak_slice s = kiln_meter_kernels_slice(m, NULL, 1);
+        const kiln_peak_slice s = kiln_meter_kernels_slice(m, NULL);
         best = fmax(best, s.gflops);
         clock = fmax(clock, s.clock_ghz);
     }

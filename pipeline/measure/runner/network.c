@@ -169,7 +169,7 @@ static kiln_status take_peak(server *s, side *x, uint32_t n, kiln_peak_slice *be
     if (x->threads > 1 && x->meter == NULL && kiln_pool_open(&o, &x->meter, text) != 0)
         return kiln_fail(err, KILN_ERR_OOM, "%d threads: %s", x->threads, text);
     for (uint32_t i = 0; i < n; i++) {
-        const kiln_peak_slice p = kiln_meter_kernels_slice(&s->r->meter, x->meter, 1);
+        const kiln_peak_slice p = kiln_meter_kernels_slice(&s->r->meter, x->meter);
         best->gflops = fmax(best->gflops, p.gflops);
         best->clock_ghz = fmax(best->clock_ghz, p.clock_ghz);
     }

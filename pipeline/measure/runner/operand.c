@@ -1,5 +1,5 @@
 /* Operands as kernels have them: packed by a list of steps, kept for the next
- * candidate. */
+ * candidate, and in as many copies as no cache holds. */
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <inttypes.h>
@@ -276,4 +276,70 @@ void kiln_operands_drop(kiln_runner *r, uint32_t work) {
         r->packed_bytes -= p->region.room;
         kiln_region_close(&p->region);
     }
+}
+
+/* ---- copies ---------------------------------------------------------------------- */
+
+/* Are these copies there already, in the same places? */
+static bool is_rotated(const kiln_runner *r, kiln_packed ***of, size_t n,
+                       uint32_t n_copies) {
+    if (r->rotated.n != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const kiln_packed *p = *of[i], *q = &r->rotated.v[i];
+        if (q->work != p->work || q->n_copies != n_copies ||
+            !kiln_operand_is_same(&q->operand, &p->operand))
+            return false;
+    }
+    return true;
+}
+
+static kiln_status reserve(kiln_runner *r, size_t bytes, kiln_err *err) {
+    if (bytes <= r->rotation.bytes)
+        return KILN_OK;
+    kiln_region_close(&r->rotation);
+    r->rotated.n = 0;
+    KILN_TRY(kiln_region_open_huge(bytes, &r->rotation, err));
+    kiln_region_pass_on(&r->rotation, false); /* but to who is timed */
+    return KILN_OK;
+}
+
+kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***of,
+                                 size_t n, uint32_t n_copies, kiln_err *err) {
+    size_t all = 0, at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t stride = (*of[i])->region.room;
+        if (stride > max_operand_bytes / n_copies ||
+            all > max_operand_bytes - stride * n_copies)
+            return kiln_fail(err, KILN_ERR_LIMIT,
+                             "%" PRIu32 " copies of %zu bytes are too much", n_copies,
+                             stride);
+        all += stride * n_copies;
+    }
+    KILN_TRY(reserve(r, all, err));
+    const bool is_there = is_rotated(r, of, n, n_copies);
+    if (!is_there) {
+        r->rotated.n = 0;
+        kiln_region_unprotect(&r->rotation);
+    }
+    for (size_t i = 0; i < n; i++) {
+        kiln_packed *copy = kiln_arena_dup(a, *of[i], sizeof *copy);
+        const kiln_region *one = &(*of[i])->region;
+        copy->n_copies = n_copies;
+        copy->stride = one->room;
+        copy->region = (kiln_region){.map = r->rotation.data + at,
+                                     .data = r->rotation.data + at,
+                                     .map_bytes = one->room * n_copies,
+                                     .bytes = one->room * n_copies,
+                                     .room = one->room * n_copies};
+        for (uint32_t k = 0; k < n_copies && !is_there; k++)
+            memcpy(copy->region.data + k * copy->stride, one->data, one->bytes);
+        if (!is_there)
+            kiln_vec_push(&r->arena, &r->rotated, *copy);
+        at += copy->region.room;
+        *of[i] = copy;
+    }
+    if (!is_there)
+        kiln_region_protect(&r->rotation);
+    return KILN_OK;
 }

@@ -95,7 +95,7 @@ static int run_round(caller *c, const kiln_round *r, kiln_slice *out,
             return code;
     }
     if (r->has_peak) {
-        *peak = kiln_meter_kernels_slice(&c->t->r->meter, c->pool, r->has_peak);
+        *peak = kiln_meter_kernels_slice(&c->t->r->meter, c->pool);
         out->peak_gflops = kiln_meter_kernels_gflops(&c->t->r->meter, peak, threads);
     }
     if (r->runs == 0)
@@ -136,12 +136,10 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
     return 0;
 }
 
-int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
-                    uint32_t buffer) {
+int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool) {
     KILN_ASSERT(fn != NULL, "a call of a kernel that is not loaded");
     caller c = {.t = t, .fn = fn, .pool = pool};
-    KILN_ASSERT(buffer < t->n_buffers, "there is no output %u", (unsigned)buffer);
     use_inputs(&c, 0);
-    use_outputs(&c, buffer);
+    use_outputs(&c, 0);
     return call(&c, 0);
 }

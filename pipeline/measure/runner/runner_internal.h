@@ -66,26 +66,15 @@ typedef struct kiln_packed {
     size_t stride; /* from copy to copy */
 } kiln_packed;
 
-/* Copies of a kernel's weights. Private and in huge pages: a process that is forked has
- * them at once, where small pages of shared memory, mapped one by one, took half a
- * trial. */
-typedef struct kiln_rotation {
-    kiln_region memory;
-    KILN_VEC(kiln_packed) packed; /* what it holds copies of */
-    uint64_t used;                /* when; 0: it holds nothing */
-} kiln_rotation;
-enum { KILN_MAX_ROTATIONS = 3 };
-
 bool kiln_operand_is_same(const kiln_wire_operand *x, const kiln_wire_operand *y);
 /* Packs, or finds. Borrowed until kiln_operands_forget. */
 kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
                                const kiln_wire_operand *o, uint32_t seed,
                                kiln_packed **out, kiln_err *err);
 /* Copies of packed inputs, in turn more than the last cache holds, in one region that
- * is kept, *out: replaces *of[i] for the n weights. The copies are in `a`. */
+ * is kept: replaces *of[i] for the n weights. The copies are in `a`. */
 kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***of,
-                                 size_t n, uint32_t n_copies, kiln_rotation **out,
-                                 kiln_err *err);
+                                 size_t n, uint32_t n_copies, kiln_err *err);
 /* Frees what is too much; before each candidate. */
 void kiln_operands_forget(kiln_runner *r);
 /* Frees what was packed of a workload. */
@@ -124,8 +113,8 @@ typedef struct kiln_round {
     uint64_t turn;   /* of the weights' copies, for the first of all calls */
     uint32_t n_warm; /* calls ahead of them, which write to: */
     uint32_t warm_buffer;
-    uint32_t set;      /* of inputs */
-    uint32_t has_peak; /* the machine's: 1, or in as many parts as are enough */
+    uint32_t set; /* of inputs */
+    uint32_t has_peak;
     /* Calls before `end` and behind the segment before it write to the buffer. */
     uint32_t n_segments;
     struct kiln_segment {
@@ -212,11 +201,13 @@ struct kiln_runner {
     kiln_blobs blobs;               /* of these */
     KILN_VEC(kiln_packed *) packed;
     size_t packed_bytes;
-    kiln_rotation rotation[KILN_MAX_ROTATIONS];
-    uint64_t n_rotated;          /* how often one was asked for */
-    uint64_t turn;               /* copies that were read */
-    bool is_confined;            /* candidates are: the system can */
-    KILN_VEC(kiln_region) spare; /* shared ones, for the next candidate's outputs */
+    /* Copies of weights. Private and in huge pages: a process that is forked has them at
+     * once, where small pages of shared memory, mapped one by one, took half a trial. */
+    kiln_region rotation;
+    uint64_t turn;                 /* copies that were read */
+    KILN_VEC(kiln_packed) rotated; /* what it holds copies of */
+    bool is_confined;              /* candidates are: the system can */
+    KILN_VEC(kiln_region) spare;   /* shared ones, for the next candidate's outputs */
     kiln_page *page;
     const kiln_device_kind *device; /* that candidates are for; NULL: the host */
     kiln_device_host host;          /* of the device */
@@ -257,13 +248,12 @@ typedef struct kiln_trial_run {
     kiln_probe *probe;     /* by argument - n_inputs; NULL: not made yet */
     kiln_region workspace, *scratch;
     int threads;
-    int64_t deadline_ns;     /* by the wall: far beyond */
-    int64_t cpu_left_ns;     /* what its threads may take of processors */
-    bool is_timed;           /* slices, else one run */
-    kiln_rotation *rotation; /* that weights are views into; NULL: into none */
-    bool is_first;           /* the proof that decides what is worth a look */
-    bool is_look;            /* slices only until it is plain whether it is slow */
-    const char *when;        /* added to what is wrong with an output */
+    int64_t deadline_ns; /* by the wall: far beyond */
+    int64_t cpu_left_ns; /* what its threads may take of processors */
+    bool is_timed;       /* slices, else one run */
+    bool is_rotated;     /* weights are views into r->rotation */
+    bool is_look;        /* slices only until it is plain whether it is slow */
+    const char *when;    /* added to what is wrong with an output */
     kiln_timed timed;
 } kiln_trial_run;
 
@@ -315,9 +305,8 @@ bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p);
  * returned. */
 int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
                       kiln_page *page, int channel);
-/* One call with the first inputs, into that buffer. */
-int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
-                    uint32_t buffer);
+/* One call with the first inputs and outputs. */
+int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool);
 
 /* A byte to it and one back; or just that. False: it ended, or time is up. */
 bool kiln_trial_tell(const kiln_trial_process *p, int64_t deadline_ns);
@@ -489,8 +478,7 @@ kiln_status kiln_meter_kernels_open(kiln_runner *r, kiln_err *err);
 /* Looks for a better peak than the best so far. */
 void kiln_meter_kernels_again(kiln_meter_kernels *m, uint32_t threads);
 /* One slice of the peak. pool NULL: the caller alone. */
-kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool,
-                                         uint32_t part);
+kiln_peak_slice kiln_meter_kernels_slice(const kiln_meter_kernels *m, kiln_pool *pool);
 /* GFLOP/s: the larger of what it reached and what so many threads do at its clock. */
 double kiln_meter_kernels_gflops(const kiln_meter_kernels *m, const kiln_peak_slice *s,
                                  int threads);

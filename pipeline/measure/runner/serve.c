@@ -73,7 +73,7 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
     r->is_confined = kiln_confine_works(why);
     ready.is_confined = r->is_confined;
     ready.not_confined = kiln_str_from(why);
-    ready.clock_ghz = kiln_meter_kernels_slice(&r->meter, NULL, 1).clock_ghz;
+    ready.clock_ghz = kiln_meter_kernels_slice(&r->meter, NULL).clock_ghz;
     kiln_wire_put(answer, KILN_WIRE_READY, &ready);
     return KILN_OK;
 }

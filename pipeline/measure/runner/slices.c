@@ -32,9 +32,6 @@ static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one wil
 enum { DEVICE_ROUNDS = 4 };
 /* Of a turn: others take theirs between, and few are as short. */
 static const double turn_ns = 1e6;
-/* Ahead of each slice a half of what the meter takes by itself, 0.15 ms: enough to see a
- * processor that is not ours, or slower, where whole ones took a third of all timing. */
-enum { PEAK_PART = 2 };
 /* A peak this far below its best: the processor was not ours, or slower. */
 static const double calm_peak = 0.93;
 static const int64_t longest_cooling_ns = 2000000000; /* of a trial */
@@ -253,7 +250,7 @@ static bool warm_up(timing *m) {
 
 static kiln_round next_slice(timing *m) {
     const uint32_t all = m->t->n_buffers;
-    kiln_round r = {.runs = m->runs, .has_peak = PEAK_PART};
+    kiln_round r = {.runs = m->runs, .has_peak = true};
     if (r.runs > all) {
         const uint64_t room = r.runs - all < r.runs / 4 ? r.runs - all : r.runs / 4;
         r.runs -= below(m, (room < FEWER_RUNS ? room : FEWER_RUNS) + 1);
@@ -317,24 +314,23 @@ static bool is_slow(const timing *m) {
     return true;
 }
 
-/* By how much it is surely slower than the best, as a part of that; 0: perhaps not. */
-static double gap_of(const timing *m, double low) {
+/* Surely slower than the best, by more than noise. */
+static bool is_behind(const timing *m, double low) {
+    static const double behind = 1.1;
     const double best = m->t->r->options.loser > 0 ? m->t->q->best_ns : 0;
-    return best > 0 && low > best ? low / best - 1 : 0;
+    return best > 0 && low > behind * best;
 }
 
-/* What is behind needs no more than a model needs to learn from it: half of what lies
- * between it and the best, so that it cannot be taken for that. */
+/* What is behind needs no more than a model needs to learn from it. */
 static bool is_narrow(timing *m, bool *behind) {
-    static const double rough = 0.05, far = 0.04;
-    double median, low, high, width = m->t->r->options.precision;
+    static const double rough = 0.05;
+    double median, low, high, precision = m->t->r->options.precision;
     *behind = false;
     if (m->n_calm < MIN_SLICES)
         return false;
     kiln_median_interval(m->calm, m->n_calm, &median, &low, &high);
-    const double gap = gap_of(m, low);
-    *behind = gap > far;
-    return high - low <= fmax(width, fmin(rough, gap / 2)) * median;
+    *behind = is_behind(m, low);
+    return high - low <= (*behind ? fmax(precision, rough) : precision) * median;
 }
 
 /* A look is over with the first slice that is not slow. */
@@ -375,7 +371,7 @@ static bool add_slices(timing *m) {
 /* ---- turns ----------------------------------------------------------------------- */
 
 static bool take_peak(timing *m, kiln_turn *out) {
-    const kiln_round r = {.set = m->set, .has_peak = 1};
+    const kiln_round r = {.set = m->set, .has_peak = true};
     const kiln_peak_slice *peak = &m->t->r->page->peak;
     kiln_slice s = {.ns = 0};
     if (!run_ahead(m, &r, &s))

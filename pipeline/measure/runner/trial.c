@@ -202,10 +202,9 @@ static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_set
         if (t->w->value[c->operand[i].value].is_weight != 0)
             weight[n++] = &t->input[0][i];
     t->n_copies = t->r->device != NULL ? n_copies : 1;
-    t->rotation = NULL;
-    if (n_copies > 1 && t->r->device == NULL)
-        KILN_TRY(kiln_operands_rotate(t->r, t->arena, weight, n, n_copies, &t->rotation,
-                                      err));
+    t->is_rotated = n_copies > 1 && t->r->device == NULL;
+    if (t->is_rotated)
+        KILN_TRY(kiln_operands_rotate(t->r, t->arena, weight, n, n_copies, err));
     for (uint32_t s = 1; s < n_sets; s++)
         for (uint32_t i = 0; i < c->n_inputs; i++)
             if (t->w->value[c->operand[i].value].is_weight != 0)
@@ -400,19 +399,9 @@ static void take_turns_plausibly(kiln_trial_run *t) {
             t->out->least_flops / t->out->limit_gflops, t->out->limit_gflops);
 }
 
-/* With a best to be held against, and an output beside the one that is looked at. */
-static bool prove_first(kiln_trial_run *t) {
-    if (t->q->best_ns > 0 && t->q->takes_turns == 0)
-        open_turns(t);
-    t->is_first = t->n_buffers > 1;
-    const bool goes_on = prove(t, 0);
-    t->is_first = false;
-    return goes_on;
-}
-
 /* False: over. */
 static bool prove_all(kiln_trial_run *t) {
-    if (!prove_first(t))
+    if (!prove(t, 0))
         return false;
     /* A clear loser is not worth copies and proofs; a surprise has them yet to come. */
     if (kiln_trial_is_hopeless(t, t->r->page->once_ns)) {
