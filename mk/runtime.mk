@@ -134,7 +134,7 @@ CROSS_DEVICES := $(foreach a,$(CROSS),$(if $(CROSS_SODIUM_$(a)),$(B)/kiln-device
 ARMCL_SRC := pipeline/baselines/library/armcl_board.cpp
 ARMCL_CXX := aarch64-linux-gnu-g++
 ARMCL_LIB := $(wildcard $(BOARD_LIBS)/usr/lib/aarch64-linux-gnu/libarm_compute-static.a)
-ARMCL := $(if $(ARMCL_LIB),$(if $(shell command -v $(ARMCL_CXX) 2>/dev/null),$(B)/kiln-armcl-aarch64))
+ARMCL := $(if $(wildcard $(ARMCL_SRC)),$(if $(ARMCL_LIB),$(if $(shell command -v $(ARMCL_CXX) 2>/dev/null),$(B)/kiln-armcl-aarch64)))
 build/aarch64/kiln-armcl: $(ARMCL_SRC) pipeline/baselines/library/armcl_call.h $(ARMCL_LIB)
 	@mkdir -p $(@D)
 	@echo "  C++  $@"

@@ -120,7 +120,6 @@ kiln_status kiln_db_claim_within(kiln_db *db, int64_t task, const kiln_db_candid
                                  const kiln_db_budget *b, kiln_db_claim_state *out,
                                  kiln_err *err) {
     KILN_ASSERT(owner != NULL && owner[0] != 0, "a claim of nobody");
-    KILN_ASSERT(seconds > 0, "a claim for %d seconds", seconds);
     kiln_db_claim_state state = KILN_DB_BUSY;
     KILN_TRY(kiln_sql_begin(db->sql, err));
     KILN_TRY(kiln_db_end(db, claim(db, task, c, owner, seconds, b, &state, err), err));

@@ -260,10 +260,13 @@ kiln_status kiln_corpus_put(kiln_buf *out, kiln_arena *a, const kiln_tune_works 
         double *ns = NULL;
         size_t n_known = 0;
         KILN_TRY(kiln_tune_space(a, &w->op, o->tune.profile, NULL, &t, err));
+        const kiln_config guess =
+            t.tmpl->guess(&w->op.workload, o->tune.profile, &t.space);
+        const char *rule = kiln_tune_config_text(a, t.tmpl, &t.space, &guess);
         KILN_TRY(find_part(a, o->tune.db, &task, o, &t, err));
         KILN_TRY(read_times(a, o->tune.db, &task, &t, &ns, &n_known, err));
         if (n_known > 0)
-            kiln_corpus_put_work(out, w->op.name, &task, &t, ns);
+            kiln_corpus_put_work(out, a, w->op.name, &task, &t, rule, ns);
     }
     return KILN_OK;
 }

@@ -2,10 +2,15 @@
  *
  *     {"kiln_corpus": 1}
  *     {"name": "C2", "workload": KEY, "anchor": KEY, "profile": {...}, "threads": 1,
- *      "template": "conv_direct", "knobs": {"oc_block": [8, 16], ...}, "ns": [...]}
+ *      "template": "conv_direct", "knobs": {"oc_block": [8, 16], ...}, "rule": 1,
+ *      "ns": [...]}
  *
+ * `rule`: the configuration of the part that the template's rule chose when it was
+ * measured; a rule that changed later leaves what is recorded as good as it was. Without
+ * it: what the rule chooses today, if the part has it.
  * `ns`: of each configuration of the part, the first knob fastest; 0: nothing is known
  * or it did not run, negative: stopped early, at least so slow. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,8 +37,10 @@ void kiln_corpus_put_head(kiln_buf *out) {
     kiln_buf_printf(out, "{\"kiln_corpus\": %d}\n", CORPUS_VERSION);
 }
 
-void kiln_corpus_put_work(kiln_buf *out, const char *name, const kiln_db_task *task,
-                          const kiln_tune_task *t, const double *ns) {
+void kiln_corpus_put_work(kiln_buf *out, kiln_arena *scratch, const char *name,
+                          const kiln_db_task *task, const kiln_tune_task *t,
+                          const char *rule, const double *ns) {
+    kiln_config chosen;
     kiln_json_writer w;
     kiln_json_writer_init(&w, out);
     w.compact_from = 0;
@@ -46,6 +53,9 @@ void kiln_corpus_put_work(kiln_buf *out, const char *name, const kiln_db_task *t
     kiln_json_member_i64(&w, "threads", task->threads);
     kiln_json_member_str(&w, "template", t->tmpl->name);
     put_knobs(&w, &t->space);
+    if (kiln_tune_config_read(scratch, t->tmpl, &t->space, rule, &chosen))
+        kiln_json_member_i64(&w, "rule",
+                             (int64_t)kiln_config_index(&t->space, &chosen));
     kiln_json_name(&w, "ns");
     kiln_json_begin_array(&w);
     for (uint64_t i = 0; i < t->space.size; i++)
@@ -157,6 +167,24 @@ static void find_rule(kiln_arena *scratch, const kiln_tune_subject *s,
         out->rule = out->trial[kiln_config_index(&out->task.space, &c)];
 }
 
+static kiln_status read_rule(kiln_arena *scratch, const kiln_json *line,
+                             const kiln_tune_subject *s, kiln_corpus_work *out,
+                             kiln_err *err) {
+    const kiln_json *v = kiln_json_get(line, "rule");
+    int64_t index = -1;
+    if (v == NULL) {
+        find_rule(scratch, s, out);
+        return KILN_OK;
+    }
+    if (!kiln_json_i64(v, &index) || index < 0 ||
+        (uint64_t)index >= out->task.space.size)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "its rule is none of its %" PRIu64 " configurations",
+                         out->task.space.size);
+    out->rule = out->trial[index];
+    return KILN_OK;
+}
+
 static kiln_status read_work(kiln_arena *a, const kiln_json *line,
                              kiln_corpus_work *out, kiln_err *err) {
     kiln_tune_subject *s = kiln_new(a, kiln_tune_subject);
@@ -182,8 +210,7 @@ static kiln_status read_work(kiln_arena *a, const kiln_json *line,
     out->task = s->task;
     KILN_TRY(read_part(a, line, &out->task.space, err));
     KILN_TRY(read_times(a, line, out, err));
-    find_rule(a, s, out);
-    return KILN_OK;
+    return read_rule(a, line, s, out, err);
 }
 
 static kiln_status read_line(kiln_arena *a, kiln_str text, bool is_first,

@@ -6,9 +6,11 @@
 #include "pipeline/tune/tune_internal.h"
 
 void kiln_corpus_put_head(kiln_buf *out);
-/* ns: of each configuration of t->space, as the file has it. */
-void kiln_corpus_put_work(kiln_buf *out, const char *name, const kiln_db_task *task,
-                          const kiln_tune_task *t, const double *ns);
+/* ns: of each configuration of t->space, as the file has it. rule: the text of what the
+ * template's rule chose of the whole space. */
+void kiln_corpus_put_work(kiln_buf *out, kiln_arena *scratch, const char *name,
+                          const kiln_db_task *task, const kiln_tune_task *t,
+                          const char *rule, const double *ns);
 
 /* Parts of kiln_corpus_compare: rows of C7 to C9, taught by C1 to C6 or not (only NULL:
  * all of them); and what a model of the other works would choose. */

@@ -51,7 +51,9 @@ static const char *small_text(double *ns, kiln_tune_subject *s) {
     ns[5] = -3000;
     kiln_buf_init(&out, a);
     kiln_corpus_put_head(&out);
-    kiln_corpus_put_work(&out, "small", &task, &part, ns);
+    kiln_corpus_put_work(
+        &out, a, "small", &task, &part,
+        kiln_tune_config_text(a, s->task.tmpl, &s->task.space, &s->rule), ns);
     return out.p;
 }
 
@@ -97,6 +99,8 @@ static bad_row bad_rows[] = {
     {"one_time_too_few", "[1000, ", "[", "8 times of 9 configurations", KILN_ERR_PARSE},
     {"another_anchor", "\"anchor\": \"conv", "\"anchor\": \"cony",
      "its anchor would be", KILN_ERR_PARSE},
+    {"another_rule", "\"rule\": ", "\"rule\": 9", "its rule is none of its 9",
+     KILN_ERR_PARSE},
     {"no_profile", "\"profile\": {", "\"profiles\": {", "it names no profile",
      KILN_ERR_PARSE},
 };
