@@ -30,16 +30,6 @@ typedef struct kiln_winograd_plan {
 
 kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *profile,
                                 kiln_space *out, kiln_err *err);
-/* By how many tiles one after another the next panel of weights is fetched, each a part
- * of it; 0: that would not pay. It does where panels pass several tiles, all of them are
- * too many for the L2 cache, two fit into half of it, vectors are as long as a line, and
- * chunks of channels are whole panels. */
-int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_plan *x);
-/* Blocks of y's channels of one chunk. */
-int64_t kiln_winograd_chunk(const kiln_conv_problem *p, const kiln_winograd_plan *x);
-/* Rows of register tiles of a chunk. */
-int64_t kiln_winograd_row_passes(const kiln_conv_problem *p,
-                                 const kiln_winograd_plan *x);
 kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *profile,
                                 const kiln_space *s);
 bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile);

@@ -83,32 +83,3 @@ kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config 
         x.tile[i] = kiln_config_int(s, c, KILN_WINOGRAD_TILE, i);
     return x;
 }
-
-/* Tiles that a panel of weights passes: in the rows of a chunk, else in its columns. */
-int64_t kiln_winograd_row_passes(const kiln_conv_problem *p,
-                                 const kiln_winograd_plan *x) {
-    const int64_t rows = kiln_conv_ceil_div(p->oh, x->size);
-    const int64_t chunks = kiln_conv_ceil_div(rows, x->row_chunk);
-    return kiln_conv_ceil_div(kiln_conv_ceil_div(rows, chunks), x->tile[0]);
-}
-
-int64_t kiln_winograd_chunk(const kiln_conv_problem *p, const kiln_winograd_plan *x) {
-    return kiln_conv_ceil_div(p->blocks, kiln_conv_ceil_div(p->blocks, x->oc_chunk));
-}
-
-int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_plan *x) {
-    const int64_t columns = kiln_conv_ceil_div(p->ow, x->size);
-    const int64_t rows = kiln_winograd_row_passes(p, x);
-    const int64_t passes = rows > 1 ? rows : kiln_conv_ceil_div(columns, x->tile[1]);
-    const int64_t terms = kiln_conv_ceil_div(p->c, x->ic_block) * x->ic_block;
-    const int64_t bytes = terms * x->oc_block * p->elem_bytes;
-    const int64_t positions = (x->size + 2) * (x->size + 2);
-    const int64_t cache = kiln_cache_l2(p->profile) / 2;
-    const int64_t chunk = kiln_winograd_chunk(p, x);
-    const bool is_even =
-        chunk == p->blocks || (p->blocks % chunk == 0 && chunk % x->tile[2] == 0);
-    const bool pays = passes > 1 && is_even && positions * p->blocks * bytes > cache &&
-                      2 * x->tile[2] * bytes <= cache &&
-                      x->oc_block * p->elem_bytes == kiln_line_bytes(p->profile);
-    return pays ? passes : 0;
-}
