@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "pipeline/tune/tune.h"
-#include "compiler/network/choose.h"
+#include "compiler/network/network_choose.h"
 
 #define KILN_DB_OPTION                                                                 \
     {                                                                                  \

@@ -1,5 +1,5 @@
 /* kiln doctor: what was measured of this machine, which rules that guess read. */
-#include "cli/doctor.h"
+#include "cli/verb_doctor.h"
 #include "pipeline/machine/machine.h"
 
 #include <time.h>

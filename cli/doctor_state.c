@@ -1,5 +1,5 @@
 /* kiln doctor: what makes measurements noisy, and what is there besides kiln. */
-#include "cli/doctor.h"
+#include "cli/verb_doctor.h"
 
 #include <stdio.h>
 #include <string.h>

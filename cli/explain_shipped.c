@@ -1,8 +1,8 @@
 /* kiln explain PACKAGE|MODEL: what ships, step by step. */
 #include "cli/db_option.h"
-#include "cli/explain.h"
+#include "cli/verb_explain.h"
 #include "cli/op_options.h"
-#include "pipeline/package/shipped.h"
+#include "pipeline/package/package_shipped.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* kiln tune --dispatch: the same command on several machines that a scheduler hands out,
  * all on one database (docs/fleet.md). */
-#include "cli/tune.h"
+#include "cli/verb_tune.h"
 
 #include <inttypes.h>
 #include <math.h>

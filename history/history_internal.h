@@ -14,10 +14,10 @@ kiln_status kiln_history_read_some(kiln_history *h, kiln_arena *a, const char *p
                                    int64_t seq, size_t most, kiln_nights *out,
                                    kiln_err *err);
 
-/* care.c: writes the digest of what is there of a night. */
+/* history_care.c: writes the digest of what is there of a night. */
 kiln_status kiln_history_seal(kiln_history *h, int64_t seq, kiln_err *err);
 
-/* schema.c: makes the tables, or looks whether they are ours. */
+/* history_schema.c: makes the tables, or looks whether they are ours. */
 kiln_status kiln_history_migrate(kiln_sql *s, bool read_only, kiln_err *err);
 
 #endif

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 enum { MAX_DEPTH = 64, MAX_LINK = 4096 };
-static const char run_schema[] = "kiln-run-1"; /* of pipeline/nightly/folder.c */
+static const char run_schema[] =
+    "kiln-run-1"; /* of pipeline/nightly/nightly_folder.c */
 
 /* ---- sizes ----------------------------------------------------------------------- */
 

@@ -18,8 +18,8 @@ find_src = $(if $(wildcard $(1)),$(shell find $(wildcard $(1)) -type f -name '$(
 RUNNER_DIR := pipeline/devices/runner
 # Files of vendor libraries are in the programs of these alone (below).
 VENDOR_DIR := pipeline/baselines/library
-VENDOR_SRC := $(wildcard $(VENDOR_DIR)/onednn*.c $(VENDOR_DIR)/xnnpack.c $(VENDOR_DIR)/cu*.c $(VENDOR_DIR)/clblast_linux.c \
-	$(VENDOR_DIR)/armcl.c)
+VENDOR_SRC := $(wildcard $(VENDOR_DIR)/*onednn*.c $(VENDOR_DIR)/library_xnnpack.c $(VENDOR_DIR)/*cu*.c $(VENDOR_DIR)/clblast_linux.c \
+	$(VENDOR_DIR)/library_armcl.c)
 LIB_SRC := $(filter-out $(RUNNER_DIR)/% $(VENDOR_SRC),$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
 # Texts that are compiled in: reports/page.css is kiln_reports_page_css (tools/embed.awk).
@@ -44,13 +44,13 @@ HAVE_clblast := yes
 HAVE_armcl := yes
 VENDOR_MISSING := $(foreach v,$(VENDORS),$(if $(HAVE_$(v)),,$(v)))
 VENDOR_PROGRAMS := $(patsubst %,$(B)/kiln-%,$(filter-out $(VENDOR_MISSING),$(VENDORS)))
-ONEDNN_SRC := $(addprefix $(VENDOR_DIR)/,onednn.c onednn_plan.c)
-SRC_onednn := $(ONEDNN_SRC) $(VENDOR_DIR)/onednn2.c
+ONEDNN_SRC := $(addprefix $(VENDOR_DIR)/,library_onednn.c onednn_plan.c)
+SRC_onednn := $(ONEDNN_SRC) $(VENDOR_DIR)/library_onednn2.c
 SRC_onednn3 := $(ONEDNN_SRC) $(VENDOR_DIR)/onednn3.c
-SRC_cudnn := $(addprefix $(VENDOR_DIR)/,cudnn.c cudnn_open.c cudnn_conv.c cublas.c)
+SRC_cudnn := $(addprefix $(VENDOR_DIR)/,library_cudnn.c cudnn_open.c cudnn_conv.c cublas.c)
 SRC_clblast := $(VENDOR_DIR)/clblast_linux.c
-SRC_armcl := $(VENDOR_DIR)/armcl.c
-SRC_xnnpack := $(VENDOR_DIR)/xnnpack.c
+SRC_armcl := $(VENDOR_DIR)/library_armcl.c
+SRC_xnnpack := $(VENDOR_DIR)/library_xnnpack.c
 LIBS_onednn := -ldnnl
 LIBS_xnnpack := -lXNNPACK -lpthreadpool
 # XNNPACK does not say which version it is; its package does.
@@ -132,15 +132,15 @@ FUZZED := $(if $(findstring clang,$(CC)),$(filter asan,$(V)))
 FUZZED_READERS := $(if $(FUZZED),compiler/frontend/% compiler/tensor/% packager/% tuning_db/% pipeline/curve/% \
 	pipeline/talk/% pipeline/measure/wire/% pipeline/tune/hint% pipeline/devices/runner/% reports/results% tests/fuzz/% \
 	$(addprefix base/,json% lexer% record% str%) $(addprefix runtime/,elf% gpu_module% model% plan% variants%) \
-	$(addprefix compiler/,graph/parse% graph/type_text% loop/parse% loop/words% schedule/notation% schedule/config_json% \
+	$(addprefix compiler/,graph/graph_parse% graph/type_text% loop/loop_parse% loop/loop_words% schedule/notation% schedule/config_json% \
 	schedule/workload_read%))
-FUZZED_REST := $(if $(FUZZED),compiler/export/% compiler/graph/% compiler/op/% compiler/loop/verify.c)
+FUZZED_REST := $(if $(FUZZED),compiler/export/% compiler/graph/% compiler/op/% compiler/loop/loop_verify.c)
 
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
 # Files named *_f64.c hold the reference's loops that whole networks run through, *_f32.c those of a
 # cost model: fast in every variant.
-flags_for = $(if $(filter $(VENDOR_DIR)/xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
+flags_for = $(if $(filter $(VENDOR_DIR)/library_xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
 	$(if $(filter base/version.c,$(1)),-DKILN_COMMIT='"$(COMMIT)"' -DKILN_VARIANT='"$(V) $(VARIANT)"') \
 	$(if $(filter %_f64.c %_f32.c,$(1)),-O3) $(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
 	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion) \

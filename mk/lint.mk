@@ -7,9 +7,9 @@ TIDY_STAMPS := $(patsubst %.c,build/lint/%.tidy,$(filter %.c,$(C_FILES)))
 # `make check` names variants that it has built.
 LINT_ARCHIVES ?= CC=clang V=debug
 LINT_OBJECTS ?= CC=clang V=debug
-LINT_CHECKS := layers check-format check-words check-lengths check-unused check-names check-headers check-cppcheck check-tidy
+LINT_CHECKS := layers check-format check-words check-lengths check-unused check-names check-files check-headers check-cppcheck check-tidy
 
-.PHONY: layers lint check-format check-words check-lengths check-unused check-names check-headers check-cppcheck check-tidy
+.PHONY: layers lint check-format check-words check-lengths check-unused check-names check-files check-headers check-cppcheck check-tidy
 
 # Every check runs whatever the others say; the results add up like tests.
 lint: ## clang-tidy, cppcheck, format, banned words, lengths, headers
@@ -48,6 +48,13 @@ check-names: $(B)/libkiln.a $(B)/libkiln-runtime.a
 	@! nm -A -g --defined-only $^ 2>/dev/null | awk '$$NF !~ /^kiln_/ && NF > 2 { \
 		print $$1 " defines " $$NF ": give it the prefix kiln_, or make it static" }' | grep . && \
 		echo "names: what the libraries define begins with kiln_"
+
+# A file is named by what it does, once in the tree; a folder's own header has the folder's name.
+check-files:
+	@! printf '%s\n' $(C_FILES) | awk -F/ '{ stem = $$NF; sub(/\.[ch]$$/, "", stem) } \
+		$$NF ~ /\.h$$/ && stem == $$(NF - 1) { next } \
+		$$NF in first { print $$0 " and " first[$$NF] ": two files of one name; name both by their folder" } \
+		{ first[$$NF] = $$0 }' | grep .
 
 check-headers:
 	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS)' tools/headers.sh $(filter %.h,$(C_FILES))

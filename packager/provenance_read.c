@@ -1,6 +1,6 @@
 /* Provenance, read: untrusted. What is not exactly as kiln writes it is refused, so
  * that nothing is passed over that somebody believes. */
-#include "packager/provenance.h"
+#include "packager/packager_provenance.h"
 #include "packager/provenance_internal.h"
 
 #include <inttypes.h>

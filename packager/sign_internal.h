@@ -1,4 +1,4 @@
-/* Shared by keys.c, signature.c and keyring.c: lines of minisign's files. */
+/* Shared by packager_keys.c, signature.c and keyring.c: lines of minisign's files. */
 #ifndef KILN_PACKAGER_SIGN_INTERNAL_H
 #define KILN_PACKAGER_SIGN_INTERNAL_H
 

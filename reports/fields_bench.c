@@ -1,5 +1,5 @@
 /* What `kiln bench` writes of a network, as a table (docs/bench-json.md). */
-#include "reports/fields.h"
+#include "reports/reports_fields.h"
 
 #define T kiln_doc_own
 static const kiln_record_field own_rows[] = {

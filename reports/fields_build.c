@@ -1,5 +1,5 @@
 /* What `kiln build` writes, as a table (docs/build-json.md). */
-#include "reports/fields.h"
+#include "reports/reports_fields.h"
 
 #define T kiln_doc_ledger
 static const kiln_record_field ledger_rows[] = {

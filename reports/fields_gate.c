@@ -1,5 +1,5 @@
 /* What `kiln gate` writes, as a table (docs/gate-json.md). */
-#include "reports/fields.h"
+#include "reports/reports_fields.h"
 
 #define T kiln_doc_accepted
 static const kiln_record_field accepted_rows[] = {

@@ -1,5 +1,5 @@
 /* What `kiln bench --ops` writes of a list, as a table (docs/bench-ops-json.md). */
-#include "reports/fields.h"
+#include "reports/reports_fields.h"
 
 #define T kiln_doc_op_output
 static const kiln_record_field output_rows[] = {

@@ -1,6 +1,6 @@
 /* results.json, as a table (docs/results-json.md): written, read and documented by it.
  */
-#include "reports/fields.h"
+#include "reports/reports_fields.h"
 
 static const char *const states[] = {"done", "failed", "timed out", "skipped", NULL};
 _Static_assert(sizeof states / sizeof states[0] == KILN_STAGE_SKIPPED + 2,

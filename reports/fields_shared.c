@@ -1,5 +1,5 @@
-/* Members that nights and verbs say alike: see fields.h. */
-#include "reports/fields.h"
+/* Members that nights and verbs say alike: see reports_fields.h. */
+#include "reports/reports_fields.h"
 
 const char *const kiln_results_states[] = {"absent",   "failed",   "wrong",
                                            "emulated", "measured", NULL};

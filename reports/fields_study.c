@@ -1,6 +1,6 @@
 /* What `kiln study neocpu` and `fusion` write, as a table (docs/study-json.md). */
-#include "reports/fields.h"
-#include "reports/study.h"
+#include "reports/reports_fields.h"
+#include "reports/reports_study.h"
 
 #define T kiln_doc_study_row
 static const kiln_record_field row_rows[] = {

@@ -1,5 +1,5 @@
 /* What `kiln tune` writes, as a table (docs/tune-json.md). */
-#include "reports/fields.h"
+#include "reports/reports_fields.h"
 
 #define T kiln_doc_settled
 static const kiln_record_field settled_rows[] = {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "reports/nights.h"
+#include "reports/reports_nights.h"
 
 typedef struct index_page {
     kiln_page page;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "reports/study.h"
+#include "reports/reports_study.h"
 #include "reports/svg.h"
 
 typedef struct study_page {

@@ -1,8 +1,8 @@
-/* Nights as text, CSV and JSON: see nights.h. */
+/* Nights as text, CSV and JSON: see reports_nights.h. */
 #include <math.h>
 #include <string.h>
 
-#include "reports/nights.h"
+#include "reports/reports_nights.h"
 
 static const char *or_dash(const char *text) { return text != NULL ? text : "-"; }
 static const double mb = 1e-6;

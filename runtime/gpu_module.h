@@ -13,7 +13,7 @@
  * table before anything is used. What the code does then is the device's affair: it is
  * trusted as a library's code is.
  *
- * Written by compiler/codegen/gpu_module.h. */
+ * Written by compiler/codegen/codegen_gpu_module.h. */
 #ifndef KILN_RUNTIME_GPU_MODULE_H
 #define KILN_RUNTIME_GPU_MODULE_H
 

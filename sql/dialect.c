@@ -1,6 +1,6 @@
 /* Portable statements in an engine's own words (sql.h says what they leave open). They
  * are kiln's own text, so what is not understood is a broken promise, not an error. */
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 
 #include <string.h>
 

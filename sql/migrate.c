@@ -1,7 +1,7 @@
 /* Bringing a file's tables up to date: the same for every database of kiln's. */
 #include <inttypes.h>
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 
 /* A file of some other program, or of a newer kiln, is left as it is. */
 static kiln_status look(kiln_sql *s, const kiln_sql_schema *d, int64_t *version,

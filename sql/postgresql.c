@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 #include "sql/postgresql_session.h"
 
 /* pg_type.dat: these numbers never change. */

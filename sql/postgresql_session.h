@@ -4,7 +4,7 @@
 
 #include <libpq-fe.h>
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 
 enum { KILN_POSTGRES_PARAMETERS = 32 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 
 static const kiln_sql_engine *const engines[] = {
 #define KILN_SQL_ENGINE(name) &kiln_sql_engine_##name,

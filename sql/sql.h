@@ -1,6 +1,6 @@
 /* What kiln's databases ask of SQL: a connection, statements with numbered parameters,
  * rows. Which engine answers, and in which words it wants to be asked, its row says
- * (engine.h): SQLite, a file of one machine's, or PostgreSQL, a server that many share.
+ * (sql_engine.h): SQLite, a file of one machine's, or PostgreSQL, a server that many share.
  *
  * Statements are portable. They keep to what SQLite and PostgreSQL both read as it
  * stands, with two things that each engine writes in its own words:

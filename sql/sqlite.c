@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 
 typedef struct lite {
     sqlite3 *db;

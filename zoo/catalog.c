@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "zoo/fetch.h"
+#include "zoo/zoo_fetch.h"
 
 /* ---- members --------------------------------------------------------------------- */
 

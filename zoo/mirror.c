@@ -1,7 +1,7 @@
 /* Where the file of an entry is: at its own address, or at its path under a mirror's base. */
 #include <string.h>
 
-#include "zoo/fetch.h"
+#include "zoo/zoo_fetch.h"
 
 /* ---- URLs ------------------------------------------------------------------------ */
 

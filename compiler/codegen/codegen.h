@@ -2,7 +2,7 @@
  * row of generators.def; an architecture's row says which one makes its code.
  *
  * A GPU's object is a module of one kernel (runtime/gpu_module.h): a text that a driver
- * compiles, and launches. kiln_gpu_module_link (gpu_module.h) makes one of several.
+ * compiles, and launches. kiln_gpu_module_link (codegen_gpu_module.h) makes one of several.
  *
  * Objects are freestanding: no libc, no libm, no TLS, no import of any kind;
  * kiln_object_check says so. The kernel's interface is runtime/kernel.h.

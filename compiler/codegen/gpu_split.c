@@ -1,6 +1,6 @@
 /* What a program is for a GPU: launches, one after another, all of whose numbers are known.
  * The host's loops are unrolled; its buffers lie in the kernel's workspace. */
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 
 #include <inttypes.h>
 #include <string.h>

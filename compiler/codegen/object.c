@@ -1,6 +1,6 @@
 /* What is in an object: is it freestanding, its code as text. Reads ELF64 and ELF32 (System V ABI, chapter 4; little-endian) with
  * every offset held against the file. */
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 
 #include <string.h>
 

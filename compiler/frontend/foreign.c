@@ -1,7 +1,7 @@
 /* Models of other frameworks, known by their content, with the way to ONNX. Nothing of
  * them is read: the caller learns what the file is, not only what it is not. */
 #include "compiler/frontend/frontend_internal.h"
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 #include <string.h>
 

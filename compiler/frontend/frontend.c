@@ -1,6 +1,6 @@
 /* Finds a model file's format and hands it to the frontend of that format. */
 #include "compiler/frontend/frontend_internal.h"
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 static const kiln_frontend *const rows[] = {
 #define KILN_FRONTEND(name) &kiln_frontend_##name,

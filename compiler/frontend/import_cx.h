@@ -3,7 +3,7 @@
  * (kiln_import_begin), keeps `graph` at the graph or region that it builds, and answers
  * what only its format knows by a kiln_import_format.
  *
- *     nodes.c     making nodes; small constant nodes are evaluated at once
+ *     frontend_nodes.c     making nodes; small constant nodes are evaluated at once
  *     consts.c    operands that must be constant because they decide a shape
  *     compose.h   short forms for operators that become several nodes
  *     spatial.h   windows of convolution and pooling
@@ -66,7 +66,7 @@ const char *kiln_import_show(kiln_import_cx *cx, kiln_str name);
  * all, KILN_ERR_LIMIT. For what makes a constant whose size the file chooses. */
 kiln_status kiln_import_spend(kiln_import_cx *cx, int64_t bytes);
 
-/* ---- nodes.c ----------------------------------------------------------------------
+/* ---- frontend_nodes.c ----------------------------------------------------------------------
  */
 
 /* Appends one node and gives its outputs (n_out entries; 0: as few as the operator

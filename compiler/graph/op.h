@@ -101,7 +101,7 @@ typedef struct kiln_pick_cx {
 } kiln_pick_cx;
 
 typedef struct kiln_compute_cx kiln_compute_cx; /* tensor/compute.h */
-typedef struct kiln_expr kiln_expr;             /* tensor/expr.h */
+typedef struct kiln_expr kiln_expr;             /* tensor/tensor_expr.h */
 
 struct kiln_op_def {
     const char *name; /* spelling in graph text */

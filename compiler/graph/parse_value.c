@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/graph/parse_internal.h"
+#include "compiler/graph/graph_parse_internal.h"
 
 /* For messages: a word of an untrusted text, cut to what fits. */
 static const char *shown(kiln_parser *p, kiln_str word) {

@@ -1,7 +1,7 @@
 /* Holding programs against what a back end implements. */
 #include "compiler/loop/backend.h"
 
-#include "compiler/loop/words.h"
+#include "compiler/loop/loop_words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * The blocks are the caller's elements, so who touches what is seen of a called program
  * as of its caller. */
-#include "compiler/loop/threads.h"
+#include "compiler/loop/loop_threads.h"
 
 #include <inttypes.h>
 

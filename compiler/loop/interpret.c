@@ -5,7 +5,7 @@
  * what is not chosen is not evaluated: loads there touch nothing.
  */
 #include "compiler/loop/interpret.h"
-#include "compiler/loop/threads.h"
+#include "compiler/loop/loop_threads.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The interpreter's state: shared by interpret.c (expressions) and run.c (statements).
+/* The interpreter's state: shared by interpret.c (expressions) and loop_run.c (statements).
  */
 #ifndef KILN_COMPILER_LOOP_INTERPRET_H
 #define KILN_COMPILER_LOOP_INTERPRET_H
@@ -31,7 +31,7 @@ typedef struct kiln_interp_memory {
     const kiln_buffer *buffer;
     unsigned char *data;
     int64_t dim[KILN_MAX_AXES], stride[KILN_MAX_AXES];
-    struct kiln_shadow *shadow; /* who touched what (threads.h); NULL: no matter */
+    struct kiln_shadow *shadow; /* who touched what (loop_threads.h); NULL: no matter */
 } kiln_interp_memory;
 
 typedef KILN_VEC(kiln_interp_var) kiln_interp_vars;
@@ -43,7 +43,7 @@ typedef struct kiln_interp {
     const kiln_interp_bound *bound;
     kiln_interp_memories memory;
     struct kiln_launch
-        *launch;         /* threads.h: of the thread that runs; NULL: none does */
+        *launch;         /* loop_threads.h: of the thread that runs; NULL: none does */
     const int64_t *grid; /* that the program was launched with; NULL: as wide as its
                             loops */
     const kiln_loop_run_options *options;
@@ -74,7 +74,7 @@ int64_t kiln_interp_float_to_int(kiln_dtype dtype, double v);
 /* "at i=3, j.outer=0": the loops around, for messages. */
 const char *kiln_interp_where(kiln_interp *in);
 
-/* ---- statements (run.c, call.c) ---- */
+/* ---- statements (loop_run.c, call.c) ---- */
 void kiln_interp_exec(kiln_interp *in, const kiln_stmt *s);
 void kiln_interp_call(kiln_interp *in, const kiln_stmt *s);
 kiln_interp_memory kiln_interp_describe(const kiln_buffer *b, unsigned char *data);

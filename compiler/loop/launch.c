@@ -1,7 +1,7 @@
 /* The interpreter's launches: how many blocks and threads a thread loop asks for, what
  * memory they share, and block after block in an order that is drawn. */
 #include "compiler/loop/fragment.h"
-#include "compiler/loop/threads.h"
+#include "compiler/loop/loop_threads.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -233,7 +233,7 @@ void kiln_program_print(kiln_buf *out, const kiln_program *p);
 kiln_status kiln_program_parse(kiln_arena *a, kiln_str text, const char *file,
                                kiln_program **out, kiln_err *err);
 
-/* ---- ranges (interval.c, simplify.c) --------------------------------------------- */
+/* ---- ranges (interval.c, loop_simplify.c) --------------------------------------------- */
 
 /* Inclusive bounds of an integer expression; INT64_MIN / INT64_MAX: not bounded. */
 typedef struct kiln_interval {

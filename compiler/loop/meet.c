@@ -6,7 +6,7 @@
  * A common value that moves all indexes of both alike is tried once. */
 #include "compiler/loop/linear.h"
 #include "compiler/loop/sites.h"
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 
 enum { MAX_TRIES = 1 << 18, MAX_ELEMS = 1 << 20, MAX_PATH = 128 };
 enum { KEY_BITS = 16, MAX_KEYS = 1 << KEY_BITS };

@@ -4,7 +4,7 @@
  * A lower bound. Only products of two values that are read count: constants may fold.
  * Where a guard is not known the branch with fewer counts, and a loop that is too long
  * to be walked counts what each of its iterations does for certain. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 
 enum {
     F32_BYTES = 4,

@@ -4,7 +4,7 @@
  * blocks by nothing. Of readers, two are enough to remember: whoever writes next is not
  * both of them. */
 #include "compiler/loop/fragment.h"
-#include "compiler/loop/threads.h"
+#include "compiler/loop/loop_threads.h"
 
 #include <inttypes.h>
 

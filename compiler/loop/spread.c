@@ -3,7 +3,7 @@
  * on an outer variable counts its body once, times its iterations; another is walked
  * iteration by iteration, so that tails and last chunks weigh what they are. Walks
  * inside of walks have a limit: a sorted list of thousands would take minutes. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 
 enum {
     MAX_ITERATIONS = 4096, /* walked one by one; of more, all count as the middle one */

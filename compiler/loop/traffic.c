@@ -5,7 +5,7 @@
  *
  * Threads run one after another here, so the n-th time that one comes to an access
  * between two barriers belongs to the n-th of the others. */
-#include "compiler/loop/threads.h"
+#include "compiler/loop/loop_threads.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * and who read them last. A queue may touch what another one has touched only if it
  * knows that one to be done: by a wait of its own, or of one that it waited for. */
 #include "compiler/network/executable_internal.h"
-#include "compiler/network/place.h"
+#include "compiler/network/network_place.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  *     access      elements that lie in another order than they are made in, one by one
  *     memory      bytes as they lie, from the cache that holds them all
  *
- * As NeoCPU has it (ATC'19, section 3.3) these would be measured: see choose.h. */
+ * As NeoCPU has it (ATC'19, section 3.3) these would be measured: see network_choose.h. */
 #include "compiler/network/estimate.h"
 
 #include "compiler/tensor/compute.h"

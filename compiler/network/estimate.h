@@ -2,7 +2,7 @@
 #ifndef KILN_COMPILER_NETWORK_ESTIMATE_H
 #define KILN_COMPILER_NETWORK_ESTIMATE_H
 
-#include "compiler/network/choose.h"
+#include "compiler/network/network_choose.h"
 
 /* Nanoseconds of one call on one core: work done as chosen, with activations that lie in
  * these layouts (inputs of its graph, then outputs; the graph's own types are row-major

@@ -8,16 +8,16 @@
  * compiled once.
  *
  * Slots are tensors in memory; steps call kernels on them, move bytes, choose and
- * repeat. All of it is the host's, unless a placement (place.h) gives steps to other
+ * repeat. All of it is the host's, unless a placement (network_place.h) gives steps to other
  * devices: then slots lie in spaces of devices, copies bring values from one to
  * another, and queues wait for one another. Whoever packs it (pipeline/network) writes
  * all as it is here. */
 #ifndef KILN_COMPILER_NETWORK_EXECUTABLE_H
 #define KILN_COMPILER_NETWORK_EXECUTABLE_H
 
-#include "compiler/graph/memory.h"
+#include "compiler/graph/graph_memory.h"
 #include "compiler/network/groups.h"
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 
 enum { KILN_NETWORK_MAX_RUNS = 1 << 30 }; /* of a loop's body */
 
@@ -37,7 +37,7 @@ extern const char *const kiln_net_fact_names[KILN_NET_N_FACTS]; /* by bit */
 
 struct kiln_net;
 struct kiln_net_chooser;
-struct kiln_placement; /* compiler/network/place.h */
+struct kiln_placement; /* compiler/network/network_place.h */
 
 /* How a step was done, as somebody kept it. */
 typedef struct kiln_net_given {
@@ -301,7 +301,7 @@ kiln_type kiln_net_type_of(const kiln_net_slot *s);
  * where it was read from one. */
 kiln_status kiln_net_verify(const kiln_net *n, kiln_err *err);
 /* A part of it: holds the steps against one another, once all places are known
- * (check.c). KILN_ERR_BUG: what one writes is not what another reads; both are named.
+ * (network_check.c). KILN_ERR_BUG: what one writes is not what another reads; both are named.
  */
 kiln_status kiln_net_check(const kiln_net *n, kiln_err *err);
 

@@ -20,7 +20,7 @@ void kiln_net_add_shared(kiln_net *n, kiln_net_step_kind kind,
                          const kiln_net_step *fused, const int *in);
 /* Do bytes of one mean the same elements in the same places of the other? */
 bool kiln_net_same_bytes(const kiln_type *x, const kiln_type *y);
-/* Gives steps to devices (place.c). NULL: to the host. */
+/* Gives steps to devices (network_place.c). NULL: to the host. */
 kiln_status kiln_net_place_steps(kiln_net *n, const struct kiln_placement *o,
                                  kiln_err *err);
 /* Steps by which queues wait for one another, once all places are known (waits.c). */
@@ -150,7 +150,7 @@ bool kiln_net_leaves(const kiln_graph *g, const kiln_value *v);
 /* Layouts of what the part's nodes make, of how its inputs lie by their types. */
 void kiln_net_go_through(const kiln_graph *part);
 /* Types of a group's values, as a template takes them: inputs as they were made,
- * results as layout.c says. */
+ * results as network_layout.c says. */
 void kiln_net_give_layouts(const kiln_net *n, const kiln_net_group_part *part,
                            kiln_takes takes);
 /* The same as they were chosen. */

@@ -2,7 +2,7 @@
 #ifndef KILN_COMPILER_NETWORK_GROUPS_H
 #define KILN_COMPILER_NETWORK_GROUPS_H
 
-#include "compiler/graph/fusion.h"
+#include "compiler/graph/graph_fusion.h"
 
 /* Every tensor of a network begins at a multiple of so many bytes. */
 enum { KILN_NETWORK_ALIGN = 64 };

@@ -1,5 +1,5 @@
 /* From a choice to code, and what its hot loops hold. */
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 
 #include <string.h>
 

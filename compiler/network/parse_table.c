@@ -1,5 +1,5 @@
 /* Tensors, kernels and choices of executable graphs' text. */
-#include "compiler/network/parse_internal.h"
+#include "compiler/network/network_parse_internal.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* Shared by place.c, which goes through the steps, and transfer.c, which brings values
+/* Shared by network_place.c, which goes through the steps, and network_transfer.c, which brings values
  * from one device to another. */
 #ifndef KILN_COMPILER_NETWORK_PLACE_INTERNAL_H
 #define KILN_COMPILER_NETWORK_PLACE_INTERNAL_H
 
 #include "compiler/network/executable_internal.h"
-#include "compiler/network/place.h"
+#include "compiler/network/network_place.h"
 
 /* What a slot holds lies in `at` too, on another device. */
 typedef struct kiln_mirror {

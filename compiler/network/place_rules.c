@@ -1,5 +1,5 @@
-/* Placement by rules: see place.h. */
-#include "compiler/network/place.h"
+/* Placement by rules: see network_place.h. */
+#include "compiler/network/network_place.h"
 
 #include <string.h>
 

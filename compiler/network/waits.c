@@ -9,7 +9,7 @@
  * left out. */
 #include "compiler/network/executable_internal.h"
 #include "base/fault.h"
-#include "compiler/network/place.h"
+#include "compiler/network/network_place.h"
 
 #include <string.h>
 

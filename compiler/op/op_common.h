@@ -121,7 +121,7 @@ void kiln_cost_reduce(const kiln_node *n,
                       kiln_cost *c);              /* one flop per input element */
 kiln_bound kiln_bound_reduce(const kiln_node *n); /* DOT, k = elements per group */
 
-/* ---- lanes along one axis (lanes.c) ----------------------------------------------
+/* ---- lanes along one axis (op_lanes.c) ----------------------------------------------
  *
  * Attribute axis (int, default -1) comes first. Softmax and its kin: floats, the output
  * has the type of the input. */

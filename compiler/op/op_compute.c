@@ -2,7 +2,7 @@
 #include "compiler/op/op_compute.h"
 #include "base/fault.h"
 
-#include "compiler/op/conv_winograd.h"
+#include "compiler/op/op_conv_winograd.h"
 
 kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx) {
     KILN_ASSERT(n->op->x1 != NULL && n->n_in == 1, "'%s' is not of one input",

@@ -3,7 +3,7 @@
 #define KILN_COMPILER_OP_OP_COMPUTE_H
 
 #include "compiler/op/op_common.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 #include "compiler/tensor/compute.h"
 
 /* kiln_compute_unary and kiln_compute_binary (op_common.h): y = x1(x), x2(a, b) with
@@ -44,7 +44,7 @@ typedef struct kiln_reduce_expr {
 kiln_status kiln_compute_reduce(const kiln_node *n, kiln_compute_cx *cx,
                                 const kiln_reduce_expr *r);
 
-/* Lanes along one axis of input 0 (lanes.c). Their results have that axis with one
+/* Lanes along one axis of input 0 (op_lanes.c). Their results have that axis with one
  * element, row-major; `index` with 0 there reads them. */
 void kiln_compute_lane_index(const kiln_compute_cx *cx, int axis,
                              const kiln_expr *const *index, const kiln_expr **at);

@@ -22,7 +22,7 @@ typedef struct kiln_pass {
     const char *name; /* --print-after=NAME, log tag, folder in golden/ */
     const char *doc;
     unsigned needs, makes, keeps;
-    bool is_exact; /* outputs keep their bits; else they may move as far as check.c
+    bool is_exact; /* outputs keep their bits; else they may move as far as pass_check.c
                       says */
     /* Rewrites one graph; the driver runs it on the regions inside first. Never changes
      * the number or types of inputs and outputs. After a failure the graph is of no

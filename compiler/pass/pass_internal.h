@@ -5,7 +5,7 @@
 
 #include "compiler/pass/meaning.h"
 
-/* ---- rewriting in one sweep (rewrite.c) ----
+/* ---- rewriting in one sweep (pass_rewrite.c) ----
  *
  *     kiln_sweep s;
  *     for (kiln_sweep_begin(&s, g, cx); (n = kiln_sweep_next(&s)) != NULL;)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "compiler/loop/nest.h"
+#include "compiler/loop/loop_nest.h"
 
 /* Of the smaller parts so much is not hidden behind the largest; fitted on Zen 5 with
  * register tiles whose operands come from L1 and L2 (template/tiles.c), and what a

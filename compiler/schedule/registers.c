@@ -4,7 +4,7 @@
 enum {
     /* Values of a body that are looked at, at most half as many as there are places. */
     PLACES = 1 << 13,
-    /* Larger ones are memory whatever their scope says (codegen/llvm_cpu/memory.c). */
+    /* Larger ones are memory whatever their scope says (codegen/llvm_cpu/llvm_cpu_memory.c). */
     MOST_REGISTER_BYTES = 4096
 };
 

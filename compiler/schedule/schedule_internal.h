@@ -14,7 +14,7 @@ size_t kiln_stage_position(const kiln_stage *st);
 /* The stage that computes what `te` names; NULL for placeholders. */
 kiln_stage *kiln_schedule_of(const kiln_schedule *s, const kiln_te *te);
 
-/* ---- rewriting tensor expressions (rewrite.c) ------------------------------------ */
+/* ---- rewriting tensor expressions (schedule_rewrite.c) ------------------------------------ */
 
 /* A copy of `te` whose bodies went through fn (as kiln_expr_rewrite); inputs are
  * collected again. Axes and their variables stay the same objects, so that expressions
@@ -85,7 +85,7 @@ typedef struct kiln_lowering {
  * consumers cannot see it. */
 kiln_status kiln_infer_bounds(kiln_lowering *lo, kiln_err *err);
 
-/* ---- threads.c ---- */
+/* ---- schedule_threads.c ---- */
 kiln_status kiln_check_bind(const kiln_stage *st, const kiln_iter *x, const char *tag,
                             kiln_err *err);
 /* Scopes and the threads that fill and read them fit. */

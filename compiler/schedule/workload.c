@@ -40,7 +40,7 @@ typedef struct key {
     int n;
 } key;
 
-/* Lists of windows (op/window.h) that say the same as an empty one when every element
+/* Lists of windows (op/op_window.h) that say the same as an empty one when every element
  * is this. */
 static const struct {
     const char *name;

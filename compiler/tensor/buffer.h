@@ -2,7 +2,7 @@
 #ifndef KILN_COMPILER_TENSOR_BUFFER_H
 #define KILN_COMPILER_TENSOR_BUFFER_H
 
-#include "compiler/tensor/expr.h"
+#include "compiler/tensor/tensor_expr.h"
 
 enum {
     KILN_MAX_AXES = 16

@@ -29,7 +29,7 @@
 #ifndef KILN_COMPILER_TENSOR_COMPUTE_H
 #define KILN_COMPILER_TENSOR_COMPUTE_H
 
-#include "compiler/graph/fusion.h"
+#include "compiler/graph/graph_fusion.h"
 #include "compiler/tensor/tensor.h"
 
 /* One value of a graph: an output of a stage. `type` has the logical shape and the
@@ -122,7 +122,7 @@ kiln_status kiln_graph_compute(kiln_arena *a, const kiln_graph *g,
                                const kiln_layout *layout, bool trust_tails,
                                kiln_te_graph *out, kiln_err *err);
 
-/* What fusion asks for (fusion.h): by node->index; zeros where a node is not injective.
+/* What fusion asks for (graph_fusion.h): by node->index; zeros where a node is not injective.
  * In the arena. */
 kiln_growth *kiln_graph_growth(kiln_arena *a, const kiln_graph *g);
 

@@ -1,5 +1,5 @@
 /* Scalar functions that expressions may call: names and meaning in double. */
-#include "compiler/tensor/expr.h"
+#include "compiler/tensor/tensor_expr.h"
 
 #include <math.h>
 

@@ -15,7 +15,7 @@
 #ifndef KILN_COMPILER_TENSOR_TENSOR_H
 #define KILN_COMPILER_TENSOR_TENSOR_H
 
-#include "compiler/tensor/expr.h"
+#include "compiler/tensor/tensor_expr.h"
 
 #include "compiler/tensor/buffer.h"
 

@@ -1,5 +1,5 @@
 /* Tasks, and their configurations as cost models read them. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 kiln_status kiln_tune_task_make(kiln_arena *a, const kiln_workload *w,
                                 const kiln_profile *p, const kiln_template *tmpl,

@@ -1,5 +1,5 @@
 /* A batch that is good and covers many options (Chen's thesis, equation 5.3). */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 typedef struct coverage {
     bool *has[KILN_MAX_KNOBS]; /* by option */

@@ -1,5 +1,5 @@
 /* A hash map from indexes of configurations to small numbers. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 #include <string.h>
 

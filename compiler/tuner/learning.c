@@ -1,6 +1,6 @@
 /* What a search learns from its trials: the local model on the global one's margins
  * (Chen's thesis, section 5.4: f = f_global + f_local), and what it maximizes. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* How near two works are: a lesson counts the more, the nearer it is. */
-#include "compiler/tuner/transfer.h"
+#include "compiler/tuner/tuner_transfer.h"
 
 #include <math.h>
 #include <string.h>

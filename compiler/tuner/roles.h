@@ -1,9 +1,9 @@
 /* What encodings of a lowered program share: magnitudes, and what accesses of one role
- * (compiler/loop/nest.h) touch at each loop. Inside compiler/tuner. */
+ * (compiler/loop/loop_nest.h) touch at each loop. Inside compiler/tuner. */
 #ifndef KILN_COMPILER_TUNER_ROLES_H
 #define KILN_COMPILER_TUNER_ROLES_H
 
-#include "compiler/loop/nest.h"
+#include "compiler/loop/loop_nest.h"
 
 /* log2 of what counts something; 0 below 1. */
 float kiln_magnitude(double x);

@@ -4,7 +4,7 @@
  * ed., 2.4): counts of a template by the share of the machine's registers that is
  * wanted, on top of what was counted ahead (tests/bench/bench_spills.c; AVX2 and
  * AVX-512, 1,664 configurations of C1 to C12 and of depthwise convolutions). */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 enum { N_SHARES = 8 };
 /* The first share that is not below: the last has no limit. What fits exactly fits. */

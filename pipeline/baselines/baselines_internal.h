@@ -30,7 +30,7 @@ kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
                              const kiln_baseline_job *job, kiln_baseline_session *out,
                              kiln_err *err);
 
-/* Of libraries with a C interface: these ask a program (library/serve.c; the protocol is
+/* Of libraries with a C interface: these ask a program (library/library_serve.c; the protocol is
  * at its top). `library`: the file that it opens; NULL: it is linked with one. */
 typedef struct kiln_program_use {
     const char *program; /* "kiln-onednn3" */
@@ -61,7 +61,7 @@ kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
 const char *kiln_baselines_python(kiln_arena *a, const char *dir);
 const char *kiln_baselines_python_named(void); /* by KILN_PYTHON; NULL: none */
 
-/* ---- one that answers in JSON (ask.c) -------------------------------------------- */
+/* ---- one that answers in JSON (baselines_ask.c) -------------------------------------------- */
 
 typedef struct kiln_asked {
     kiln_talk *talk;

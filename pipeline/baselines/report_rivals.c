@@ -1,5 +1,5 @@
 /* What a bench says of baselines: rows of a table, and results. */
-#include "pipeline/baselines/rivals.h"
+#include "pipeline/baselines/baselines_rivals.h"
 
 #include <math.h>
 

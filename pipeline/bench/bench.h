@@ -12,7 +12,7 @@
 #ifndef KILN_PIPELINE_BENCH_H
 #define KILN_PIPELINE_BENCH_H
 
-#include "pipeline/baselines/rivals.h"
+#include "pipeline/baselines/baselines_rivals.h"
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/package/package.h"
 #include "pipeline/pipeline.h"

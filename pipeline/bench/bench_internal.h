@@ -10,7 +10,7 @@ typedef struct kiln_net_exported {
     kiln_err refusal; /* no status: none */
 } kiln_net_exported;
 
-/* Every baseline of `o` at one number of threads, made ready and compared (rivals.c).
+/* Every baseline of `o` at one number of threads, made ready and compared (bench_rivals.c).
  */
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
                                   const kiln_net_bench_options *o,
@@ -19,11 +19,11 @@ kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
 /* This machine, with the GPU that the network runs on, if it does, beside its processor.
  */
 void kiln_bench_machine(kiln_arena *a, const kiln_subject *s, kiln_machine *out);
-/* GB/s of copying, by all cores that this process may use (machine.c); 0: there are no
+/* GB/s of copying, by all cores that this process may use (bench_machine.c); 0: there are no
  * threads for it. A few hundred milliseconds. */
 double kiln_copy_gbs(const kiln_profile *p, const kiln_machine *m);
 
-/* ---- what every report says (report.c) ------------------------------------------- */
+/* ---- what every report says (bench_report.c) ------------------------------------------- */
 
 /* What is measured, and whether it is right: false, and why, where it is not. */
 bool kiln_bench_head_text(kiln_buf *out, const kiln_subject *s, const kiln_check *c,

@@ -4,7 +4,7 @@
 
 #include "pipeline/devices/devices.h"
 
-/* kiln-run's report, once it has exited with 0 (runner/report.c). */
+/* kiln-run's report, once it has exited with 0 (runner/devices_runner_report.c). */
 kiln_status kiln_device_read_report(kiln_arena *a, const char *path,
                                     const kiln_device_package *p,
                                     const kiln_device_job *job, kiln_device_result *out,

@@ -1,5 +1,5 @@
 /* Submitting, and waiting for the end of all. */
-#include "pipeline/fleet/engine.h"
+#include "pipeline/fleet/fleet_engine.h"
 
 #include <poll.h>
 #include <stdlib.h>

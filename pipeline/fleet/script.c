@@ -1,6 +1,6 @@
 /* The batch script. Paths and options are words of a shell; what a node lacks is said in
  * one line that begins with "error: ", as kiln's own failures are. */
-#include "pipeline/fleet/engine.h"
+#include "pipeline/fleet/fleet_engine.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Slurm, by its commands: sbatch, squeue, sacct, scancel (their manual pages; 21.08 and
  * newer have all that is asked here). */
-#include "pipeline/fleet/engine.h"
+#include "pipeline/fleet/fleet_engine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  *
  * The accepted archive, the control, runs beside the candidate on this machine, in
  * pairs of fresh processes; numbers of another night are never compared. What the pairs
- * mean is reports/gate.c's.
+ * mean is reports/reports_gate.c's.
  */
 #ifndef KILN_PIPELINE_GATE_H
 #define KILN_PIPELINE_GATE_H

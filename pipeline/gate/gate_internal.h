@@ -21,7 +21,7 @@ kiln_status kiln_gate_hash(kiln_arena *a, const char *path, const char **sha256,
 /* The chain as one sentence. */
 const char *kiln_gate_sentence(kiln_arena *a, const kiln_err *err);
 
-/* ---- who else says that it is right (judge.c) ------------------------------------ */
+/* ---- who else says that it is right (gate_judge.c) ------------------------------------ */
 
 /* The one that the archive says it was built from; NULL: none of them. */
 kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
@@ -52,7 +52,7 @@ void kiln_accepted_json(kiln_buf *out, const kiln_accepted_list *l);
 /* Which failures stand among all results, and what they are together. */
 void kiln_gate_add_up(kiln_arena *a, kiln_gate_report *r);
 
-/* ---- packages as sides (trial.c) ------------------------------------------------- */
+/* ---- packages as sides (gate_trial.c) ------------------------------------------------- */
 
 typedef struct kiln_gate_pair {
     const kiln_opened *candidate, *control;

@@ -7,9 +7,9 @@
 #ifndef KILN_PIPELINE_KERNELS_H
 #define KILN_PIPELINE_KERNELS_H
 
-#include "compiler/network/kernel.h"
-#include "pipeline/baselines/rivals.h"
-#include "pipeline/kernels/compare.h"
+#include "compiler/network/network_kernel.h"
+#include "pipeline/baselines/baselines_rivals.h"
+#include "pipeline/kernels/kernels_compare.h"
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/kernels/timing.h"
 #include "pipeline/kernels/workers.h"

@@ -2,7 +2,7 @@
 #ifndef KILN_PIPELINE_KERNELS_OP_LINE_H
 #define KILN_PIPELINE_KERNELS_OP_LINE_H
 
-#include "compiler/network/work.h"
+#include "compiler/network/network_work.h"
 
 /* One line of an ops file: not yet looked at but for its name. */
 typedef struct kiln_op_line {

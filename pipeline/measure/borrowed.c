@@ -1,6 +1,6 @@
 /* Runners that a pool lends (kiln device pool): asked for, given back, lost. All else
  * goes through it as if they were connected to. */
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* How workers come up: started or connected to, greeted, lent, set up; and what becomes
  * of those that do not. */
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The fleet's thread: moves bytes between queues and workers, watches the clock. */
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Workers at work: what they are given and asked for, what they answer, how they are
  * lost. */
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 
 #include <inttypes.h>
 #include <signal.h>

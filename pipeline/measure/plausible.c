@@ -2,7 +2,7 @@
  * machine does (kiln_least_ns). A runner of kiln's own has judged its candidates by the
  * peak that it measured, which is closer by far: what passes there passes here, so it is
  * the runner who lies, and not the candidate. */
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 
 static void is_found_out(kiln_worker *w) {
     w->is_liar = true;

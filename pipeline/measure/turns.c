@@ -1,6 +1,6 @@
 /* Candidates that take turns, and questions about the machine: the caller waits for an
  * answer of the runner, which the fleet's thread moves. */
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 
 #include <errno.h>
 

@@ -1,12 +1,12 @@
 /* pipeline/network: an executable graph (compiler/network/executable.h) becomes kernels,
  * packed parameters and a plan for the runtime; what a run of it did, wherever that was,
- * is proved (prove.h). */
+ * is proved (network_prove.h). */
 #ifndef KILN_PIPELINE_NETWORK_H
 #define KILN_PIPELINE_NETWORK_H
 
 #include "compiler/network/executable.h"
-#include "compiler/network/place.h"
-#include "pipeline/kernels/pack.h"
+#include "compiler/network/network_place.h"
+#include "pipeline/kernels/kernels_pack.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 #include "runtime/kiln.h"

@@ -1,9 +1,9 @@
-/* Shared by prove.c (records) and prove_values.c (what slots hold). */
+/* Shared by network_prove.c (records) and prove_values.c (what slots hold). */
 #ifndef KILN_PIPELINE_NETWORK_PROVE_INTERNAL_H
 #define KILN_PIPELINE_NETWORK_PROVE_INTERNAL_H
 
 #include "pipeline/network/network.h"
-#include "pipeline/network/prove.h"
+#include "pipeline/network/network_prove.h"
 #include "compiler/reference/reference.h"
 
 /* What a slot holds at this point of the run. */

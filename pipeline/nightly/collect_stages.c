@@ -1,6 +1,6 @@
 /* What stages wrote (reports/documents.h) becomes a job's: the documents are made of
  * the results' own structs, so there is little to do. */
-#include "pipeline/nightly/collect.h"
+#include "pipeline/nightly/nightly_collect.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/nightly/fields.h"
+#include "pipeline/nightly/nightly_fields.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "compiler/target/target.h"
-#include "pipeline/nightly/fields.h"
+#include "pipeline/nightly/nightly_fields.h"
 #include "pipeline/nightly/nightly.h"
 
-/* ---- names.c: what a file may name ----------------------------------------------- */
+/* ---- nightly_names.c: what a file may name ----------------------------------------------- */
 
 /* By number, NULL past the end. */
 const char *kiln_nightly_search_name(int i);
@@ -26,7 +26,7 @@ kiln_status kiln_nightly_find_in_catalog(kiln_arena *a, const char *catalog,
 bool kiln_nightly_is_ops_list(const char *name); /* one that ships */
 kiln_status kiln_nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err);
 
-/* ---- command.c: the commands of stages ------------------------------------------- */
+/* ---- nightly_command.c: the commands of stages ------------------------------------------- */
 
 /* Where a stage finds and puts things. */
 typedef struct nightly_places {
@@ -72,7 +72,7 @@ bool kiln_nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker 
 /* Of all of it: what followed a stage is repeated where the stage was. */
 void kiln_nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
 
-/* ---- lock.c ---------------------------------------------------------------------- */
+/* ---- nightly_lock.c ---------------------------------------------------------------------- */
 
 /* KILN_ERR_IO names the process that has it. *fd: to be given up. */
 kiln_status kiln_nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);
@@ -104,7 +104,7 @@ typedef struct night {
     bool is_interrupted;
 } night;
 
-/* folder.c: the unfinished run of this pipeline, or a new one. */
+/* nightly_folder.c: the unfinished run of this pipeline, or a new one. */
 kiln_status kiln_nightly_run_open(night *n, kiln_err *err);
 kiln_status kiln_nightly_run_end(night *n, kiln_err *err);
 
@@ -114,7 +114,7 @@ kiln_status kiln_nightly_stage_run(night *n, size_t stage, kiln_err *err);
 /* "RUN/models/dqn/native-t1/bench/result.json". */
 const char *kiln_nightly_result_path(kiln_arena *a, const night *n, size_t stage);
 
-/* listen.c: what a child says while it runs. */
+/* nightly_listen.c: what a child says while it runs. */
 typedef struct nightly_stream {
     kiln_buf text; /* without lines of progress, as far as it is kept */
     kiln_buf line; /* that has not ended yet */
@@ -141,7 +141,7 @@ void kiln_nightly_heard(void *user, int stream, const char *bytes, size_t n);
 kiln_status kiln_nightly_listen_end(nightly_listener *l, kiln_process_result *r,
                                     kiln_err *err);
 
-/* judge.c: what an ended child means. `message` and `product` are in `a`. */
+/* nightly_judge.c: what an ended child means. `message` and `product` are in `a`. */
 void kiln_nightly_judge(kiln_arena *a, const night *n, size_t stage,
                         const kiln_process_result *r, nightly_marker *out);
 
@@ -155,7 +155,7 @@ bool kiln_nightly_record(const night *n, kiln_results *r);
 void kiln_nightly_tidy(const night *n, kiln_nightly_result *out);
 void kiln_nightly_put_history(kiln_buf *out, const kiln_nightly_result *result);
 
-/* collect.c: what is known by now. *dead: why the night as a whole is no success. */
+/* nightly_collect.c: what is known by now. *dead: why the night as a whole is no success. */
 kiln_status kiln_nightly_collect(const night *n, kiln_results *out, const char **dead,
                                  kiln_err *err);
 

@@ -1,7 +1,7 @@
 /* Of many verdicts one. The more series are tested, the more often one of them is slow
  * by chance: as kiln gate does for many archives, failures must hold among all (DESIGN:
  * Benjamini and Hochberg), and slowdowns are averaged. */
-#include "pipeline/nightly/collect.h"
+#include "pipeline/nightly/nightly_collect.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #define KILN_PIPELINE_PACKAGE_H
 
 #include "packager/packager.h"
-#include "packager/provenance.h"
+#include "packager/packager_provenance.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/network/network.h"
 #include "pipeline/pipeline.h"
@@ -43,7 +43,7 @@ void kiln_ledger_of(kiln_arena *a, const kiln_network *n, kiln_ledger *out);
 
 /* ---- the proof ------------------------------------------------------------------- */
 
-/* What a package was held to before it appeared (prove.c). */
+/* What a package was held to before it appeared (package_prove.c). */
 typedef struct kiln_proof {
     const char *device; /* who ran it; NULL: nobody did (--no-verify) */
     /* Steps that compute or move: all; those whose results were held against the

@@ -1,7 +1,7 @@
 /* Code of a package's or a network's kernels, as text. */
-#include "pipeline/package/shipped.h"
+#include "pipeline/package/package_shipped.h"
 
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "pipeline/package/package_internal.h"
 #include "runtime/elf.h"
 

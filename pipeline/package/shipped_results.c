@@ -1,6 +1,6 @@
 /* Times of what ships: of a night's results.json, or of what `kiln bench --json` wrote of
  * a network or of operators. */
-#include "pipeline/package/shipped.h"
+#include "pipeline/package/package_shipped.h"
 
 #include "pipeline/kernels/op_line.h"
 #include "reports/documents.h"

@@ -1,5 +1,5 @@
 /* What ships, for people and as JSON (docs/explain-json.md). */
-#include "pipeline/package/shipped.h"
+#include "pipeline/package/package_shipped.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* A device that hangs: from step to step, until it greets or nothing is left. */
-#include "pipeline/pool/core.h"
+#include "pipeline/pool/pool_core.h"
 
 static bool is_stubborn(const kiln_lender_core *c, const kiln_lender_device *d) {
     return c->limits.strikes > 0 && d->strikes >= c->limits.strikes;

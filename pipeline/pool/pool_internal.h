@@ -5,7 +5,7 @@
 
 #include "compiler/target/target.h"
 #include "pipeline/measure/wire/transport.h"
-#include "pipeline/pool/core.h"
+#include "pipeline/pool/pool_core.h"
 #include "pipeline/pool/flow.h"
 #include "pipeline/pool/pool.h"
 
@@ -107,7 +107,7 @@ void kiln_client_cut(kiln_lender *p, int client, const kiln_lender_action *a);
 void kiln_client_close(kiln_lender *p, int client);
 bool kiln_lender_fits(void *pool, int client, int device);
 
-/* line.c */
+/* pool_line.c */
 /* What is polled of a line: what comes, what may go, the probe. */
 enum { KILN_LINE_FDS = 3 };
 /* A device by name; -1: there are too many. */
@@ -118,7 +118,7 @@ void kiln_lender_line_tick(kiln_lender *p, int device, int64_t now);
 void kiln_lender_line_reset(kiln_lender *p, int device);
 void kiln_lender_line_close(kiln_lender *p, int device);
 void kiln_lender_line_probe(kiln_lender *p, int device);
-/* command.c */
+/* pool_command.c */
 void kiln_lender_line_command(kiln_lender *p, int device, const char *command);
 void kiln_lender_line_command_tick(kiln_lender *p, int device, int64_t now);
 /* Bytes from the borrower to the device, and back: as much as there is. False: that side
@@ -128,7 +128,7 @@ bool kiln_relay_from_device(kiln_lender *p, int device);
 bool kiln_relay_to_client(kiln_lender *p, int client);
 bool kiln_relay_to_device(kiln_lender *p, int device);
 
-/* report.c */
+/* pool_report.c */
 void kiln_lender_report(const kiln_lender *p, int n_notes, kiln_buf *json);
 
 #endif

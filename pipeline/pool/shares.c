@@ -1,5 +1,5 @@
-/* Who gets the next device, and who is asked for one (core.h). */
-#include "pipeline/pool/core.h"
+/* Who gets the next device, and who is asked for one (pool_core.h). */
+#include "pipeline/pool/pool_core.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pipeline/baselines/rivals.h"
+#include "pipeline/baselines/baselines_rivals.h"
 #include "runtime/device.h"
 
 enum { FIRST_PEAKS = 20, MOST_TITLE = 256 };

@@ -1,5 +1,5 @@
 /* pipeline/remote: a network opened, run and timed by a process of its own
- * (pipeline/measure/runner/network.c), as it is asked. One that crashes or hangs ends
+ * (pipeline/measure/runner/runner_network.c), as it is asked. One that crashes or hangs ends
  * that process; here it is an error that says how.
  *
  *     kiln_remote_of_network(a, &network, in, &options, &r, err);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/talk/line.h"
+#include "pipeline/talk/talk_line.h"
 
 enum { END_MS = 10000 };
 

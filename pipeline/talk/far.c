@@ -1,5 +1,5 @@
 /* How a runner that listens is lent to us. */
-#include "pipeline/talk/line.h"
+#include "pipeline/talk/talk_line.h"
 #include "pipeline/measure/wire/transport.h"
 
 #include <time.h>

@@ -14,7 +14,7 @@
 #ifndef KILN_PIPELINE_TUNE_CORPUS_H
 #define KILN_PIPELINE_TUNE_CORPUS_H
 
-#include "compiler/tuner/transfer.h"
+#include "compiler/tuner/tuner_transfer.h"
 #include "pipeline/tune/tune.h"
 
 #define KILN_CORPUS_FILE "autotvm.jsonl" /* that comes with kiln */

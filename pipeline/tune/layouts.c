@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/network/pack.h"
+#include "compiler/network/network_pack.h"
 #include "compiler/network/wishes.h"
 #include "compiler/reference/reference.h"
 #include "pipeline/remote/remote.h"

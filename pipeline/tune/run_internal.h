@@ -1,4 +1,4 @@
-/* One run of the tuner: shared by run.c (the loop) and trials.c (what it learns). */
+/* One run of the tuner: shared by tune_loop.c (the loop) and trials.c (what it learns). */
 #ifndef KILN_PIPELINE_TUNE_RUN_INTERNAL_H
 #define KILN_PIPELINE_TUNE_RUN_INTERNAL_H
 

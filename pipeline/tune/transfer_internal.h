@@ -1,9 +1,9 @@
-/* What a database teaches of work that it does not know: lessons.c reads it, transfer.c
+/* What a database teaches of work that it does not know: lessons.c reads it, tune_transfer.c
  * makes a model of it, predict.c asks that. */
 #ifndef KILN_PIPELINE_TUNE_TRANSFER_INTERNAL_H
 #define KILN_PIPELINE_TUNE_TRANSFER_INTERNAL_H
 
-#include "compiler/tuner/transfer.h"
+#include "compiler/tuner/tuner_transfer.h"
 #include "pipeline/tune/tune_internal.h"
 
 typedef KILN_VEC(const char *) kiln_tune_texts;

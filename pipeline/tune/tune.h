@@ -17,7 +17,7 @@
 #include "pipeline/measure/measure.h"
 #include "tuning_db/tuning_db.h"
 #include "pipeline/kernels/op_line.h"
-#include "compiler/network/choose.h"
+#include "compiler/network/network_choose.h"
 
 /* ---- what -------------------------------------------------------------------------
  */

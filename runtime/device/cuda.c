@@ -3,7 +3,7 @@
  * current around what is asked of the driver and no longer: the caller's thread finds
  * its own as it was. Events are made with a queue, so that operations make none. */
 #include "runtime/device/cuda_api.h"
-#include "runtime/device/gpu.h"
+#include "runtime/device/device_gpu.h"
 
 #include <semaphore.h>
 #include <stdio.h>

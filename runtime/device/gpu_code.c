@@ -1,5 +1,5 @@
 /* A GPU's modules: checked, built by its driver, and a handle for each kernel. */
-#include "runtime/device/gpu.h"
+#include "runtime/device/device_gpu.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #ifndef KILN_RUNTIME_DEVICE_GPU_GRAPH_H
 #define KILN_RUNTIME_DEVICE_GPU_GRAPH_H
 
-#include "runtime/device/gpu.h"
+#include "runtime/device/device_gpu.h"
 
 /* For a queue; NULL: none, for want of memory or since its driver has no graphs. */
 kiln_gpu_graphs *kiln_gpu_graphs_open(kiln_gpu_queue *q);

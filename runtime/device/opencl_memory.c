@@ -2,7 +2,7 @@
  * have buffers: a range of numbers stands for each, from where no process has memory, and
  * a kernel's argument is the sub-buffer that begins at the operand and goes to the
  * block's end. It is made when the address is first used, and kept with the block. */
-#include "runtime/device/opencl.h"
+#include "runtime/device/device_opencl.h"
 
 #include <assert.h>
 #include <string.h>

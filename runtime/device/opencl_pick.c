@@ -1,5 +1,5 @@
 /* Which of a machine's OpenCL devices is used. */
-#include "runtime/device/opencl.h"
+#include "runtime/device/device_opencl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

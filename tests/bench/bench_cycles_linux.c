@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "compiler/schedule/cycles.h"
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/machine/machine.h"

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/process.h"
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "compiler/schedule/template/tiles.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/pipeline/kernels/machines/machines.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "compiler/schedule/cycles.h"
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune_internal.h"

@@ -1,7 +1,7 @@
 /* Any bytes as a public key, a secret key without a password, a signature and
  * provenance: refused with a message, or read; what was read is written, and read again
  * as it was. Of one provenance there is one text. */
-#include "packager/provenance.h"
+#include "packager/packager_provenance.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

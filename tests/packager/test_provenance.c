@@ -1,6 +1,6 @@
 /* Provenance: what is written is read, and nothing else is: each member left out,
  * added, of another type, twice, or in another form. */
-#include "packager/provenance.h"
+#include "packager/packager_provenance.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

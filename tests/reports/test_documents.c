@@ -1,7 +1,7 @@
 /* Every document that is a table: what is written is read back, member by member, and
  * its page of documentation has every member. */
-#include "reports/fields.h"
-#include "reports/study.h"
+#include "reports/reports_fields.h"
+#include "reports/reports_study.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

@@ -181,7 +181,7 @@ static void says_that_operands_lie_too_close(void **state) {
 }
 
 /* PoCL 3.1 keeps what its compiler (LLVM 15) allocated, which LeakSanitizer then finds in
- * frames that it cannot name. test_opencl counts what the runtime allocates. */
+ * frames that it cannot name. test_runtime_opencl counts what the runtime allocates. */
 int __lsan_is_turned_off(void);              /* NOLINT: the name is the sanitizer's */
 int __lsan_is_turned_off(void) { return 1; } /* NOLINT */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 #include "tests/support/db_engine.h"
 #include "tests/support/db_make.h"
 

@@ -2,9 +2,9 @@
 #ifndef KILN_TESTS_SUPPORT_DESCRIBED_H
 #define KILN_TESTS_SUPPORT_DESCRIBED_H
 
-#include "compiler/network/work.h"
+#include "compiler/network/network_work.h"
 #include "tests/support/kiln_test.h"
-#include "pipeline/baselines/rivals.h"
+#include "pipeline/baselines/baselines_rivals.h"
 
 typedef struct kiln_test_described {
     kiln_op_work work;

@@ -1,7 +1,7 @@
 #include "tests/support/gpu_check.h"
 
 #include "compiler/reference/reference.h"
-#include "tests/support/barriers.h"
+#include "tests/support/support_barriers.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "tests/support/graph_values.h"
 
-#include "compiler/graph/fusion.h"
+#include "compiler/graph/graph_fusion.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #define KILN_TESTS_SUPPORT_MEASURE_RUN_H
 
 #include "pipeline/measure/measure.h"
-#include "compiler/network/work.h"
+#include "compiler/network/network_work.h"
 
 /* {path of the worker, NULL} */
 const char *const *kiln_test_worker(kiln_arena *a, const char *name);

@@ -3,7 +3,7 @@
  * store is seen; canaries show stores beside buffers. */
 #include "tests/support/op_call.h"
 
-#include "pipeline/kernels/pack.h"
+#include "pipeline/kernels/kernels_pack.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>

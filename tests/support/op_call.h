@@ -4,8 +4,8 @@
 #ifndef KILN_TESTS_SUPPORT_OP_CALL_H
 #define KILN_TESTS_SUPPORT_OP_CALL_H
 
-#include "compiler/network/kernel.h"
-#include "pipeline/kernels/compare.h"
+#include "compiler/network/network_kernel.h"
+#include "pipeline/kernels/kernels_compare.h"
 #include "runtime/loader.h"
 #include "runtime/pool.h"
 

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_OPENCL_RUN_H
 #define KILN_TESTS_SUPPORT_OPENCL_RUN_H
 
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 
 typedef struct opencl_operand {
     void *data; /* copied there before the launches, and back after them */

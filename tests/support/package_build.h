@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_PACKAGE_BUILD_H
 #define KILN_TESTS_SUPPORT_PACKAGE_BUILD_H
 
-#include "compiler/network/place.h"
+#include "compiler/network/network_place.h"
 #include "packager/packager.h"
 
 /* One convolution, pooling, a product: all kinds of entries, some kilobytes. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "compiler/network/pack.h"
+#include "compiler/network/network_pack.h"
 #include "tests/support/kiln_test.h"
 
 void kiln_test_pack(const kiln_type *t, const void *plain, void *packed) {

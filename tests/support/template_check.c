@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"

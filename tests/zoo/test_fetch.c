@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/http_server.h"
-#include "zoo/fetch.h"
+#include "zoo/zoo_fetch.h"
 
 enum { N_BYTES = 300000 };
 static unsigned char content[N_BYTES];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/support/http_server.h"
-#include "zoo/fetch.h"
+#include "zoo/zoo_fetch.h"
 
 enum { N_BYTES = 70000 };
 static unsigned char content[N_BYTES];

@@ -23,7 +23,7 @@ typedef struct kiln_c_wording {
     const char *text;
 } kiln_c_wording;
 
-/* Types and operations of vectors; letters behind '@' as in vector.c. */
+/* Types and operations of vectors; letters behind '@' as in c_vector.c. */
 typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
     int max_lanes;

@@ -71,7 +71,7 @@ typedef struct kiln_c_printer {
     kiln_err *err;
 } kiln_c_printer;
 
-/* ---- texts and names (names.c) --------------------------------------------------- */
+/* ---- texts and names (c_names.c) --------------------------------------------------- */
 kiln_c_text kiln_c_put(kiln_c_printer *p, kiln_c_binds binds, const char *fmt, ...)
     KILN_PRINTF(3, 4);
 /* In parentheses where it is looser. */
@@ -94,7 +94,7 @@ const char *kiln_c_reinterpret(kiln_c_printer *p, kiln_dtype from, kiln_dtype to
 const char *kiln_c_opencl_type(kiln_dtype dtype); /* "uchar" */
 const char *kiln_c_table(kiln_c_printer *p, const char *type, const int64_t *v, int n);
 
-/* ---- expressions (expr.c), indexes (index.c) ------------------------------------- */
+/* ---- expressions (c_expr.c), indexes (c_index.c) ------------------------------------- */
 
 /* Of one lane: `lane` is its number as text; NULL where there is one lane. Its type is
  * kiln_c_value_type. */
@@ -115,7 +115,7 @@ void kiln_c_declare(kiln_c_printer *p, const kiln_var *v, const kiln_expr *value
                     const char *lane, bool is_used);
 kiln_c_text kiln_c_loop(kiln_c_printer *p, const kiln_expr *e); /* of one lane */
 
-/* ---- lanes (lanes.c) ------------------------------------------------------------- */
+/* ---- lanes (c_lanes.c) ------------------------------------------------------------- */
 
 /* Lane k of the result is lane f(k) of the one argument; NULL: it is not so simple. */
 const char *kiln_c_shuffled(kiln_c_printer *p, const kiln_expr *e, const char *lane);
@@ -125,16 +125,16 @@ bool kiln_c_is_mixed(const kiln_stmt *s);
 void kiln_c_prepare(kiln_c_printer *p, const kiln_expr *e);
 void kiln_c_prepare_where(kiln_c_printer *p, const kiln_expr *e, const kiln_expr *mask);
 
-/* ---- vectors (vector.c) ---------------------------------------------------------- */
+/* ---- vectors (c_vector.c) ---------------------------------------------------------- */
 
 /* A store of a vector as one statement, where it is of few kinds of operations on
  * elements that follow each other; false: it is not, and nothing was printed. */
 bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s);
 
-/* ---- statements (stmt.c) --------------------------------------------------------- */
+/* ---- statements (c_stmt.c) --------------------------------------------------------- */
 void kiln_c_stmt(kiln_c_printer *p, const kiln_stmt *s, bool is_last);
 
-/* ---- threads (threads.c) --------------------------------------------------------- */
+/* ---- threads (c_threads.c) --------------------------------------------------------- */
 
 /* What of a statement all threads do not go through together is printed as one thread
  * does it, behind a guard where it stands outside loops of some axes. False: nothing was

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "compiler/codegen/llvm/emit.h"
-#include "compiler/codegen/llvm/machine.h"
+#include "compiler/codegen/llvm/llvm_machine.h"
 
 /* Errors of the code generator proper come by this way, not as a return value. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {

@@ -4,7 +4,7 @@
  *
  * Two walks: the first learns where branches lead, the second prints. */
 #include "compiler/codegen/llvm_cpu/cpu.h"
-#include "compiler/codegen/llvm/machine.h"
+#include "compiler/codegen/llvm/llvm_machine.h"
 
 #include <inttypes.h>
 #include <llvm-c/Disassembler.h>

@@ -4,7 +4,7 @@
 
 #include "compiler/frontend/caffe/caffe_model.h"
 #include "compiler/frontend/compose.h"
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 /* The two files of a model. */
 typedef struct kiln_caffe_files {
@@ -57,7 +57,7 @@ const kiln_caffe_row *kiln_caffe_find(kiln_str type);
 /* Is it there when the net is used, not trained? */
 bool kiln_caffe_is_included(const kiln_caffe_layer *l);
 
-/* ---- files.c --------------------------------------------------------------------- */
+/* ---- caffe_files.c --------------------------------------------------------------------- */
 
 /* Finds the other file beside `path`, whose bytes are given. */
 kiln_status kiln_caffe_open(kiln_arena *a, kiln_str bytes, const char *path,
@@ -65,7 +65,7 @@ kiln_status kiln_caffe_open(kiln_arena *a, kiln_str bytes, const char *path,
 /* Its name, in the same folder, whether it is there or not. */
 const char *kiln_caffe_other(kiln_arena *a, kiln_str bytes, const char *path);
 
-/* ---- declare.c ------------------------------------------------------------------- */
+/* ---- caffe_declare.c ------------------------------------------------------------------- */
 
 /* Inputs of the net and of Input layers, with their shapes. */
 kiln_status kiln_caffe_declare(kiln_arena *a, const kiln_caffe_net *net,
@@ -75,7 +75,7 @@ kiln_status kiln_caffe_list_inputs(kiln_arena *a, kiln_str bytes, const char *pa
 kiln_status kiln_caffe_survey(kiln_arena *a, kiln_str bytes, const char *path,
                               kiln_model_survey *out, kiln_err *err);
 
-/* ---- weights.c ------------------------------------------------------------------- */
+/* ---- caffe_weights.c ------------------------------------------------------------------- */
 
 /* Blob i as a constant of this shape, which its own must have but for axes of 1. */
 kiln_status kiln_caffe_weight(kiln_caffe_cx *cx, const kiln_caffe_layer *l, size_t i,

@@ -1,5 +1,5 @@
 /* Inside the Caffe frontend's tables: rows for fields of a struct, and the messages that
- * params.c defines. */
+ * caffe_params.c defines. */
 #ifndef KILN_COMPILER_FRONTEND_CAFFE_CAFFE_TABLES_H
 #define KILN_COMPILER_FRONTEND_CAFFE_CAFFE_TABLES_H
 

@@ -7,7 +7,7 @@
 #ifndef KILN_COMPILER_FRONTEND_CNTK_CNTK_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_CNTK_CNTK_INTERNAL_H
 
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 #include "compiler/frontend/protobuf.h"
 #include "compiler/frontend/spatial.h"
 
@@ -88,7 +88,7 @@ const kiln_cntk_item *kiln_cntk_get_kind(const kiln_cntk_dict *d, const char *ke
                                          kiln_cntk_kind kind);
 kiln_str kiln_cntk_get_text(const kiln_cntk_dict *d, const char *key); /* or empty */
 
-/* ---- model.c --------------------------------------------------------------------- */
+/* ---- cntk_dictionary.c --------------------------------------------------------------------- */
 
 typedef enum kiln_cntk_role { /* of a variable, as the file has them */
                               KILN_CNTK_INPUT,
@@ -142,7 +142,7 @@ kiln_status kiln_cntk_resolve(const kiln_cntk_model *m, kiln_str uid,
 kiln_status kiln_cntk_roots(kiln_arena *a, const kiln_cntk_model *m, kiln_str **out,
                             size_t *n, kiln_err *err);
 
-/* ---- declare.c ------------------------------------------------------------------- */
+/* ---- cntk_declare.c ------------------------------------------------------------------- */
 
 /* A variable's shape as the Graph has it; -1: left open. */
 kiln_status kiln_cntk_turn_shape(const kiln_cntk_shape *s, int *rank, int64_t *dim,
@@ -194,7 +194,7 @@ struct kiln_cntk_row {
 const kiln_cntk_row *kiln_cntk_find(uint64_t op);
 const char *kiln_cntk_op_name(kiln_arena *a, uint64_t op);
 
-/* ---- attrs.c --------------------------------------------------------------------- */
+/* ---- cntk_attrs.c --------------------------------------------------------------------- */
 
 /* Attributes of the function that is imported. One of another kind than is asked for
  * fails the import behind the importer. */

@@ -95,7 +95,7 @@ kiln_status kiln_keras_build(kiln_keras_cx *cx, kiln_value **in, size_t n_in);
 kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
                            kiln_value *const *in, int n_in, kiln_value **out);
 
-/* ---- JSON (config.c) ------------------------------------------------------------- */
+/* ---- JSON (keras_config.c) ------------------------------------------------------------- */
 
 /* The layers of a model's config: a member, or (of old Sequential) the config itself. */
 const kiln_json *kiln_keras_layers(const kiln_json *config);
@@ -123,7 +123,7 @@ kiln_status kiln_keras_check_format(kiln_keras_call *k);
 /* Fails unless input 0 has that many axes at least. */
 kiln_status kiln_keras_min_rank(kiln_keras_call *k, int rank);
 
-/* ---- weights (weights.c) --------------------------------------------------------- */
+/* ---- weights (keras_weights.c) --------------------------------------------------------- */
 
 /* The layer's weights in the order of its class; a role is how its name ends, with the
  * endings of Keras 1 behind bars ("kernel|W"). */

@@ -4,14 +4,14 @@
 #define KILN_COMPILER_FRONTEND_MXNET_MXNET_INTERNAL_H
 
 #include "compiler/frontend/compose.h"
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 enum {
     KILN_MX_MAX_ATTRS = 64, /* of a node */
     KILN_MX_MAX_INPUTS = 4096
 };
 
-/* ---- files.c --------------------------------------------------------------------- */
+/* ---- mxnet_files.c --------------------------------------------------------------------- */
 
 typedef struct kiln_mx_files {
     kiln_str symbol, params;
@@ -25,7 +25,7 @@ bool kiln_mx_is_params(kiln_str bytes);
 kiln_status kiln_mx_open(kiln_arena *a, kiln_str bytes, const char *path,
                          kiln_mx_files *out, kiln_err *err);
 
-/* ---- params.c -------------------------------------------------------------------- */
+/* ---- mxnet_params.c -------------------------------------------------------------------- */
 
 /* Arrays by name, "arg:" and "aux:" taken off: kiln_tensor, whose data are views. */
 kiln_status kiln_mx_read_params(kiln_arena *a, kiln_str bytes, kiln_map *out,
@@ -99,7 +99,7 @@ struct kiln_mx_row {
 
 const kiln_mx_row *kiln_mx_find(const char *op);
 
-/* ---- declare.c ------------------------------------------------------------------- */
+/* ---- mxnet_declare.c ------------------------------------------------------------------- */
 
 /* Variables that no parameter gives, and that something other than training reads. is_in:
  * by node, its place in *out + 1. */
@@ -111,7 +111,7 @@ kiln_status kiln_mx_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
 kiln_status kiln_mx_survey(kiln_arena *a, kiln_str bytes, const char *path,
                            kiln_model_survey *out, kiln_err *err);
 
-/* ---- attrs.c --------------------------------------------------------------------- */
+/* ---- mxnet_attrs.c --------------------------------------------------------------------- */
 
 /* An attribute of the node that is imported, NULL where it is not given or is "None".
  * One that is not what is asked for fails the import behind the importer. */

@@ -17,7 +17,7 @@
 
 #include "compiler/frontend/onnx/onnx_internal.h"
 
-/* ---- the way in, for import.c (counted.c) ---- */
+/* ---- the way in, for onnx_import.c (counted.c) ---- */
 
 /* Imports the node by its rule where it has one and reads what is counted, or a shape
  * that depends on counts; *done says whether. */

@@ -1,6 +1,6 @@
 /* Files beside an ONNX model that hold its weights ("external data"): where they may
  * lie, and which there are. A location comes from an untrusted file. */
-#include "compiler/frontend/beside.h"
+#include "compiler/frontend/frontend_beside.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include <stdlib.h>

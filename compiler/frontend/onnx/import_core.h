@@ -1,15 +1,15 @@
 /* The importer's own parts, below what the operators' importers see (onnx_internal.h).
  *
- *   import.c    the model: versions, graph inputs and outputs, nodes
- *   support.c   which operators the model needs, and which of them are not known
- *   order.c     topological order, names defined twice, cycles
- *   bindings.c  shapes and values that the caller gives for graph inputs
+ *   onnx_import.c    the model: versions, graph inputs and outputs, nodes
+ *   onnx_support.c   which operators the model needs, and which of them are not known
+ *   onnx_order.c     topological order, names defined twice, cycles
+ *   onnx_bindings.c  shapes and values that the caller gives for graph inputs
  *   scope.c     names: subgraphs, captured values, functions
- *   attrs.c     attributes of a node
+ *   onnx_attrs.c     attributes of a node
  *   emit.c      making nodes, by the frontends' own way (import_cx.h)
  *   counted.c   lengths that depend on data (counted.h), extent.c their bounds
- *   survey.c    what a file says about itself before shapes are bound
- *   trace.c     graph inputs that a value depends on, for messages
+ *   onnx_survey.c    what a file says about itself before shapes are bound
+ *   onnx_trace.c     graph inputs that a value depends on, for messages
  */
 #ifndef KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
 #define KILN_COMPILER_FRONTEND_ONNX_IMPORT_CORE_H
@@ -94,7 +94,7 @@ const char *kiln_onnx_show(kiln_onnx_cx *cx, kiln_str name);
 /* "'conv1' (Conv)" or "#12 (Conv)"; in scratch. */
 const char *kiln_onnx_show_node(kiln_onnx_cx *cx, const kiln_onnx_node *n);
 
-/* ---- import.c ---- */
+/* ---- onnx_import.c ---- */
 kiln_status kiln_onnx_import_nodes(kiln_onnx_cx *cx, const kiln_onnx_node *node,
                                    size_t n);
 /* Its name and version, printable, in `a`. */
@@ -103,7 +103,7 @@ const char *kiln_onnx_producer(kiln_arena *a, const kiln_onnx_model *m);
 int64_t kiln_onnx_opset_in(const kiln_onnx_cx *cx, const kiln_onnx_frame *frame,
                            kiln_str domain);
 
-/* ---- support.c ---- */
+/* ---- onnx_support.c ---- */
 /* Lists every operator that has neither a row nor a function: fills the report,
  * KILN_ERR_UNSUPPORTED. */
 kiln_status kiln_onnx_check_support(kiln_onnx_cx *cx);
@@ -118,13 +118,13 @@ const kiln_onnx_function *kiln_onnx_find_function(kiln_onnx_cx *cx,
 /* True for "" and "ai.onnx". */
 bool kiln_onnx_is_default_domain(kiln_str domain);
 
-/* ---- order.c ---- */
+/* ---- onnx_order.c ---- */
 /* Indexes of the nodes in topological order (scratch): the file's own wherever it is
  * one. */
 kiln_status kiln_onnx_order(kiln_onnx_cx *cx, const kiln_onnx_node *node, size_t n,
                             const size_t **order);
 
-/* ---- bindings.c ---- */
+/* ---- onnx_bindings.c ---- */
 /* Makes the model's graph inputs, or constants for those whose value is given. */
 kiln_status kiln_onnx_bind_inputs(kiln_onnx_cx *cx);
 /* Holds the inferred type of a graph output against the declared one. */
@@ -166,7 +166,7 @@ kiln_status kiln_onnx_inline_with(kiln_onnx_cx *cx, const char *prefix,
                                   const kiln_onnx_graph *sub, kiln_value *const *actual,
                                   size_t n_actual, kiln_value **outs);
 
-/* ---- attrs.c ---- */
+/* ---- onnx_attrs.c ---- */
 /* NULL: absent. Remembers that it was asked for. */
 const kiln_onnx_attr *kiln_onnx_find_attr(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                           const char *name);
@@ -180,7 +180,7 @@ kiln_status kiln_onnx_check_call_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n
 kiln_status kiln_onnx_resolve_attrs(kiln_onnx_cx *cx, const kiln_onnx_node *n,
                                     const kiln_onnx_node **out);
 
-/* ---- trace.c ---- */
+/* ---- onnx_trace.c ---- */
 /* Names of the graph inputs that a value depends on, at most `max`; how many. */
 size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **name,
                           size_t max);
@@ -189,7 +189,7 @@ size_t kiln_onnx_leads_to(kiln_onnx_cx *cx, const kiln_value *v, const char **na
 const char *kiln_onnx_value_for(kiln_onnx_cx *cx, const kiln_value *condition,
                                 bool result);
 
-/* ---- survey.c ---- */
+/* ---- onnx_survey.c ---- */
 kiln_status kiln_onnx_survey(kiln_arena *a, kiln_str bytes, const char *path,
                              kiln_model_survey *out, kiln_err *err);
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "compiler/frontend/onnx/ms.h"
-#include "compiler/frontend/onnx/recurrent.h"
+#include "compiler/frontend/onnx/onnx_recurrent.h"
 
 enum { W_SCALE = 8, R_SCALE = 10 };
 

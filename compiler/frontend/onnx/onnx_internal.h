@@ -11,7 +11,7 @@
 #include "compiler/frontend/compose.h"
 #include "compiler/frontend/onnx/onnx_model.h" /* decoded messages: kiln_onnx_node, ... */
 
-typedef struct kiln_onnx_cx kiln_onnx_cx; /* import of one model; see import.c */
+typedef struct kiln_onnx_cx kiln_onnx_cx; /* import of one model; see onnx_import.c */
 
 /* One row: an operator's versions [since, until] (the opset at which a version came in,
  * and the last opset at which it is in force; 0: still) handled by one importer.

@@ -1,5 +1,5 @@
 /* Decoded ONNX messages: views into the file, arrays in the arena. Field numbers are in
- * model.c's tables. Source: onnx.proto (ONNX IR versions 3 to 14). */
+ * onnx_model.c's tables. Source: onnx.proto (ONNX IR versions 3 to 14). */
 #ifndef KILN_COMPILER_FRONTEND_ONNX_ONNX_MODEL_H
 #define KILN_COMPILER_FRONTEND_ONNX_ONNX_MODEL_H
 

@@ -6,7 +6,7 @@
 #ifndef KILN_COMPILER_FRONTEND_PYTORCH_PT2_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_PYTORCH_PT2_INTERNAL_H
 
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 #include "compiler/frontend/pytorch/pickle.h"
 #include "compiler/frontend/pytorch/pytorch_internal.h"
 

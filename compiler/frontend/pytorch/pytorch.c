@@ -2,7 +2,7 @@
  * writes is Python's objects, and is refused with the way out. */
 #include <string.h>
 
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 #include "compiler/frontend/pytorch/pytorch_internal.h"
 #include "compiler/frontend/zip.h"
 

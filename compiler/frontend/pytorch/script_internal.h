@@ -9,7 +9,7 @@
 #define KILN_COMPILER_FRONTEND_PYTORCH_SCRIPT_INTERNAL_H
 
 #include "compiler/frontend/frontend_internal.h"
-#include "compiler/frontend/inputs.h"
+#include "compiler/frontend/frontend_inputs.h"
 #include "compiler/frontend/pytorch/aten.h"
 #include "compiler/frontend/pytorch/pickle.h"
 #include "compiler/frontend/pytorch/pytorch_internal.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "compiler/frontend/beside.h"
+#include "compiler/frontend/frontend_beside.h"
 #include "compiler/frontend/protobuf.h"
 #include "compiler/frontend/tensorflow/crc32c.h"
 

@@ -37,7 +37,7 @@ kiln_status kiln_tf_bundle_bytes(kiln_arena *a, kiln_tf_bundle *b,
                                  const kiln_tf_entry *e, kiln_str *out, kiln_err *err);
 /* "variables/variables.data-00000-of-00001" */
 const char *kiln_tf_bundle_shard(kiln_arena *a, int64_t i, int64_t n);
-/* TensorShapeProto: model.c */
+/* TensorShapeProto: tensorflow_model.c */
 extern const kiln_pb_message kiln_tf_shape_message;
 
 #endif

@@ -1,5 +1,5 @@
 /* Decoded TensorFlow messages: views into the file, arrays in the arena. Field numbers
- * are in model.c's tables. Source: tensorflow/core/framework: graph.proto,
+ * are in tensorflow_model.c's tables. Source: tensorflow/core/framework: graph.proto,
  * node_def.proto, attr_value.proto, tensor.proto, tensor_shape.proto, function.proto. */
 #ifndef KILN_COMPILER_FRONTEND_TENSORFLOW_TF_MODEL_H
 #define KILN_COMPILER_FRONTEND_TENSORFLOW_TF_MODEL_H

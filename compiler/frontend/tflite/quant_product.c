@@ -190,7 +190,7 @@ kiln_status kiln_tflite_quant_fully_connected(kiln_tflite_cx *cx, bool *done) {
 /* ---- SVDF --------------------------------------------------------------------------- */
 
 /* Two rounding steps: features to the state's 16 bits, then their sums in time to 8.
- * As in op_recurrent.c, the state of earlier runs is zeros. */
+ * As in tflite_op_recurrent.c, the state of earlier runs is zeros. */
 static kiln_status svdf_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *time,
                               product *p, double x_scale, kiln_value **out) {
     kiln_tflite_scale features, weights, state;

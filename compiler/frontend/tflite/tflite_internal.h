@@ -1,11 +1,11 @@
 /* The import of a TensorFlow Lite model, and what importers of operators see of it.
  *
- *   import.c    the model: operators in the file's order, outputs
- *   inputs.c    graph inputs, --shape and --bind; listing them
- *   values.c    tensors as values: constants, quantised ones as floats
+ *   tflite_import.c    the model: operators in the file's order, outputs
+ *   tflite_inputs.c    graph inputs, --shape and --bind; listing them
+ *   tflite_values.c    tensors as values: constants, quantised ones as floats
  *   sparse.c    constants of which only some elements are in the file
- *   support.c   operators that are not read, all at once
- *   survey.c    what a file says about itself
+ *   tflite_support.c   operators that are not read, all at once
+ *   tflite_survey.c    what a file says about itself
  *   op_*.c      importers, by families; quant_*.c: of integers
  */
 #ifndef KILN_COMPILER_FRONTEND_TFLITE_TFLITE_INTERNAL_H
@@ -90,7 +90,7 @@ kiln_status kiln_tflite_inline(kiln_tflite_cx *cx, int64_t subgraph,
                                kiln_value *const *in, size_t n_in, kiln_value ***out,
                                size_t *n_out);
 
-/* ---- values.c ----------------------------------------------------------------------- */
+/* ---- tflite_values.c ----------------------------------------------------------------------- */
 
 /* The elements that are not zero, where they belong: *data, which has those alone, becomes
  * all elements of `type`. */

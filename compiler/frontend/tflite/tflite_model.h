@@ -1,5 +1,5 @@
 /* Decoded TensorFlow Lite tables: views into the file, arrays in the arena. Slots are in
- * model.c's tables. Source: TensorFlow Lite, schema.fbs, version 3. */
+ * tflite_model.c's tables. Source: TensorFlow Lite, schema.fbs, version 3. */
 #ifndef KILN_COMPILER_FRONTEND_TFLITE_TFLITE_MODEL_H
 #define KILN_COMPILER_FRONTEND_TFLITE_TFLITE_MODEL_H
 

@@ -28,7 +28,7 @@
  * What fills the buffer may read what the loop does not write, and buffers that are
  * filled ahead before it. Anything else is refused, and so is a mark in no serial loop. */
 #include "compiler/loop/copies.h"
-#include "compiler/loop/words.h"
+#include "compiler/loop/loop_words.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* flatten: buffers become one-dimensional, an access sum(index * stride). A ramp along
  * the last axis stays a ramp of stride 1. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 #include "base/fault.h"
 
 typedef struct flat_buffer {

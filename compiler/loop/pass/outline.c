@@ -20,8 +20,8 @@
  *                                         for k in 0 .. +3 {
  *                                           launch p.launch0[1, 1, 1; 8, 1, 1](x, y, k)
  *                                         }} */
-#include "compiler/loop/walk.h"
-#include "compiler/loop/words.h"
+#include "compiler/loop/loop_walk.h"
+#include "compiler/loop/loop_words.h"
 
 typedef struct splitting {
     kiln_program *p;

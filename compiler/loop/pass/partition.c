@@ -8,7 +8,7 @@
  * in which the variable is no linear term (a fused loop's quotient).
  *
  * What is cut off is cut again once at most: code grows along tails only. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 #include "base/fault.h"
 
 enum {

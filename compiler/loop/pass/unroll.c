@@ -1,6 +1,6 @@
 /* unroll: loops marked so become copies of their body, simplified with the value that
  * the variable has in each: indexes of register tiles become constants. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 #include "base/fault.h"
 
 #include <inttypes.h>

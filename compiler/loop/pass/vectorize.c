@@ -12,7 +12,7 @@
  * into every load below them. */
 #include "base/fault.h"
 #include "compiler/loop/backend.h"
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -17,7 +17,7 @@
  *     }                                      cl[t] = cl[t] + al[t, 0]
  *   }                                      }}} */
 #include "compiler/loop/copies.h"
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 
 typedef struct interleave {
     kiln_arena *arena;

@@ -1,7 +1,7 @@
 /* What conversions cost, and a whole network. */
-#include "compiler/network/chooser/search_internal.h"
+#include "compiler/network/chooser/chooser_search_internal.h"
 #include "compiler/network/estimate.h"
-#include "compiler/network/pack.h"
+#include "compiler/network/network_pack.h"
 
 /* ---- conversions ----------------------------------------------------------------- */
 

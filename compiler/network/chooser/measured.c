@@ -1,6 +1,6 @@
 /* measured: `search` where somebody measured kernels in other layouts than greedy takes,
  * so that there is something to choose between; else `greedy`. */
-#include "compiler/network/chooser/search_internal.h"
+#include "compiler/network/chooser/chooser_search_internal.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * once; who makes it must agree with the first, who reads it finds one of them.
  * Outputs of the network are read row-major, those of regions as they are handed on.
  * Steps and conversions of a region count as often as it runs. */
-#include "compiler/network/chooser/search_internal.h"
+#include "compiler/network/chooser/chooser_search_internal.h"
 #include "compiler/network/pbqp/pbqp.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * `search`. What a region captures is the value that it is outside, read where it lies;
  * what an `if` makes is what its first branch makes, and the other branch brings its own
  * there. States and elements of sequences, and what a scan makes, are copied row-major. */
-#include "compiler/network/chooser/search_internal.h"
+#include "compiler/network/chooser/chooser_search_internal.h"
 
 const kiln_net_region *kiln_net_region_of(const kiln_net_survey *s,
                                           const kiln_graph *g) {

@@ -1,6 +1,6 @@
 /* What a search wants to have measured. */
 #include "compiler/network/wishes.h"
-#include "compiler/network/chooser/search_internal.h"
+#include "compiler/network/chooser/chooser_search_internal.h"
 
 #include <string.h>
 

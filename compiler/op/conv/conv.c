@@ -11,7 +11,7 @@
 
 #include "compiler/op/conv/conv_f64.h"
 #include "base/fault.h"
-#include "compiler/op/conv_winograd.h"
+#include "compiler/op/op_conv_winograd.h"
 #include "compiler/op/gemm_f64.h"
 #include "compiler/op/op_compute.h"
 
@@ -245,7 +245,7 @@ static kiln_status sum_of(kiln_compute_cx *cx, const kiln_window *w, const char 
 }
 
 /* Stages: "pad" where there is padding, "conv", and "bias" where there is one; those of
- * Winograd's algorithm (conv_winograd.h) where the weights are packed for it. */
+ * Winograd's algorithm (op_conv_winograd.h) where the weights are packed for it. */
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     const kiln_expr *index[KILN_MAX_RANK], *body = NULL;
     const kiln_type *t = &cx->out[0].type;

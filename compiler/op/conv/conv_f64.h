@@ -10,7 +10,7 @@
 #ifndef KILN_COMPILER_OP_CONV_CONV_F64_H
 #define KILN_COMPILER_OP_CONV_CONV_F64_H
 
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 typedef struct kiln_conv {
     kiln_window window;

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 #include "compiler/op/gemm_f64.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum { X, W, BIAS };
 enum { GROUPS = KILN_WINDOW_N_ATTR, OUTPUT_PADDING, N_ATTR };

@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "compiler/op/op_compute.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum { X, GRID };
 enum { MODE, PADDING, ALIGN_CORNERS, N_ATTR };

@@ -10,7 +10,7 @@
 #include "compiler/op/op_compute.h"
 #include "compiler/op/image/resize_axis.h"
 #include "compiler/op/image/resize_expr.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum {
     SIZES,

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "compiler/op/op_compute.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum { X, SCALE, BIAS, MEAN, VAR };
 enum { EPSILON, N_ATTR };

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "compiler/op/op_compute.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum { SIZE, ALPHA, BETA, BIAS, N_ATTR };
 

@@ -2,7 +2,7 @@
 #include "compiler/op/norm/norm.h"
 #include "base/fault.h"
 
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 kiln_status kiln_norm_read(const kiln_node *n, kiln_norm_rows *r, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type;

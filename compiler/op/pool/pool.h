@@ -3,7 +3,7 @@
 #ifndef KILN_COMPILER_OP_POOL_POOL_H
 #define KILN_COMPILER_OP_POOL_POOL_H
 
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 /* Attributes of every pooling operator, in this order; its own follow. */
 enum { KILN_POOL_KERNEL = KILN_WINDOW_N_ATTR, KILN_POOL_CEIL_MODE, KILN_POOL_N_ATTR };

@@ -1,6 +1,6 @@
 /* The reference of attention, and the magnitudes that its bound is made of: see
- * attention.c. */
-#include "compiler/op/product/attention.h"
+ * op_attention.c. */
+#include "compiler/op/product/op_attention.h"
 
 #include <math.h>
 
@@ -79,7 +79,7 @@ static void scores_of(const kiln_attention *p, const kiln_eval_cx *cx,
     finish_scores(p, cx, coord, z);
 }
 
-/* What attention.c calls a_j, of scores z. */
+/* What op_attention.c calls a_j, of scores z. */
 static void errors_of(const kiln_attention *p, const kiln_eval_cx *cx,
                       const int64_t *coord, const double *z, double *a) {
     const double *q = query_at(p, cx, coord), max = largest_of(z, p->s);

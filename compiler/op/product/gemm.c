@@ -11,7 +11,7 @@
 #include "compiler/op/gemm_f64.h"
 #include "base/fault.h"
 #include "compiler/op/op_compute.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum { A, B, C };
 enum { ALPHA, BETA, TRANS_A, TRANS_B, N_ATTR };

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "compiler/op/gemm_f64.h"
-#include "compiler/op/window.h"
+#include "compiler/op/op_window.h"
 
 enum { FORWARD, REVERSE, BIDIRECTIONAL };
 const char *const kiln_rnn_directions[] = {"forward", "reverse", "bidirectional", NULL};

@@ -1,5 +1,5 @@
 /* Which injective stages are computed where they are read. */
-#include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/template_rules.h"
 
 typedef struct counter {
     const kiln_te *te;

@@ -1,6 +1,6 @@
 /* Which axis of a stage becomes vectors, which its rows, and how many: what
  * kiln_nest_apply does, by the profile's ports, latencies, rates and registers. */
-#include "compiler/schedule/template/nest.h"
+#include "compiler/schedule/template/template_nest.h"
 
 enum {
     TRANSPOSE_ROWS = 16, /* at most: a body, not a machine */

@@ -10,7 +10,7 @@
  * Configurations with the same encoding are almost always the same program (a knob that
  * is cut off, a tile that is its own rest), and the model cannot tell them apart: of
  * those one is measured; the others come only when nothing else is left. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *
  * Batches are wider than one step: they hold the nearest untried option of every knob in
  * both directions, then the ones behind these. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 enum { SAMPLE = 8 };
 

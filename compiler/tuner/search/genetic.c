@@ -1,6 +1,6 @@
 /* A genetic search (the black box that AutoTVM is compared with: NIPS'18, section 5):
  * parents drawn by score among the best trials, knobs from either, some changed. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 enum { POPULATION = 64, TRIES = 64 };
 static const double mutation = 0.1; /* of each knob */

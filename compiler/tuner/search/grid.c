@@ -1,7 +1,7 @@
 /* Grid search: every configuration once, in an order that spreads over the space: steps
  * of the golden ratio of its size (Knuth, The Art of Computer Programming 3, 6.4), made
  * coprime to it. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 
 typedef struct grid {
     uint64_t step, at, n_visited;

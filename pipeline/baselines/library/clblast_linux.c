@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "runtime/device/opencl.h"
+#include "runtime/device/device_opencl.h"
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, COMPLETE = 0 };
 

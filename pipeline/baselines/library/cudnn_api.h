@@ -5,7 +5,7 @@
  *     kiln_nv_open(folder, &nv, err)     opens them, and a GPU (cudnn_open.c)
  *     kiln_nv_way                        one way to compute an operator, ready to run
  *     kiln_nv_conv, kiln_nv_matmul       all ways that there are (cudnn_conv.c, cublas.c)
- *     kiln_nv_time                       one run by the GPU's own clock (cudnn.c)
+ *     kiln_nv_time                       one run by the GPU's own clock (library_cudnn.c)
  */
 #ifndef KILN_PIPELINE_BASELINES_LIBRARY_CUDNN_API_H
 #define KILN_PIPELINE_BASELINES_LIBRARY_CUDNN_API_H

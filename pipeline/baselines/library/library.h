@@ -5,7 +5,7 @@
  *     kiln_library_op op;              an operator as libraries know it, of a graph
  *     kiln_library_op_put, _get        the same as JSON, on its way to the program
  *     kiln_library                     what a library's file implements
- *     kiln_library_main                its program: answers requests (serve.c)
+ *     kiln_library_main                its program: answers requests (library_serve.c)
  */
 #ifndef KILN_PIPELINE_BASELINES_LIBRARY_H
 #define KILN_PIPELINE_BASELINES_LIBRARY_H
@@ -135,7 +135,7 @@ kiln_status kiln_onednn3_open(const char *file, kiln_err *err);
 /* The whole program:
  *
  *     kiln-NAME --version              prints the library's version
- *     kiln-NAME --threads N            answers requests until its input ends (serve.c)
+ *     kiln-NAME --threads N            answers requests until its input ends (library_serve.c)
  *
  * Where the library is opened, "--library FILE" comes before these. */
 int kiln_library_main(int argc, char **argv, const kiln_library *library);

@@ -1,7 +1,7 @@
 /* Inside the programs of oneDNN: what kiln asks of the library, in kiln's words, so that
  * primitives are planned and run by the same code whichever version is behind it:
  *
- *     onednn2.c   version 2, linked with Debian's libdnnl (kiln-onednn)
+ *     library_onednn2.c   version 2, linked with Debian's libdnnl (kiln-onednn)
  *     onednn3.c   version 3, a file that is opened when the program starts, of a Python
  *                 wheel (kiln-onednn3): it is not needed when kiln is built
  *

@@ -74,7 +74,7 @@ run_exit run_write_output(FILE *f, int i, const kiln_port_info *port, const void
                           int is_raw);
 /* Opens a file for writing with a buffer that needs no memory later. */
 FILE *run_open(const char *path);
-/* From now on the process may compute, write to open files, and end (confine_linux.c).
+/* From now on the process may compute, write to open files, and end (devices_runner_confine_linux.c).
  * 0: the system, or this build, has no such thing. */
 int run_confine(void);
 /* "f32[1,3,8]" */

@@ -3,7 +3,7 @@
 #ifndef KILN_PIPELINE_MEASURE_BUILDER_H
 #define KILN_PIPELINE_MEASURE_BUILDER_H
 
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 
 /* How code is made: kiln_kernel_make_listed, or what a test puts in its place to see
  * faults.

@@ -2,7 +2,7 @@
 #ifndef KILN_PIPELINE_MEASURE_BUILDER_INTERNAL_H
 #define KILN_PIPELINE_MEASURE_BUILDER_INTERNAL_H
 
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "pipeline/measure/wire/wire.h"
 #include "runtime/device.h"
 

@@ -293,7 +293,7 @@ static void load(guest *g) {
 
 /* ---- rounds ---------------------------------------------------------------------- */
 
-/* The copies of weights in turn, as on the host (round.c). */
+/* The copies of weights in turn, as on the host (runner_round.c). */
 static void use_inputs(guest *g, uint32_t set) {
     for (uint32_t i = 0; i < g->order->n_inputs; i++) {
         const input *in = &g->slot[g->order->slot_of[set][i]];

@@ -5,7 +5,7 @@
  * loaded, inputs are mapped read-only, expectations not at all, the fleet's pipes are
  * closed, and once its threads are there it may ask the system for nothing. The parent
  * believes the shared page about signals only; what counts as right is for it to see
- * (check.c), times are held against its own clocks (slices.c). Linux, for affinity and
+ * (runner_check.c), times are held against its own clocks (slices.c). Linux, for affinity and
  * for dying with the parent. */
 #include "pipeline/measure/runner/runner_internal.h"
 

@@ -434,9 +434,9 @@ kiln_status kiln_hosted_ask(kiln_runner *r, kiln_arena *a, const kiln_wire_frame
  * wait_ms. */
 kiln_status kiln_hosted_wait(kiln_runner *r, int64_t wait_ms, kiln_err *err);
 
-/* network.c: opens it, and answers what is asked of it until KILN_ASK_END. */
+/* runner_network.c: opens it, and answers what is asked of it until KILN_ASK_END. */
 kiln_status kiln_network_serve(kiln_guest *g, kiln_err *err);
-/* pack.c: packs all constants. */
+/* runner_pack.c: packs all constants. */
 kiln_status kiln_packs_serve(kiln_guest *g, kiln_err *err);
 /* Runs sessions at once, each again and again by a thread of its own, until time is up
  * or standard input has something to say. */

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/process.h"
 #include "base/program.h"
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/device_run.h"
 #include "tests/support/kiln_test.h"

@@ -3,7 +3,7 @@
  * registers. Skipped where there is no ptxas (PATH, CUDA_HOME). KILN_SOAK=1: 1,000
  * programs. */
 #include "base/file.h"
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/ptxas.h"
 #include "tests/support/random_threads.h"

@@ -1,7 +1,7 @@
 /* Fusion by golden files: a graph, and its groups, "*" behind the anchor. And the
  * groups, each a graph of its own, run one after another by the reference, compute what
  * the whole graph does, to the bit. */
-#include "compiler/graph/fusion.h"
+#include "compiler/graph/graph_fusion.h"
 #include "compiler/reference/reference.h"
 #include "compiler/tensor/compute.h"
 #include "tests/support/kiln_test.h"

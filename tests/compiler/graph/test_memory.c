@@ -1,7 +1,7 @@
 /* Memory plans: random lifetimes never overlap and stay near the lower bound; a graph
  * whose groups run one after another in the planned arena, each value where the plan
  * says, computes what it should. */
-#include "compiler/graph/memory.h"
+#include "compiler/graph/graph_memory.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
 

@@ -1,6 +1,6 @@
 /* Memory plans of random programs with branches and loops, run: whatever branches are
  * taken, each step finds in memory what the plan said would be there. */
-#include "compiler/graph/memory.h"
+#include "compiler/graph/graph_memory.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What a launch moves, counted for programs of which it is known: sectors of 32 bytes of
  * global memory, turns of the 32 banks of shared memory, by warps of 32 threads. */
-#include "compiler/loop/nest.h"
+#include "compiler/loop/loop_nest.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>

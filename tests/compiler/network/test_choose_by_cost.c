@@ -1,6 +1,6 @@
 /* What is known decides, by distance and cost, whatever order it is told in and
  * whatever order templates have. */
-#include "compiler/network/choose.h"
+#include "compiler/network/network_choose.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What a template says of its knobs: those of `layout_knobs` alone decide how
  * activations lie. */
-#include "compiler/network/choose.h"
+#include "compiler/network/network_choose.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

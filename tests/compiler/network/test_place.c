@@ -1,6 +1,6 @@
 /* Steps on devices, by hand: what is copied, once; who waits for whom, and who does not.
  * Random placements are held to results by tests/pipeline/test_placed_graphs.c. */
-#include "compiler/network/place.h"
+#include "compiler/network/network_place.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "compiler/schedule/template/collapse.h"
-#include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/template_rules.h"
 #include "compiler/schedule/template.h"
 #include "runtime/loader.h"
 #include "tests/support/kiln_test.h"

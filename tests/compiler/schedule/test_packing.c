@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compiler/graph/winograd.h"
-#include "compiler/network/pack.h"
+#include "compiler/network/network_pack.h"
 #include "tests/support/code_run.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_layout.h"
@@ -22,7 +22,7 @@ typedef struct packing {
 
 /* ---- what must come out ---------------------------------------------------------- */
 
-/* u = G g G^T / divisors of taps g, in the order that conv_winograd.h promises. */
+/* u = G g G^T / divisors of taps g, in the order that op_conv_winograd.h promises. */
 static void transform(const kiln_winograd *f, const double g[9],
                       double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]) {
     double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];

@@ -3,9 +3,9 @@
  * there, the interpreter finds a race. KILN_SOAK=1: 10,000 schedules, 500 barriers.
  *
  * The tolerance and its reason are in tests/support/te_call.h. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 #include "compiler/schedule/schedule.h"
-#include "tests/support/barriers.h"
+#include "tests/support/support_barriers.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random_gpu_schedule.h"
 #include "tests/support/te_call.h"

@@ -1,8 +1,8 @@
 /* Models that know how unsure they are, what searches make of it, and what a model says
  * of its samples. */
 #include "compiler/tuner/features.h"
-#include "compiler/tuner/search_internal.h"
-#include "compiler/tuner/transfer.h"
+#include "compiler/tuner/tuner_search_internal.h"
+#include "compiler/tuner/tuner_transfer.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Spills that are foreseen: what the log learns, and that searches leave out what would
  * spill, but not for ever. Nothing is compiled. */
-#include "compiler/tuner/search_internal.h"
+#include "compiler/tuner/tuner_search_internal.h"
 #include "tests/support/kiln_test.h"
 
 typedef struct subject {

@@ -3,7 +3,7 @@
  * looked at. */
 #include "pipeline/bench/bench_internal.h"
 #include "tests/support/fake_baseline.h"
-#include "tests/support/subject.h"
+#include "tests/support/support_subject.h"
 #include "zoo/onnx_write.h"
 
 #include <math.h>

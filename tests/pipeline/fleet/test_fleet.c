@@ -1,6 +1,6 @@
 /* Scripts, and what becomes of members: with a scheduler that is made up, and with
  * Slurm's commands as scripts of the test's own that say what Slurm says. */
-#include "pipeline/fleet/engine.h"
+#include "pipeline/fleet/fleet_engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* How long a configuration takes on its way to a loop program, to an object, to a
  * loaded kernel: medians over random configurations of convolutions, by the template
  * that fits first. Processor time of the thread: other programs do not count. */
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "pipeline/kernels/op_line.h"
 #include "runtime/loader.h"
 

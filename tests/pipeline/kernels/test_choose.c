@@ -1,6 +1,6 @@
 /* Which template and configuration: the file goes before the guess; what does not fit
  * is refused, with what would. */
-#include "compiler/network/choose.h"
+#include "compiler/network/network_choose.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 

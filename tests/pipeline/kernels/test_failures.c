@@ -4,7 +4,7 @@
  * are called so:
  *
  *     test_failures --builder FOLDER     objects of failing_kernels.c are in FOLDER */
-#include "pipeline/kernels/explain.h"
+#include "pipeline/kernels/kernels_explain.h"
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/measure/builder/builder.h"
 #include "tests/support/kiln_test.h"

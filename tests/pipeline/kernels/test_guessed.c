@@ -1,6 +1,6 @@
 /* Guesses for operators of the lists that ship: which template takes them, that the hot
  * loop of their kernel is multiply-adds in registers, and that threads can share it. */
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 

@@ -1,7 +1,7 @@
 /* Speed that no clock is needed for: the hot loops of the kernels that kiln is judged
  * by, read off the assembly. Accumulators stay in registers, nothing is spilled, and
  * most instructions multiply and add. */
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 

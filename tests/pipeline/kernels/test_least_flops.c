@@ -1,7 +1,7 @@
 /* What kernels compute without fail (kiln_program_least_flops), beside what their
  * operators come to: direct kernels do nearly all of it, in every configuration (not
  * what guards may skip: borders, tails), or the limit on their times would be none. */
-#include "compiler/network/kernel.h"
+#include "compiler/network/network_kernel.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
 

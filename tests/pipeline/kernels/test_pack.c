@@ -1,6 +1,6 @@
 /* Constants packed on this machine: the bytes that the interpreter makes by the same
  * programs, wherever the elements lie, and nothing beside them. */
-#include "pipeline/kernels/pack.h"
+#include "pipeline/kernels/kernels_pack.h"
 
 #include <string.h>
 

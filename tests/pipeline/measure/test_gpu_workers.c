@@ -7,7 +7,7 @@
  *
  * The last one makes a kernel that the made-up driver of CUDA knows
  * (tests/tools/fake_cuda.c). */
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "pipeline/measure/builder/builder.h"
 #include "tests/support/gpu_module_text.h"
 #include "tests/support/kiln_test.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pipeline/measure/fleet.h"
+#include "pipeline/measure/measure_fleet.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 

@@ -1,7 +1,7 @@
 /* Networks for NVIDIA's GPUs: its assembler takes every kernel, for each architecture that
  * ships. Skipped where there is no ptxas (PATH, CUDA_HOME). KILN_SOAK=1: the whole zoo,
  * or what KILN_NETWORKS names, separated by commas. */
-#include "compiler/codegen/gpu_module.h"
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "compiler/pass/pass.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"

@@ -1,7 +1,7 @@
 /* The prover: a right run is proved in all its steps, and whatever is changed on its
  * way past is found at the step where it shows. Runs are this process's own, one trace
  * after another. */
-#include "pipeline/network/prove.h"
+#include "pipeline/network/network_prove.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/network_open.h"
 #include "tests/support/weighted_graph.h"

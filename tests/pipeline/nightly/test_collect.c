@@ -1,6 +1,6 @@
 /* From what stages wrote to results: each number arrives where it belongs, what is not
  * there is not known, and many verdicts become one. */
-#include "pipeline/nightly/collect.h"
+#include "pipeline/nightly/nightly_collect.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

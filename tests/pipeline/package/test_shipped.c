@@ -1,6 +1,6 @@
 /* What ships: steps and kernels of a package and of a model, what records and results
  * say of them, code as it lies in the library. Nothing is run. */
-#include "pipeline/package/shipped.h"
+#include "pipeline/package/package_shipped.h"
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "pipeline/pool/core.h"
+#include "pipeline/pool/pool_core.h"
 #include "tests/support/kiln_test.h"
 
 enum {

@@ -5,7 +5,7 @@
 #ifndef KILN_TESTS_SUPPORT_MADE_UP_STRICT_SQL_H
 #define KILN_TESTS_SUPPORT_MADE_UP_STRICT_SQL_H
 
-#include "sql/engine.h"
+#include "sql/sql_engine.h"
 
 const kiln_sql_engine *kiln_test_sql_strict(void);
 

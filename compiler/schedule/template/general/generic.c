@@ -1,7 +1,7 @@
-/* The generic template: schedules any expression by rule (rules.h), each rule open to a
+/* The generic template: schedules any expression by rule (template_rules.h), each rule open to a
  * knob. Value 0 of a knob leaves the choice to the rule, stage by stage; so the default
  * configuration is the rules alone. */
-#include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/template_rules.h"
 
 #include "compiler/schedule/template.h"
 

@@ -5,7 +5,7 @@
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_GPU_GPU_H
 
 #include "compiler/schedule/template.h"
-#include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/template_rules.h"
 
 /* The profile is a GPU's, all operators say what they compute, and none of it is a
  * program made by hand, which has no loops to deal out. */

@@ -1,7 +1,7 @@
 /* Which of a few configurations of a matrix product the cycle model likes best
  * (cycles.h): orders and blocks, and cuts of the terms. What it starts with is the rule's
  * (matmul_guess.c). */
-#include "compiler/schedule/template/product/matmul.h"
+#include "compiler/schedule/template/product/product_matmul.h"
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 

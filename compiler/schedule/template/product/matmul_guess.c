@@ -1,5 +1,5 @@
 /* What the template for matrix products takes without a search. */
-#include "compiler/schedule/template/product/matmul.h"
+#include "compiler/schedule/template/product/product_matmul.h"
 #include "compiler/schedule/template/shares.h"
 
 static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }

@@ -4,7 +4,7 @@
 #include "compiler/schedule/template/window/window.h"
 
 #include "compiler/schedule/template/blocked.h"
-#include "compiler/schedule/template/rules.h"
+#include "compiler/schedule/template/template_rules.h"
 #include "compiler/schedule/template/shares.h"
 
 enum { C_BLOCK, TILE, OH_CHUNK, TAPS, INNER, PAD, N_KNOBS };

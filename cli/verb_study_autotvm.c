@@ -1,0 +1,90 @@
+/* kiln study autotvm: how many trials searches and cost models need, on what was measured
+ * once. */
+#include "cli/verb_study.h"
+
+#include <inttypes.h>
+
+#include "cli/db_option.h"
+#include "cli/op_options.h"
+#include "pipeline/devices/devices.h"
+#include "pipeline/tune/corpus.h"
+
+static void show(void *user, const kiln_tune_state *s) {
+    (void)user;
+    kiln_progress_step("collecting", "trials", (double)s->n_trials, (double)s->n_wanted,
+                       s->work);
+}
+
+static kiln_status write_corpus(const kiln_cli_args *args, const kiln_tune_works *works,
+                                const kiln_corpus_options *o, const char *path,
+                                kiln_err *err) {
+    kiln_buf text;
+    kiln_buf_init(&text, args->arena);
+    KILN_TRY(kiln_corpus_put(&text, args->arena, works, o, err));
+    return kiln_file_write(path, text.p, text.n, err);
+}
+
+static kiln_status collect(const kiln_cli_args *args, const char **corpus,
+                           kiln_err *err) {
+    kiln_corpus_options o = {.tune = {.threads = 1, .seed = 1, .progress = show}};
+    kiln_profile profile;
+    kiln_tune_works works;
+    const char *path = NULL;
+    int64_t n_new = 0;
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, KILN_STUDY_CONFIGURATIONS, "384"),
+                             "--configurations", 16, 65536, &o.configurations, err));
+    KILN_TRY(kiln_cli_seconds(args, KILN_STUDY_TIME, "--time-limit", &o.seconds, err));
+    KILN_TRY(kiln_cli_profile(args->arena, NULL, &profile, err));
+    KILN_TRY(kiln_device_measures_here(&profile, err));
+    KILN_TRY(kiln_cli_data_file(args, KILN_STUDY_DB, "autotvm.db", &path, err));
+    KILN_TRY(
+        kiln_cli_data_file(args, KILN_STUDY_CORPUS, KILN_CORPUS_FILE, corpus, err));
+    KILN_TRY(kiln_corpus_works(args->arena, &works, err));
+    o.tune.profile = &profile;
+    KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.tune.db, err));
+    kiln_interrupt_catch();
+    kiln_status st = kiln_corpus_collect(args->arena, &works, &o, &n_new, err);
+    if (st == KILN_OK)
+        st = write_corpus(args, &works, &o, *corpus, err);
+    kiln_db_close(o.tune.db);
+    if (st == KILN_OK)
+        kiln_cli_say("%" PRId64 " new trials in '%s'; the corpus is '%s'\n", n_new,
+                     path, *corpus);
+    return st;
+}
+
+static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *err) {
+    enum { MAX_BYTES = 64 << 20 };
+    kiln_corpus corpus;
+    kiln_study s;
+    kiln_str text;
+    kiln_buf out;
+    char *found = NULL;
+    int n_seeds = 5;
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, KILN_STUDY_SEEDS, "5"), "--seeds", 1,
+                             1000, &n_seeds, err));
+    if (path == NULL) {
+        KILN_TRY(kiln_data_find(args->arena, KILN_CORPUS_FILE, &found, err));
+        path = found;
+    }
+    KILN_TRY(kiln_file_map(args->arena, path, MAX_BYTES, &text, err));
+    KILN_TRY(kiln_corpus_read(args->arena, text, path, &corpus, err));
+    KILN_TRY(kiln_corpus_compare(args->arena, &corpus, n_seeds, NULL, &s, err));
+    kiln_buf_init(&out, args->arena);
+    kiln_study_text(&out, &s);
+    return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
+kiln_status kiln_cli_study_autotvm(const kiln_cli_args *args, int *exit_code,
+                                   kiln_err *err) {
+    const char *corpus = kiln_args_get(args, KILN_STUDY_CORPUS, NULL);
+    (void)exit_code;
+    if (kiln_args_has(args, KILN_STUDY_COLLECT))
+        KILN_TRY(collect(args, &corpus, err));
+    if (kiln_interrupted())
+        return kiln_fail(
+            err, KILN_ERR_INTERRUPTED,
+            "interrupted; what was measured is on record, the same command "
+            "goes on");
+    return study(args, corpus, err);
+}

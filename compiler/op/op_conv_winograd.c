@@ -1,0 +1,264 @@
+/* Stages of Winograd's algorithm (compiler/graph/winograd.h), transforms one axis at a
+ * time. A transformed axis is a choice between the rows of a small matrix: unrolled, it
+ * is the row's arithmetic alone. Rows come in pairs that differ in signs, and are
+ * written so that what they share is the same expression. */
+#include "compiler/op/op_conv_winograd.h"
+#include "base/fault.h"
+
+#include "compiler/graph/winograd.h"
+
+#include <string.h>
+
+/* Axes of the logical types of tiles: [n, c, row of tiles, column, i, j]. */
+enum { N, C, ROW, COLUMN, I, J, RANK };
+
+/* acc + c * x; acc NULL: c * x. */
+static const kiln_expr *add_term(kiln_arena *a, const kiln_expr *acc, double c,
+                                 const kiln_expr *x) {
+    const bool subtracts = acc != NULL && c < 0;
+    const double k = subtracts ? -c : c;
+    const kiln_expr *term = k == 1 ? x : kiln_x_mul(a, x, kiln_x_like(a, x, k));
+    if (acc == NULL)
+        return term;
+    return subtracts ? kiln_x_sub(a, acc, term) : kiln_x_add(a, acc, term);
+}
+
+/* sum of c[k] x[k]: even terms, and odd ones with the sign of the first of them made
+ * positive. Rows of B^T for points p and -p then share both parts. */
+static const kiln_expr *by_parity(kiln_arena *a, const double *c, int n,
+                                  const kiln_expr *const *x) {
+    const kiln_expr *part[2] = {NULL, NULL};
+    double sign[2] = {1, 0};
+    for (int k = n; k-- > 0;) { /* the last has the factor 1 in most rows */
+        const int odd = k % 2;
+        if (c[k] == 0)
+            continue;
+        if (sign[odd] == 0)
+            sign[odd] = c[k] < 0 ? -1 : 1;
+        part[odd] = add_term(a, part[odd], c[k] * sign[odd], x[k]);
+    }
+    if (part[0] == NULL || part[1] == NULL)
+        return part[0] != NULL ? part[0] : add_term(a, NULL, sign[1], part[1]);
+    return sign[1] < 0 ? kiln_x_sub(a, part[0], part[1])
+                       : kiln_x_add(a, part[0], part[1]);
+}
+
+/* The same in pairs x[1] +- x[2], x[3] +- x[4], ...: what rows of A^T share. */
+static const kiln_expr *by_pairs(kiln_arena *a, const double *c, int n,
+                                 const kiln_expr *const *x) {
+    const kiln_expr *sum = c[0] == 0 ? NULL : add_term(a, NULL, c[0], x[0]);
+    int k = 1;
+    for (; k + 1 < n; k += 2) {
+        const kiln_expr *pair = c[k] == c[k + 1] ? kiln_x_add(a, x[k], x[k + 1])
+                                                 : kiln_x_sub(a, x[k], x[k + 1]);
+        sum = add_term(a, sum, c[k], pair);
+    }
+    return k < n && c[k] != 0 ? add_term(a, sum, c[k], x[k]) : sum;
+}
+
+/* Row `i` of rows, chosen when it is known. */
+static const kiln_expr *choose(kiln_arena *a, const kiln_expr *i,
+                               const kiln_expr *const *row, int n) {
+    const kiln_expr *e = row[n - 1];
+    for (int k = n - 1; k-- > 0;)
+        e = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, i, kiln_x_index(a, k)),
+                          row[k], e);
+    return e;
+}
+
+/* Tiles of an image `like` [n, c, h, w], channels in its blocks; axes from slowest to
+ * fastest by `order`. */
+static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles, int n,
+                            const uint8_t order[RANK]) {
+    const int64_t dim[RANK] = {like->dim[0], like->dim[1], tiles[0], tiles[1], n, n};
+    kiln_type t = kiln_type_make(KILN_F32, RANK, dim);
+    t.layout = like->layout;
+    t.layout.n_order = RANK;
+    memcpy(t.layout.order, order, RANK);
+    return t;
+}
+
+/* ---- x --------------------------------------------------------------------------- */
+
+static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd *f,
+                               const kiln_te_value *pad, const int64_t *tiles,
+                               kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    /* Positions outermost: what is multiplied for one lies together. */
+    static const uint8_t order[RANK] = {I, J, N, ROW, COLUMN, C};
+    const kiln_type t = tiles_type(&pad->type, tiles, f->n, order);
+    kiln_te_value rows;
+    for (int axis = 0; axis < 2; axis++) {
+        const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+        const kiln_expr *x[KILN_WINOGRAD_MAX_N], *row[KILN_WINOGRAD_MAX_N];
+        kiln_te *te = kiln_compute_begin(cx, axis == 0 ? "rows" : "tiles", &t, index);
+        te->tag = axis == 0 ? "winograd.rows" : "winograd.x";
+        const kiln_expr *tile = kiln_x_index(a, f->tile);
+        for (int k = 0; k < f->n; k++) {
+            if (axis == 0) {
+                at[0] = index[N];
+                at[1] = index[C];
+                at[2] =
+                    kiln_x_add(a, kiln_x_mul(a, index[ROW], tile), kiln_x_index(a, k));
+                at[3] = kiln_x_add(a, kiln_x_mul(a, index[COLUMN], tile), index[J]);
+            } else {
+                for (int i = 0; i < RANK; i++)
+                    at[i] = i == J ? kiln_x_index(a, k) : index[i];
+            }
+            x[k] = kiln_compute_read_value(cx, axis == 0 ? pad : &rows, at);
+        }
+        for (int i = 0; i < f->n; i++)
+            row[i] = by_parity(a, f->bt[i], f->n, x);
+        KILN_TRY(kiln_compute_inner(cx, te, &t,
+                                    choose(a, index[axis == 0 ? I : J], row, f->n),
+                                    axis == 0 ? &rows : out));
+    }
+    return KILN_OK;
+}
+
+/* ---- products -------------------------------------------------------------------- */
+
+static kiln_status multiply(kiln_compute_cx *cx, const kiln_winograd *f,
+                            const kiln_te_value *v, int weights, int64_t channels,
+                            kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *y = &cx->out[0].type;
+    const kiln_expr *index[KILN_MAX_RANK], *xi[RANK], *wi[4];
+    /* Blocks of channels around the tiles: each has weights of its own. */
+    static const uint8_t order[RANK] = {I, J, N, C, ROW, COLUMN};
+    const kiln_type t = tiles_type(y, &v->type.dim[ROW], f->n, order);
+    kiln_te *te = kiln_compute_begin(cx, "products", &t, index);
+    te->tag = "winograd.sum";
+    const kiln_axis *c = kiln_te_reduce_axis(te, "ic", channels);
+    for (int i = 0; i < RANK; i++)
+        xi[i] = i == C ? kiln_axis_var(a, c) : index[i];
+    wi[0] = index[C];
+    wi[1] = xi[C];
+    wi[2] = index[I];
+    wi[3] = index[J];
+    const kiln_expr *product = kiln_x_mul(a, kiln_compute_read_value(cx, v, xi),
+                                          kiln_compute_read(cx, weights, wi));
+    return kiln_compute_inner(cx, te, &t, kiln_te_sum(te, product, &c, 1), out);
+}
+
+/* ---- y --------------------------------------------------------------------------- */
+
+static kiln_status transform_columns(kiln_compute_cx *cx, const kiln_winograd *f,
+                                     const kiln_te_value *m, kiln_te_value *out) {
+    kiln_arena *a = cx->arena;
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const kiln_expr *x[KILN_WINOGRAD_MAX_N], *row[KILN_WINOGRAD_MAX_TILE];
+    kiln_type t = m->type;
+    t.dim[I] = f->tile;
+    kiln_te *te = kiln_compute_begin(cx, "columns", &t, index);
+    te->tag = "winograd.cols";
+    for (int k = 0; k < f->n; k++) {
+        for (int i = 0; i < RANK; i++)
+            at[i] = i == I ? kiln_x_index(a, k) : index[i];
+        x[k] = kiln_compute_read_value(cx, m, at);
+    }
+    for (int i = 0; i < f->tile; i++)
+        row[i] = by_pairs(a, f->at[i], f->n, x);
+    return kiln_compute_inner(cx, te, &t, choose(a, index[I], row, f->tile), out);
+}
+
+const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
+                                       const kiln_te_value *columns, int tile,
+                                       const kiln_expr *const *index) {
+    kiln_arena *a = cx->arena;
+    const kiln_winograd *f = kiln_winograd_of(tile);
+    const kiln_expr *x[KILN_WINOGRAD_MAX_N], *row[KILN_WINOGRAD_MAX_TILE];
+    KILN_ASSERT(f != NULL, "F(%d, 3)", tile);
+    const kiln_expr *at[RANK] = {
+        [N] = index[0],
+        [C] = index[1],
+        [ROW] = kiln_compute_div(cx, index[2], f->tile),
+        [COLUMN] = kiln_compute_div(cx, index[3], f->tile),
+        [I] = kiln_compute_mod(cx, index[2], f->tile),
+    };
+    for (int k = 0; k < f->n; k++) {
+        at[J] = kiln_x_index(a, k);
+        x[k] = kiln_compute_read_value(cx, columns, at);
+    }
+    for (int i = 0; i < f->tile; i++)
+        row[i] = by_pairs(a, f->at[i], f->n, x);
+    return choose(a, kiln_compute_mod(cx, index[3], f->tile), row, f->tile);
+}
+
+kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
+                               const kiln_te_value *x, int weights, int64_t channels,
+                               kiln_te_value *out) {
+    const kiln_winograd *f = kiln_winograd_of(cx->in[weights].type.layout.winograd);
+    kiln_window whole = *w; /* every tile in full */
+    int64_t tiles[2];
+    kiln_te_value pad, v, m;
+    KILN_ASSERT(f != NULL && w->n == 2, "'%s' is none of Winograd's", cx->node->name);
+    for (int i = 0; i < 2; i++) {
+        tiles[i] = (w->out[i] + f->tile - 1) / f->tile;
+        whole.out[i] = tiles[i] * f->tile;
+    }
+    KILN_TRY(kiln_compute_pad(cx, x, &whole, kiln_x_number(cx->arena, x->type.dtype, 0),
+                              &pad));
+    KILN_TRY(transform_x(cx, f, &pad, tiles, &v));
+    KILN_TRY(multiply(cx, f, &v, weights, channels, &m));
+    return transform_columns(cx, f, &m, out);
+}
+
+/* ---- weights --------------------------------------------------------------------- */
+
+static const kiln_expr *number(kiln_arena *a, double v) {
+    return kiln_x_number(a, KILN_F64, v);
+}
+
+/* Row i of G times its divisor, and x: all terms, from the left. */
+static const kiln_expr *row_of_g(kiln_arena *a, const kiln_winograd *f,
+                                 const kiln_expr *i, const kiln_expr *const *x) {
+    const kiln_expr *factor[KILN_WINOGRAD_MAX_N], *sum = NULL;
+    for (int k = 0; k < KILN_WINOGRAD_TAPS; k++) {
+        for (int row = 0; row < f->n; row++)
+            factor[row] = number(a, f->g[row][k]);
+        const kiln_expr *term = kiln_x_mul(a, x[k], choose(a, i, factor, f->n));
+        sum = sum == NULL ? term : kiln_x_add(a, sum, term);
+    }
+    return sum;
+}
+
+static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
+                                   const kiln_expr *i) {
+    const kiln_expr *divisor[KILN_WINOGRAD_MAX_N];
+    for (int row = 0; row < f->n; row++)
+        divisor[row] =
+            number(a, f->divisor[row] + (row == 1 && KILN_FAULT(winograd_taps)));
+    return choose(a, i, divisor, f->n);
+}
+
+kiln_status kiln_compute_winograd_weights(kiln_compute_cx *cx, int k, int i) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *u = &cx->out[k].type;
+    const kiln_winograd *f = kiln_winograd_of(u->layout.winograd);
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *x[KILN_WINOGRAD_TAPS];
+    kiln_te_value half;
+    KILN_ASSERT(f != NULL, "F(%d, 3)", u->layout.winograd);
+    kiln_type t = *u;
+    t.dtype = KILN_F64;
+    t.dim[2] = f->n;
+    t.layout.winograd = 0;
+    kiln_te *te = kiln_compute_begin(cx, "taps", &t, index);
+    te->tag = "winograd.taps";
+    memcpy(at, index, sizeof at);
+    for (int r = 0; r < KILN_WINOGRAD_TAPS; r++) {
+        at[2] = kiln_x_index(a, r);
+        x[r] = kiln_x_cast(a, KILN_F64, kiln_compute_read(cx, i, at));
+    }
+    KILN_TRY(kiln_compute_inner(cx, te, &t, row_of_g(a, f, index[2], x), &half));
+    te = kiln_compute_begin(cx, "", u, index);
+    memcpy(at, index, sizeof at);
+    for (int s = 0; s < KILN_WINOGRAD_TAPS; s++) {
+        at[3] = kiln_x_index(a, s);
+        x[s] = kiln_compute_read_value(cx, &half, at);
+    }
+    const kiln_expr *divisor =
+        kiln_x_mul(a, divisor_of(a, f, index[2]), divisor_of(a, f, index[3]));
+    return kiln_compute_end(cx, k, te,
+                            kiln_x_div(a, row_of_g(a, f, index[3], x), divisor));
+}
