@@ -59,7 +59,7 @@ $(UNIT) $(E2E) $(BENCH): $(B)/%: $(B)/%.o $(TEST_NEEDS)
 
 # What runs code for other machines under qemu-user, in tests. Without a cross compiler there is
 # none, and tests say that they left it out.
-KERNEL_RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel_call_linux.c
+KERNEL_RUNNER_SRC := tests/tools/kernel_runner_linux.c tests/support/kernel/kernel_call_linux.c
 define kernel_runner_rules
 build/$(1)/kernel_runner: $$(KERNEL_RUNNER_SRC:%.c=build/$(1)/%.o) build/$(1)/libkiln-runtime.a
 	@echo "  LINK $$@"
@@ -79,7 +79,7 @@ $(FAKE_DRIVERS): $(B)/%.so: $(B)/pic/%.o $(B)/link.txt
 
 # Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes
 # to build once more.
-TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_model.c plan_text.c gpu_checks.c gpu_module_text.c gpu_trial.c)
+TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_model.c plan_text.c gpu/gpu_checks.c gpu/gpu_module_text.c gpu/gpu_trial.c)
 TSAN_TESTS := $(addprefix $(B)/tsan/test_,cuda opencl_driver device made_up_device placed_plans plan pool_linux sessions)
 $(TSAN_TESTS): $(B)/tsan/%: $(B)/tests/runtime/%.o $(TSAN_SRC:%.c=$(B)/%.o) $(B)/link.txt
 	@mkdir -p $(@D)

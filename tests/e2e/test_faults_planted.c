@@ -9,7 +9,7 @@
 #include "compiler/frontend/frontend.h"
 #include "pipeline/kernels/kernels.h"
 #include "tests/support/cli_run.h"
-#include "tests/support/fault_models.h"
+#include "tests/support/model/fault_models.h"
 
 #include <stdlib.h>
 #include <string.h>

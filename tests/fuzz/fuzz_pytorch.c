@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "compiler/frontend/frontend_internal.h"
-#include "tests/support/pt2_model.h"
+#include "tests/support/model/pt2_model.h"
 
 static void import(kiln_str bytes) {
     kiln_arena a = {0};

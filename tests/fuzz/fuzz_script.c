@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/support/script_model.h"
+#include "tests/support/model/script_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const kiln_shape_binding x = {"x", 2, {2, 2}};

@@ -4,7 +4,7 @@
  *
  * The program starts itself: `test_deterministic --build PATH UMASK FILES USER`. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
+#include "tests/support/package/package_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>

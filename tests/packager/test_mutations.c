@@ -6,8 +6,8 @@
  * most.
  */
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
-#include "tests/support/package_craft.h"
+#include "tests/support/package/package_build.h"
+#include "tests/support/package/package_craft.h"
 
 #include <string.h>
 

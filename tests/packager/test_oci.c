@@ -2,7 +2,7 @@
  * and layouts that lie are refused by name, whichever bit of them it is. */
 #include "packager/oci.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
+#include "tests/support/package/package_build.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Packages for several devices: a library for each, and what disagrees with that. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
-#include "tests/support/package_craft.h"
+#include "tests/support/package/package_build.h"
+#include "tests/support/package/package_craft.h"
 
 #include <string.h>
 

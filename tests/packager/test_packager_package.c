@@ -3,7 +3,7 @@
 #include "packager/packager_internal.h"
 #include "runtime/kiln.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
+#include "tests/support/package/package_build.h"
 
 #include <archive.h>
 #include <archive_entry.h>

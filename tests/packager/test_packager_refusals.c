@@ -2,8 +2,8 @@
  * for a number and @ for the archive's path. */
 #include "runtime/elf.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
-#include "tests/support/package_craft.h"
+#include "tests/support/package/package_build.h"
+#include "tests/support/package/package_craft.h"
 
 #include <string.h>
 #include <sys/stat.h>

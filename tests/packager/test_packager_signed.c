@@ -2,9 +2,9 @@
  * anything is unpacked. Hundreds of seeded mutants of archives, signatures, public keys
  * and provenance, each refused with a text that names its file. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
-#include "tests/support/package_craft.h"
-#include "tests/support/signed_archive.h"
+#include "tests/support/package/package_build.h"
+#include "tests/support/package/package_craft.h"
+#include "tests/support/package/signed_archive.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "runtime/device.h"
-#include "tests/support/graph_trial.h"
+#include "tests/support/graph/graph_trial.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/random/random_graph.h"
 
 static void *alloc(void *user, size_t bytes) { return kiln_arena_alloc(user, bytes); }
 

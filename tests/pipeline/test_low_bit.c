@@ -5,7 +5,7 @@
 #include "compiler/graph/graph.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/network_open.h"
+#include "tests/support/graph/network_open.h"
 #include "compiler/reference/reference.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
  * k * 2^-24 * sum|ab| stays below 1e-4 of the largest output. */
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/network_open.h"
-#include "tests/support/weighted_graph.h"
+#include "tests/support/graph/network_open.h"
+#include "tests/support/model/weighted_graph.h"
 #include "compiler/reference/reference.h"
 #include "compiler/pass/pass.h"
 

@@ -6,18 +6,18 @@
  *   KILN_SOAK=1    10000 placements, else a few hundred
  *
  * Devices are host2, which is another thread and shows what happens to happen; and one
- * that does everything as late as it may (tests/support/late_device.h), on which a wait
+ * that does everything as late as it may (tests/support/gpu/late_device.h), on which a wait
  * that is missing shows every time. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "pipeline/network/network.h"
-#include "tests/support/graph_trial.h"
+#include "tests/support/graph/graph_trial.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/network_open.h"
-#include "tests/support/late_device.h"
-#include "tests/support/random_graph.h"
-#include "tests/support/random_program.h"
+#include "tests/support/graph/network_open.h"
+#include "tests/support/gpu/late_device.h"
+#include "tests/support/random/random_graph.h"
+#include "tests/support/random/random_program.h"
 #include "compiler/pass/pass.h"
 
 enum { PLACEMENTS = 8, MAX_DEVICES = 4 };

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "pipeline/devices/devices.h"
-#include "tests/support/graph_reduce.h"
-#include "tests/support/graph_trial.h"
+#include "tests/support/graph/graph_reduce.h"
+#include "tests/support/graph/graph_trial.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/random/random_graph.h"
 
 #define CORPUS "tests/corpus/graphs"
 

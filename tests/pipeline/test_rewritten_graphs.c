@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
-#include "tests/support/graph_part.h"
-#include "tests/support/graph_rewrite.h"
-#include "tests/support/graph_trial.h"
+#include "tests/support/graph/graph_part.h"
+#include "tests/support/graph/graph_rewrite.h"
+#include "tests/support/graph/graph_trial.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/random/random_graph.h"
 #include "zoo/zoo.h"
 
 /* The rewritten graph's outputs have the bits of the other one's. */

@@ -2,8 +2,8 @@
  * those files may be. */
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
-#include "tests/support/tf_writer.h"
+#include "tests/support/model/onnx_writer.h"
+#include "tests/support/model/tf_writer.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "pipeline/remote/remote.h"
 #include "pipeline/pipeline.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/weighted_graph.h"
+#include "tests/support/model/weighted_graph.h"
 
 #include <float.h>
 #include <math.h>

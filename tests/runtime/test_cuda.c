@@ -2,8 +2,8 @@
  * as late as it may: what is told to the device is done as a model on the host does it,
  * every call of the driver may fail, and nothing stays, of the host's or the driver's. */
 #include "runtime/model_internal.h"
-#include "tests/support/gpu_checks.h"
-#include "tests/support/gpu_module_text.h"
+#include "tests/support/gpu/gpu_checks.h"
+#include "tests/support/gpu/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * or stay inside their bytes. */
 #include "runtime/gpu_module.h"
 #include "tests/support/damage.h"
-#include "tests/support/gpu_module_text.h"
+#include "tests/support/gpu/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

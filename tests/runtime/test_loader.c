@@ -2,7 +2,7 @@
  * with relocations that it does not know. The objects are built here, byte by byte, so
  * that the tests need no compiler. */
 #include "runtime/arch.h"
-#include "tests/support/elf_lies.h"
+#include "tests/support/package/elf_lies.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The loader against hostile shared libraries: truncated, with every field that can lie
  * lying, with what would need a dynamic linker. The library is built here, byte by
  * byte; those that the linker makes run in tests/pipeline/devices. */
-#include "tests/support/elf_lies.h"
+#include "tests/support/package/elf_lies.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "compiler/reference/reference.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/network_open.h"
-#include "tests/support/weighted_graph.h"
+#include "tests/support/graph/network_open.h"
+#include "tests/support/model/weighted_graph.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A package's three files in memory instead of a folder: the same outputs, the same
  * refusals; what is borrowed and what is not. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_folder.h"
+#include "tests/support/package/package_folder.h"
 #include "compiler/reference/reference.h"
 
 #include <string.h>

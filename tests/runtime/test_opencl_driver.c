@@ -1,7 +1,7 @@
 /* The device "opencl" by a made-up driver (tests/tools/fake_opencl.c): every call of the
  * driver may fail, a launch may fail late, and nothing stays, of the host's or the
  * driver's. test_runtime_opencl.c has a real one, where there is one. */
-#include "tests/support/gpu_checks.h"
+#include "tests/support/gpu/gpu_checks.h"
 #include "tests/support/kiln_test.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  * done as a model on the host does it, what cannot be is refused by name, and nothing
  * stays. Addresses by shared virtual memory and by buffers. */
 #include "runtime/model_internal.h"
-#include "tests/support/gpu_checks.h"
-#include "tests/support/gpu_module_text.h"
+#include "tests/support/gpu/gpu_checks.h"
+#include "tests/support/gpu/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_DEVICE_RUN_H
 #define KILN_TESTS_SUPPORT_DEVICE_RUN_H
 
-#include "tests/support/opencl_run.h"
+#include "tests/support/gpu/opencl_run.h"
 
 /* Why nothing runs there; NULL: it does. Asked once in a process, of one kind. */
 const char *device_missing(const char *kind);

@@ -6,7 +6,7 @@
 #include "compiler/frontend/frontend.h"
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
+#include "tests/support/model/onnx_writer.h"
 
 enum {
     KILN_TEST_IMPORT_INPUTS = 8,

@@ -2,8 +2,8 @@
 
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_folder.h"
-#include "tests/support/residual_model.h"
+#include "tests/support/package/package_folder.h"
+#include "tests/support/model/residual_model.h"
 #include "compiler/reference/reference.h"
 
 #include <unistd.h>

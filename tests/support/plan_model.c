@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tests/support/gpu_module_text.h"
+#include "tests/support/gpu/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/plan_text.h"
 

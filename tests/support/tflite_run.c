@@ -1,6 +1,6 @@
 #include "tests/support/tflite_run.h"
 
-#include "tests/support/flex_writer.h"
+#include "tests/support/model/flex_writer.h"
 
 #include <math.h>
 #include <string.h>

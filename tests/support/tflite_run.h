@@ -5,7 +5,7 @@
 
 #include "compiler/frontend/frontend.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/tflite_writer.h"
+#include "tests/support/model/tflite_writer.h"
 
 enum {
     KILN_TFLITE_PORTS = 20,

@@ -1,6 +1,6 @@
 /* A library with the names of CUDA's driver, for machines without a GPU: a stream does
  * nothing before somebody waits for it, and then no more than that takes, so that a
- * wait that is missing shows every time. Kernels are those of tests/support/gpu_trial.h,
+ * wait that is missing shows every time. Kernels are those of tests/support/gpu/gpu_trial.h,
  * by name. Every call can be made to fail, and what is alive is counted. */
 #include "runtime/device/cuda_api.h"
 

@@ -1,6 +1,6 @@
 /* A library with the names of OpenCL's loader, for what a real one cannot be asked: every
  * call can be made to fail, a launch can fail late, and what is alive is counted. What is
- * enqueued is done at once. Kernels are those of tests/support/gpu_trial.h, by name. */
+ * enqueued is done at once. Kernels are those of tests/support/gpu/gpu_trial.h, by name. */
 #include "runtime/device/opencl_api.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* Runs compiled kernels that come by standard input, one after the other, until it
  * ends: built for AArch64 and run under qemu-user it lets tests of x86 machines execute
  * what the code generator made for AArch64. One process for many objects: starting an
- * emulator costs more than running a kernel. The stream is tests/support/kernel_call.h.
+ * emulator costs more than running a kernel. The stream is tests/support/kernel/kernel_call.h.
  */
 #include "runtime/loader.h"
-#include "tests/support/kernel_call.h"
+#include "tests/support/kernel/kernel_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

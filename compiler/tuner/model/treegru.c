@@ -14,7 +14,7 @@ typedef struct state {
     kiln_treegru_weights weights;
 } state;
 
-/* Chosen on the corpus (docs/tuning.md) and the machine of tests/support/sim_conv.h. */
+/* Chosen on the corpus (docs/tuning.md) and the machine of tests/support/kernel/sim_conv.h. */
 static const kiln_treegru_training defaults = {.n_epochs = 30, .learning_rate = 0.01};
 
 /* ---- options --------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 #include "base/process.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <math.h>
 #include <stdlib.h>

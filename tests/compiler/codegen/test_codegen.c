@@ -11,10 +11,10 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/schedule/schedule.h"
 #include "runtime/elf.h"
-#include "tests/support/code_run.h"
+#include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <math.h>
 #include <pthread.h>

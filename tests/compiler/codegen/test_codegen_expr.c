@@ -3,7 +3,7 @@
  * divisions, shuffles, masked stores. Float multiplies are by powers of two, so that
  * contraction changes nothing. */
 #include "compiler/codegen/codegen.h"
-#include "tests/support/code_run.h"
+#include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

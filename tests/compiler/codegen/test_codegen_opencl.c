@@ -3,9 +3,9 @@
  * Integers are exact. */
 #include "compiler/codegen/codegen_gpu_module.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/opencl_run.h"
-#include "tests/support/random_threads.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/gpu/opencl_run.h"
+#include "tests/support/random/random_threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

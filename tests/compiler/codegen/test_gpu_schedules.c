@@ -1,6 +1,6 @@
 /* Random schedules for GPUs of tensor expressions: printed as OpenCL C and run on this
  * machine's device they compute what the expressions say, within the tolerance of
- * tests/support/te_call.h; as PTX NVIDIA's assembler takes them. KILN_SOAK=1: 1,000 of them.
+ * tests/support/kernel/te_call.h; as PTX NVIDIA's assembler takes them. KILN_SOAK=1: 1,000 of them.
  * KILN_TEST_GPU=cuda: by the runtime, as PTX, on NVIDIA's first GPU; opencl: by the
  * runtime, too (tools/gpu-kit.sh carries this program to machines with a GPU). */
 #include "base/file.h"
@@ -10,11 +10,11 @@
 #include "compiler/schedule/schedule.h"
 #include "tests/support/device_run.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/opencl_run.h"
-#include "tests/support/ptxas.h"
-#include "tests/support/random_gpu_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/gpu/opencl_run.h"
+#include "tests/support/gpu/ptxas.h"
+#include "tests/support/random/random_gpu_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/graph/op.h"
 #include "runtime/loader.h"
-#include "tests/support/code_run.h"
+#include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

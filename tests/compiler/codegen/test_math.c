@@ -2,7 +2,7 @@
  * compiler/loop/expansions.def states it, special values exactly. A program
  * applies one expression to a vector of inputs; sizes leave odd tails. */
 #include "compiler/codegen/codegen.h"
-#include "tests/support/code_run.h"
+#include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <float.h>

@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "compiler/codegen/codegen_gpu_module.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/ptxas.h"
-#include "tests/support/random_threads.h"
+#include "tests/support/gpu/ptxas.h"
+#include "tests/support/random/random_threads.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* What templates guess for NVIDIA's GPUs, as PTX: how much of the hottest block without a
  * branch is multiply-adds, nothing is in local memory, and ptxas spills no register. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/ptxas.h"
-#include "tests/support/random_conv.h"
-#include "tests/support/template_check.h"
+#include "tests/support/gpu/ptxas.h"
+#include "tests/support/random/random_conv.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

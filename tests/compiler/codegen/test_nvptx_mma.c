@@ -2,9 +2,9 @@
  * instructions and what brings their operands, nothing is in local memory, and ptxas spills
  * no register. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/ptxas.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/gpu/ptxas.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/loop/tensor_intrin.h"
 #include "compiler/schedule/schedule.h"
-#include "tests/support/code_run.h"
+#include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

@@ -9,9 +9,9 @@
 
 #include "compiler/frontend/frontend.h"
 #include "tests/support/export_run.h"
-#include "tests/support/graph_trial.h"
+#include "tests/support/graph/graph_trial.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/random/random_graph.h"
 
 /* Attributes of ONNX are f32: of random ones that is no matter of the test. */
 static void round_attributes(const kiln_graph *g) {

@@ -12,17 +12,17 @@
 #include <unistd.h>
 
 #include "compiler/frontend/frontend.h"
-#include "tests/support/caffe_writer.h"
-#include "tests/support/cntk_model.h"
-#include "tests/support/coreml_model.h"
-#include "tests/support/keras_model.h"
+#include "tests/support/model/caffe_writer.h"
+#include "tests/support/model/cntk_model.h"
+#include "tests/support/model/coreml_model.h"
+#include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mil_model.h"
-#include "tests/support/mxnet_writer.h"
-#include "tests/support/pb_text.h"
-#include "tests/support/pt2_model.h"
-#include "tests/support/tf_writer.h"
-#include "tests/support/tflite_writer.h"
+#include "tests/support/model/mil_model.h"
+#include "tests/support/model/mxnet_writer.h"
+#include "tests/support/model/pb_text.h"
+#include "tests/support/model/pt2_model.h"
+#include "tests/support/model/tf_writer.h"
+#include "tests/support/model/tflite_writer.h"
 
 enum { COLUMNS = 1024, ROWS = 1024, SOAK_ROWS = 122071, PATH_TEXT = 1024 };
 

@@ -10,7 +10,7 @@
 
 #include "compiler/frontend/frontend.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
+#include "tests/support/model/onnx_writer.h"
 
 enum { BYTES = 2 }; /* wire type */
 enum { GRAPH = 7, INITIALIZER = 5, RAW_DATA = 9 };

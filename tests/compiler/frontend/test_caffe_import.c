@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/caffe_writer.h"
+#include "tests/support/model/caffe_writer.h"
 
 enum { MAX_ELEMS = 64, MAX_OUTS = 4 };
 

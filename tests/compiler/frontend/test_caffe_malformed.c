@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tests/support/caffe_writer.h"
+#include "tests/support/model/caffe_writer.h"
 #include "tests/support/mutants.h"
 
 #define INPUT_X "input: 'x' input_shape { dim: [1, 2, 3, 3] } "

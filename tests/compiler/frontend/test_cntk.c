@@ -2,7 +2,7 @@
  * is refused. Inputs x and z hold 0, 1, 2, ... less what a row says. */
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
-#include "tests/support/cntk_model.h"
+#include "tests/support/model/cntk_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/mutants.h"
 

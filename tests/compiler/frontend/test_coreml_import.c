@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/coreml_model.h"
+#include "tests/support/model/coreml_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/pb_text.h"
+#include "tests/support/model/pb_text.h"
 
 enum { MAX_WANT = 24, MAX_IN = 64 };
 

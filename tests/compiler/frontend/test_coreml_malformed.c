@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
-#include "tests/support/coreml_model.h"
+#include "tests/support/model/coreml_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/mutants.h"
-#include "tests/support/pb_text.h"
+#include "tests/support/model/pb_text.h"
 
 typedef struct row {
     const char *name;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tests/support/flatbuffer_writer.h"
+#include "tests/support/model/flatbuffer_writer.h"
 #include "tests/support/kiln_test.h"
 
 typedef struct leaf {

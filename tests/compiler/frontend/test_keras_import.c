@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/keras_model.h"
+#include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
 
 enum { MAX_WANT = 32, MAX_IN = 64, MAX_W = 4 };

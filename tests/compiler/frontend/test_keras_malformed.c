@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend.h"
-#include "tests/support/keras_model.h"
+#include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/mutants.h"
 

@@ -6,7 +6,7 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mil_model.h"
+#include "tests/support/model/mil_model.h"
 
 enum { MAX_WANT = 16, MAX_IN = 64 };
 

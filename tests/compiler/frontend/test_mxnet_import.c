@@ -3,7 +3,7 @@
 #include "compiler/frontend/mxnet/mxnet.h"
 
 #include "compiler/reference/reference.h"
-#include "tests/support/mxnet_writer.h"
+#include "tests/support/model/mxnet_writer.h"
 
 static kiln_status import(const char *symbol, kiln_str params,
                           const kiln_import_options *o, kiln_graph **g, kiln_err *err) {

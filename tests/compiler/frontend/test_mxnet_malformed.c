@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/support/mutants.h"
-#include "tests/support/mxnet_writer.h"
+#include "tests/support/model/mxnet_writer.h"
 
 /* A variable x of 1x2x3x3, then nodes; the last is the output. */
 #define SYMBOL(nodes, last)                                                            \

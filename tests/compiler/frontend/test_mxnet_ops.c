@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/mxnet_writer.h"
+#include "tests/support/model/mxnet_writer.h"
 
 enum { MAX_PARAMS = 4, MAX_IN = 4, MAX_OUTS = 4, MAX_ELEMS = 64 };
 

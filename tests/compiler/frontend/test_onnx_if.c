@@ -2,7 +2,7 @@
  * names the branch, the input that decides, and what to bind it to. */
 #include "compiler/frontend/frontend.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
+#include "tests/support/model/onnx_writer.h"
 
 #include <string.h>
 

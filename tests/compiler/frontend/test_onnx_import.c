@@ -4,7 +4,7 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
+#include "tests/support/model/onnx_writer.h"
 
 typedef struct row {
     const char *name;

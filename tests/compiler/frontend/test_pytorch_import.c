@@ -7,9 +7,9 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/damage.h"
-#include "tests/support/keras_model.h"
+#include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/pt2_model.h"
+#include "tests/support/model/pt2_model.h"
 
 enum { MAX_IN = 16 };
 

@@ -5,9 +5,9 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/damage.h"
-#include "tests/support/keras_model.h"
+#include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/script_model.h"
+#include "tests/support/model/script_model.h"
 
 enum { MAX_WANT = 12, MAX_IN = 64 };
 

@@ -1,7 +1,7 @@
 /* What a dynamic model says about itself, and shapes that import, found by trying. */
 #include "compiler/frontend/frontend.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
+#include "tests/support/model/onnx_writer.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/tf_writer.h"
+#include "tests/support/model/tf_writer.h"
 
 enum { MAX_WANT = 24 };
 

@@ -7,7 +7,7 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/mutants.h"
-#include "tests/support/tf_writer.h"
+#include "tests/support/model/tf_writer.h"
 
 typedef struct row {
     const char *name;

@@ -8,7 +8,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/tf_writer.h"
+#include "tests/support/model/tf_writer.h"
 
 /* A folder with a model and its variables; NULL data: none are written. */
 static const char *write_model(kiln_arena *a, const char *name, kiln_str model,

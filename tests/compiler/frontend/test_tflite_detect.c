@@ -1,7 +1,7 @@
 /* What ends a detector in TensorFlow Lite: suppression, and the custom operator behind
  * SSDs; numbers by hand. */
 #include "compiler/frontend/tflite/flex.h"
-#include "tests/support/flex_writer.h"
+#include "tests/support/model/flex_writer.h"
 #include "tests/support/tflite_run.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * that the pass after it puts are enough, and none of them is too many. And what can't
  * be done ahead is refused. */
 #include "compiler/loop/loop.h"
-#include "tests/support/support_barriers.h"
+#include "tests/support/gpu/support_barriers.h"
 #include "tests/support/kiln_test.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* Every loop pass keeps the meaning of every program: random schedules, lowered, run by
  * the interpreter and verified after each pass.
  *
- * The tolerance and its reason are in tests/support/te_call.h. */
+ * The tolerance and its reason are in tests/support/kernel/te_call.h. */
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

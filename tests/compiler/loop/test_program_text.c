@@ -2,8 +2,8 @@
  * same and computes the same; hostile text is refused with the place of the fault. */
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * evaluation does, in any order of threads and after all passes; without any one of them
  * the interpreter finds a race. KILN_SOAK=1: 10,000 programs, 20,000 barriers. */
 #include "compiler/loop/loop.h"
-#include "tests/support/support_barriers.h"
+#include "tests/support/gpu/support_barriers.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_threads.h"
+#include "tests/support/random/random_threads.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * name and line. */
 #include "compiler/network/executable.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/random/random_graph.h"
 #include "zoo/zoo.h"
 #include "compiler/pass/pass.h"
 

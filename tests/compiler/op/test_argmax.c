@@ -1,6 +1,6 @@
 /* argmax, argmin and hardmax where lanes are longer than vectors: ties, signed zeros,
  * infinities and what is no number, anywhere in a lane, along any axis. */
-#include "tests/support/compute_case.h"
+#include "tests/support/kernel/compute_case.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

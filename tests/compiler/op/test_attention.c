@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
+#include "tests/support/random/random_work.h"
 
 enum { N_CASES = 60 };
 

@@ -1,7 +1,7 @@
 /* non_max_suppression on many boxes: the list of those that may still be taken closes up
  * while boxes are taken, overlap and tie, and the code must take what the reference
  * does, which knows no such list. */
-#include "tests/support/compute_case.h"
+#include "tests/support/kernel/compute_case.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "tests/support/op_run.h"
+#include "tests/support/kernel/op_run.h"
 
 #define INF HUGE_VAL
 #define QNAN ((double)NAN)

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_recurrent.h"
+#include "tests/support/random/random_recurrent.h"
 
 enum { N_CELLS = 150 };
 

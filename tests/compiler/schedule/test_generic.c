@@ -3,7 +3,7 @@
  * operator's golden graph, lowered, optimised and interpreted, against kiln_te_eval and
  * the reference; a sample of them compiled.
  *
- * Tolerance: examples as in tests/support/te_call.h. Golden graphs are small: sums of
+ * Tolerance: examples as in tests/support/kernel/te_call.h. Golden graphs are small: sums of
  * at most a few hundred terms in f32, functions within 4 ulp; 2^-13 of the value and
  * 2^-16 near zero leave room for both; f16 and bf16 round once more (2^-7). */
 #include "compiler/codegen/codegen.h"
@@ -13,7 +13,7 @@
 #include "compiler/schedule/template.h"
 #include "runtime/loader.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/te_call.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * the expressions say; refusals say where. */
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,10 +8,10 @@
 
 #include "compiler/graph/winograd.h"
 #include "compiler/network/network_pack.h"
-#include "tests/support/code_run.h"
+#include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_layout.h"
-#include "tests/support/random_work.h"
+#include "tests/support/random/random_layout.h"
+#include "tests/support/random/random_work.h"
 
 typedef struct packing {
     kiln_arena *a;

@@ -2,13 +2,13 @@
  * the tensor expressions say; and without any one of the barriers that the pass has put
  * there, the interpreter finds a race. KILN_SOAK=1: 10,000 schedules, 500 barriers.
  *
- * The tolerance and its reason are in tests/support/te_call.h. */
+ * The tolerance and its reason are in tests/support/kernel/te_call.h. */
 #include "compiler/loop/loop_walk.h"
 #include "compiler/schedule/schedule.h"
-#include "tests/support/support_barriers.h"
+#include "tests/support/gpu/support_barriers.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_gpu_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_gpu_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

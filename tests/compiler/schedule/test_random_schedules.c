@@ -1,11 +1,11 @@
 /* Whatever a schedule does, the result stays: random schedules, lowered and
  * interpreted, compute what the tensor expressions say.
  *
- * The tolerance and its reason are in tests/support/te_call.h. */
+ * The tolerance and its reason are in tests/support/kernel/te_call.h. */
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_schedule.h"
-#include "tests/support/te_call.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * race and nothing read that nobody wrote. And what scopes forbid is refused. */
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/te_call.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

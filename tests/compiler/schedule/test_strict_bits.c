@@ -7,7 +7,7 @@
 #include "compiler/schedule/template.h"
 #include "compiler/loop/loop.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/weighted_graph.h"
+#include "tests/support/model/weighted_graph.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * 40 * 40 * 2^-24 = 1e-4 in f32, of which a weight is off relatively, and the results,
  * below 1, by twice that and 200 roundoffs: 4e-4. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_conv.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_conv.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * loops of what is guessed hold no spill; what it does not take; which panels are the
  * outer loop. Tolerance as for matmul: at most 40 terms. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

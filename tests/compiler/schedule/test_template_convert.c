@@ -1,8 +1,8 @@
 /* The convert template: any pair of layouts of any value equals the reference, tails
  * included; the rule follows how values lie, and no build takes it. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 static const char *const dtypes[] = {"f32", "f16", "bf16", "i8", "i32"};
 

@@ -3,8 +3,8 @@
  * for conv_direct: at most 49 terms. */
 #include "compiler/codegen/codegen.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 typedef struct shape {
     int n_spatial;

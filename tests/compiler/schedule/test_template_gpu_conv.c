@@ -3,10 +3,10 @@
  * reference; of every program each barrier is missed.
  *
  * Tolerance: as in test_template_conv_direct.c. */
-#include "tests/support/gpu_check.h"
+#include "tests/support/gpu/gpu_check.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/random_conv.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/random/random_conv.h"
 
 static template_property properties[] = {
     {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 40, NULL},

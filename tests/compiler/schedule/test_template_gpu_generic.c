@@ -7,9 +7,9 @@
 #include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/gpu/gpu.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/te_call.h"
-#include "tests/support/template_check.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/kernel/te_call.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <stdlib.h>
 #include <string.h>

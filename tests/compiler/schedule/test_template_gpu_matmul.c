@@ -2,12 +2,12 @@
  * blocks and threads, equal the reference; of every program each barrier is missed.
  *
  * Tolerance: as in test_template_matmul.c. */
-#include "tests/support/gpu_check.h"
+#include "tests/support/gpu/gpu_check.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/random_matmul.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/random/random_matmul.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

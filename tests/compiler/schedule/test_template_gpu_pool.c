@@ -1,10 +1,10 @@
 /* gpu_pool: random windows and configurations, interpreted under three orders of blocks
  * and threads, equal the reference. Tolerance: as in test_template_pool.c. */
-#include "tests/support/gpu_check.h"
+#include "tests/support/gpu/gpu_check.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/random_pool.h"
-#include "tests/support/template_check.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/random/random_pool.h"
+#include "tests/support/kernel/template_check.h"
 
 static template_property properties[] = {
     {"largest_f32", KILN_F32, 0, 0, 20, &kiln_op_max_pool},

@@ -4,9 +4,9 @@
  * Tolerance: |x| <= 1 and k <= 70 terms, so a sum in f32 is within 70 * 70 * 2^-24 =
  * 3e-4 in any order; outputs in f16 and bf16 round once more. Integers are exact. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_matmul.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_matmul.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

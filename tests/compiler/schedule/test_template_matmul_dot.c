@@ -3,8 +3,8 @@
  * rows, 600 terms in any order: 600 * 600 * 2^-24 = 2e-2 at worst, 1e-3 where the sums
  * are trees of vectors. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 typedef struct shape {
     kiln_dtype dtype;

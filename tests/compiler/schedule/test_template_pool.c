@@ -3,8 +3,8 @@
  * most 35 terms are within 1e-5, f16 rounds once more. */
 #include "compiler/codegen/codegen.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_pool.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_pool.h"
+#include "tests/support/kernel/template_check.h"
 
 static template_property properties[] = {
     {"largest_f32", KILN_F32, 0, 0, 80, &kiln_op_max_pool},

@@ -3,9 +3,9 @@
  * functions of slope 1: a few units of 1e-6 for f32, f16 rounds once at the end. */
 #include "compiler/codegen/codegen.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_recurrent.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_recurrent.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 static const random_recurrent rnn = {.op = &kiln_op_rnn, .is_hoisted = true};
 static const random_recurrent gru = {.op = &kiln_op_gru, .is_hoisted = true};

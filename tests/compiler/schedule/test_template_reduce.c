@@ -3,8 +3,8 @@
  * below 1 in f32, in any order, are within 2000 * 2^-24 * 2000 / 2 = 0.06 at worst and
  * within 2e-3 in every draw seen; maxima are exact. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 typedef struct reduction {
     const kiln_op_def *op;

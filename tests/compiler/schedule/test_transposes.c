@@ -3,8 +3,8 @@
  * are turned in registers, and by what instructions. Values are moved, added and
  * compared: f32 rounds once. */
 #include "tests/support/kiln_test.h"
-#include "tests/support/random_work.h"
-#include "tests/support/template_check.h"
+#include "tests/support/random/random_work.h"
+#include "tests/support/kernel/template_check.h"
 
 #include <string.h>
 

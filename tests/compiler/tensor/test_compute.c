@@ -2,7 +2,7 @@
  * graph of every golden operator file and for odd shapes, in row-major and in random
  * layouts, and for each
  * node of the ONNX conformance models, where they are on this machine. How: see
- * tests/support/compute_case.h.
+ * tests/support/kernel/compute_case.h.
  *
  * An element may differ by what the operator's error bound allows. Extern stages have
  * no expression to evaluate: only their loop programs are run. */
@@ -11,7 +11,7 @@
 
 #include "compiler/frontend/frontend.h"
 #include "compiler/op/op_common.h"
-#include "tests/support/compute_case.h"
+#include "tests/support/kernel/compute_case.h"
 #include "tests/support/kiln_test.h"
 
 #define FOLDER "tests/compiler/op/golden"

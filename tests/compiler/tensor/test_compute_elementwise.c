@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/compute_case.h"
+#include "tests/support/kernel/compute_case.h"
 #include "tests/support/kiln_test.h"
 
 static const double floats[] = {(double)NAN,

@@ -2,7 +2,7 @@
  * hostile text is refused with the place of the fault. */
 #include "compiler/tensor/tensor.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/te_call.h"
+#include "tests/support/kernel/te_call.h"
 
 #include <stdlib.h>
 #include <string.h>

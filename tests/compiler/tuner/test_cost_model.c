@@ -8,7 +8,7 @@
 #include "compiler/tuner/features.h"
 #include "compiler/tuner/model/rank.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 static kiln_samples samples_of(kiln_arena *a, const kiln_sim_shape *shape, size_t n,
                                uint64_t seed, bool carries_over) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 typedef struct value {
     const char *feature;

@@ -8,7 +8,7 @@
 
 #include "tests/support/kiln_test.h"
 #include "tests/support/made_up/loop_model.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 static const kiln_sim_shape c2 = {"c2", 56, 64, 64, 3, 1},
                             c6 = {"c6", 28, 128, 128, 3, 1};

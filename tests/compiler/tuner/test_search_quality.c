@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 enum { N_SHAPES = 5, N_SEEDS = 3, BATCH = 32, MAX_TRIALS = 768 };
 

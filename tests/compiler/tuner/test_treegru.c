@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 static const kiln_cost_model_kind *const kind = &kiln_cost_model_treegru;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 #define OK(call) kiln_assert_status_ok((call), &err)
 

@@ -6,8 +6,8 @@
 #include "pipeline/devices/devices.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/weighted_graph.h"
-#include "tests/support/package_folder.h"
+#include "tests/support/model/weighted_graph.h"
+#include "tests/support/package/package_folder.h"
 
 #include <math.h>
 #include <stdlib.h>

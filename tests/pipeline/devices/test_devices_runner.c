@@ -3,7 +3,7 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_folder.h"
+#include "tests/support/package/package_folder.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  */
 #include "pipeline/gate/gate.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_vary.h"
+#include "tests/support/package/package_vary.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "pipeline/gate/gate.h"
 #include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_vary.h"
+#include "tests/support/package/package_vary.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

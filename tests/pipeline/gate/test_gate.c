@@ -4,8 +4,8 @@
 #include "pipeline/gate/gate_internal.h"
 #include "runtime/plan.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
-#include "tests/support/package_vary.h"
+#include "tests/support/package/package_build.h"
+#include "tests/support/package/package_vary.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "pipeline/bench/bench.h"
 #include "pipeline/gate/gate.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_vary.h"
-#include "tests/support/signed_archive.h"
+#include "tests/support/package/package_vary.h"
+#include "tests/support/package/signed_archive.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * step where its kernel came from and what it is. */
 #include "pipeline/gate/gate.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
+#include "tests/support/package/package_build.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * place. */
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/op_call.h"
+#include "tests/support/kernel/op_call.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
-#include "tests/support/packed.h"
+#include "tests/support/package/packed.h"
 
 typedef struct row {
     const char *name, *type;

@@ -5,7 +5,7 @@
  * for a random profile, or none; KILN_CONFIGS=N draws N instead of one. */
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/op_call.h"
+#include "tests/support/kernel/op_call.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "compiler/graph/winograd.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/op_call.h"
+#include "tests/support/kernel/op_call.h"
 
 enum { DRAWS = 24 };
 

@@ -9,7 +9,7 @@
  * (tests/tools/fake_cuda.c). */
 #include "compiler/codegen/codegen_gpu_module.h"
 #include "pipeline/measure/builder/builder.h"
-#include "tests/support/gpu_module_text.h"
+#include "tests/support/gpu/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/measure_run.h"
 

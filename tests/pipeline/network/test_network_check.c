@@ -2,7 +2,7 @@
  * copy of it, the disagreement is found and both sides are named. */
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/weighted_graph.h"
+#include "tests/support/model/weighted_graph.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "compiler/pass/pass.h"
 #include "pipeline/network/network.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/ptxas.h"
+#include "tests/support/gpu/ptxas.h"
 #include "zoo/zoo.h"
 
 #include <inttypes.h>

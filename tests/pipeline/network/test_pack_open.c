@@ -5,8 +5,8 @@
 #include "pipeline/network/network.h"
 #include "runtime/model_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/network_open.h"
-#include "tests/support/weighted_graph.h"
+#include "tests/support/graph/network_open.h"
+#include "tests/support/model/weighted_graph.h"
 #include "compiler/pass/pass.h"
 
 #include <string.h>

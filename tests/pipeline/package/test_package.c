@@ -2,7 +2,7 @@
  * not fit, damaged archives, other models. */
 #include "pipeline/package/package.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_folder.h"
+#include "tests/support/package/package_folder.h"
 
 #include <string.h>
 

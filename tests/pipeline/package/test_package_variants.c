@@ -5,8 +5,8 @@
 #include "runtime/kiln.h"
 #include "runtime/variants.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_craft.h"
-#include "tests/support/residual_model.h"
+#include "tests/support/package/package_craft.h"
+#include "tests/support/model/residual_model.h"
 
 #include <string.h>
 

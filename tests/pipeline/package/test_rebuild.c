@@ -3,7 +3,7 @@
 #include "pipeline/package/package.h"
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/onnx_writer.h"
+#include "tests/support/model/onnx_writer.h"
 #include "tests/support/tune_run.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/package_build.h"
+#include "tests/support/package/package_build.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * searches and models reach on the one that ships. */
 #include "pipeline/tune/corpus_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 #include <math.h>
 #include <stdio.h>

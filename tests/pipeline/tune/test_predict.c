@@ -4,7 +4,7 @@
 #include "pipeline/tune/transfer_internal.h"
 #include "tests/support/db_make.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/sim_conv.h"
+#include "tests/support/kernel/sim_conv.h"
 
 #include <math.h>
 #include <stdio.h>
