@@ -96,6 +96,8 @@ kiln_status kiln_db_best(kiln_db *db, kiln_arena *a, const kiln_db_task *t,
         get(&q, a, &b);
         KILN_ASSERT(b.match <= farthest, "a record at %d, asked for %d", (int)b.match,
                     (int)farthest);
+        KILN_ASSERT(b.n_rounds > 0, "'%s' is known by no round",
+                    b.trial.candidate.tmpl);
         kiln_vec_push(a, &out->list, b);
     }
     kiln_query_close(&q);

@@ -4,6 +4,8 @@
 #include "tuning_db/tuning_db_internal.h"
 
 void kiln_db_bind_candidate(kiln_query *q, int64_t task, const kiln_db_candidate *c) {
+    KILN_ASSERT(c->tmpl != NULL && c->config != NULL, "a candidate of task %" PRId64,
+                task);
     kiln_query_i64(q, 1, task);
     kiln_query_text(q, 2, c->tmpl);
     kiln_query_text(q, 3, c->config);
@@ -81,6 +83,7 @@ static kiln_status count(kiln_db *db, const kiln_db_budget *b, int64_t task,
     }
     if (st == KILN_OK)
         *out = has_row ? kiln_query_get_i64(&q, 0) : 0;
+    KILN_ASSERT(st != KILN_OK || *out >= 0, "%" PRId64 " candidates are spent", *out);
     kiln_query_close(&q);
     kiln_arena_fini(&scratch);
     return st;

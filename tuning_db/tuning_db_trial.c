@@ -168,6 +168,7 @@ static kiln_status next_round(kiln_db *db, int64_t task, const kiln_db_trial *t,
     }
     if (st == KILN_OK && has_row)
         *round = t->is_repeat ? kiln_query_get_i64(&q, 0) : 0;
+    KILN_ASSERT(st != KILN_OK || *round >= 0, "round %lld", (long long)*round);
     kiln_query_close(&q);
     return st;
 }
@@ -199,6 +200,7 @@ static kiln_status insert(kiln_db *db, int64_t task, const char *uid, int64_t ro
     kiln_query q = {0};
     kiln_db_task of;
     char seal[KILN_SHA256_HEX];
+    KILN_ASSERT(uid != NULL && round >= 0, "round %lld has no uid", (long long)round);
     KILN_TRY(kiln_db_task_at(db, scratch, task, &of, err));
     kiln_db_trial_seal(&of, t, seal);
     KILN_TRY(kiln_query_open(

@@ -156,7 +156,8 @@ void kiln_onnx_begin_tensor(kiln_buf *b, kiln_arena *a, const char *name, int ty
     kiln_buf_init(b, a);
     while (rest.n > 0 && kiln_str_cut(&rest, ',', &part)) {
         int64_t v = 0;
-        kiln_parse_i64(part, &v);
+        const bool is_number = kiln_parse_i64(part, &v);
+        KILN_ASSERT(is_number, "'%s' is no tensor's shape", shape);
         kiln_pb_put_int(b, 1, v);
     }
     kiln_pb_put_int(b, 2, type);
@@ -181,7 +182,8 @@ void kiln_onnx_put_uniform(kiln_onnx_writer *w, const char *name, const char *sh
     int64_t n = 1;
     while (rest.n > 0 && kiln_str_cut(&rest, ',', &part)) {
         int64_t dim = 0;
-        KILN_ASSERT(kiln_parse_i64(part, &dim) && dim > 0 && n <= INT64_MAX / 8 / dim,
+        const bool is_size = kiln_parse_i64(part, &dim) && dim > 0;
+        KILN_ASSERT(is_size && n <= INT64_MAX / 8 / dim,
                     "'%s' has no shape of a weight: '%s'", name, shape);
         n *= dim;
     }
@@ -260,6 +262,8 @@ static kiln_status put_model(const kiln_onnx_writer *w, kiln_str head, sink *to,
     KILN_TRY(put_piece(to, head.p, head.n, err));
     for (size_t i = 0; i < w->weights.n; i++) {
         const kiln_onnx_weight *x = &w->weights.v[i];
+        KILN_ASSERT(x->at >= at && x->at <= w->graph.n, "weight %zu lies at %zu of %zu",
+                    i, x->at, w->graph.n);
         KILN_TRY(put_piece(to, w->graph.p + at, x->at - at, err));
         KILN_TRY(put_weight(to, x, err));
         at = x->at;

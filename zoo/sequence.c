@@ -16,6 +16,7 @@ const char *kiln_zoo_net_put(kiln_zoo_net *net, const char *op, const char *inpu
 
 const char *kiln_zoo_net_transpose(kiln_zoo_net *net, const char *x,
                                    const int64_t *perm, size_t rank, const char *name) {
+    KILN_ASSERT(rank > 0 && perm[0] >= 0 && (size_t)perm[0] < rank, "'%s' turns", name);
     kiln_zoo_net_put(net, "Transpose", x, name);
     kiln_onnx_put_attr_ints(&net->w, "perm", perm, rank);
     return name;
@@ -40,6 +41,8 @@ void kiln_zoo_net_put_scalar(kiln_zoo_net *net, const char *name, double v) {
 }
 
 void kiln_zoo_net_put_attention(kiln_zoo_net *net, const kiln_zoo_sequence *s) {
+    KILN_ASSERT(s->n_heads > 0 && s->units % s->n_heads == 0 && s->n_tokens > 0,
+                "%" PRId64 " units of %" PRId64 " heads", s->units, s->n_heads);
     const int64_t head = s->units / s->n_heads;
     kiln_zoo_net_put_scalar(net, "root_of_head", sqrt((double)head));
     kiln_zoo_net_put_i64s(net, "heads",

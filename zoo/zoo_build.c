@@ -16,6 +16,8 @@ double kiln_zoo_net_reach(kiln_zoo_net_gain gain, int64_t fan_in) {
         [KILN_GAIN_LINEAR] = 1.0, [KILN_GAIN_RELU] = 2.0, [KILN_GAIN_HARD_SWISH] = 2.5,
         [KILN_GAIN_SILU] = 2.4,   [KILN_GAIN_GELU] = 2.2, [KILN_GAIN_GATED] = 4.0,
     };
+    KILN_ASSERT((size_t)gain < sizeof times / sizeof times[0], "no gain %d", (int)gain);
+    KILN_ASSERT(fan_in > 0, "a sum of %" PRId64 " weights", fan_in);
     /* variance of [-r, r]: r^2 / 3 */
     return sqrt(3.0 * times[gain] / (double)fan_in);
 }
@@ -37,6 +39,7 @@ static const char *shape_of(kiln_zoo_net *net, kiln_zoo_net_value x) {
 
 kiln_zoo_net_value kiln_zoo_net_input(kiln_zoo_net *net, const char *name, int64_t c,
                                       int64_t h, int64_t w) {
+    KILN_ASSERT(c > 0 && h > 0 && w > 0, "'%s' has %" PRId64 " channels", name, c);
     const kiln_zoo_net_value x = {name, c, h, w, false};
     kiln_onnx_put_input(&net->w, name, KILN_ONNX_FLOAT, shape_of(net, x));
     return x;
@@ -73,6 +76,7 @@ static void put_conv_window(kiln_zoo_net *net, const kiln_zoo_net_conv_spec *s) 
 }
 
 static int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t pad) {
+    KILN_ASSERT(stride > 0 && pad >= 0 && pad < kernel, "stride %" PRId64, stride);
     KILN_ASSERT(size + 2 * pad >= kernel, "a window of %" PRId64 " does not fit",
                 kernel);
     return (size + 2 * pad - kernel) / stride + 1;
@@ -110,6 +114,8 @@ static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 kiln_zoo_net_value kiln_zoo_net_conv_transpose(kiln_zoo_net *net, kiln_zoo_net_value x,
                                                const char *name,
                                                const kiln_zoo_net_conv_spec *s) {
+    KILN_ASSERT(s->stride > 0 && s->kernel >= s->stride,
+                "'%s': outputs that no tap reaches", name);
     /* Of the kernel's k x k taps, an output sees those that a stride leaves, and no
      * more than there are inputs. */
     const int64_t taps_h = min_i64(s->kernel / s->stride, x.h);
@@ -215,6 +221,7 @@ kiln_zoo_net_value kiln_zoo_net_global_pool(kiln_zoo_net *net, kiln_zoo_net_valu
 
 kiln_zoo_net_value kiln_zoo_net_concat(kiln_zoo_net *net, const kiln_zoo_net_value *x,
                                        size_t n, const char *name) {
+    KILN_ASSERT(n > 0, "'%s' joins nothing", name);
     kiln_zoo_net_value y = x[0];
     const char *inputs = y.name;
     for (size_t i = 1; i < n; i++) {

@@ -56,6 +56,9 @@ static const char *file_name(kiln_arena *a, const kiln_fetch_entry *e) {
 
 static void name_places(fetching *f, const char *file) {
     kiln_arena *a = f->arena;
+    KILN_ASSERT(f->cache != NULL && f->folder != NULL && f->e->sha256 != NULL,
+                "'%s' has no place yet", f->e->name);
+    KILN_ASSERT(kiln_path_is_contained(kiln_str_from(file)), "'%s' leads out", file);
     const char *folder = kiln_format(a, "%s/models/%s", f->cache, f->folder);
     f->path = kiln_path_join(a, folder, file);
     f->partial = kiln_format(a, "%s/partial/%s", f->cache, f->e->sha256);
@@ -203,6 +206,7 @@ static kiln_status transfer(fetching *f, kiln_err *err) {
     const int retries = o->retries == 0 ? DEFAULT_RETRIES : o->retries;
     double wait = o->first_wait_s > 0 ? o->first_wait_s : 1;
     for (int failures = 0, restarts = 0;;) {
+        KILN_ASSERT(f->fd >= 0 && f->e->bytes > 0, "'%s' has no file yet", f->e->name);
         const off_t have = lseek(f->fd, 0, SEEK_END);
         if (have >= f->e->bytes)
             return KILN_OK;

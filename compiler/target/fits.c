@@ -3,6 +3,7 @@
 
 kiln_status kiln_profile_fits_machine(const kiln_profile *p, int threads,
                                       kiln_str machine, kiln_err *err) {
+    KILN_ASSERT(threads > 0, "kernels of %d threads", threads);
     kiln_arena scratch = {0};
     const kiln_json *json = NULL;
     kiln_profile there;

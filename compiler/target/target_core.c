@@ -96,5 +96,6 @@ kiln_core kiln_core_default(kiln_arch arch, int vector_bytes) {
             least = 0;
             best = kiln_cpu_profile_at(i);
         }
+    KILN_ASSERT(best != NULL && best->core.fma_ports > 0, "no profile has a core");
     return best->core;
 }

@@ -76,6 +76,7 @@ int kiln_sums_to_hide_latency(const kiln_profile *p) {
 }
 
 int kiln_sums_of_loads(const kiln_profile *p) {
+    KILN_ASSERT(p->vector_bytes > 0, "profile '%s' has no vectors", p->name);
     const kiln_core *c = &p->core;
     const int from_l2 = (c->l2_rate + p->vector_bytes - 1) / p->vector_bytes;
     const int loads = from_l2 < c->load_ports ? from_l2 : c->load_ports;

@@ -93,6 +93,7 @@ kiln_profile kiln_profile_base(const char *name) {
 
 const char *kiln_numerics_name(kiln_numerics n) {
     static const char *const name[] = {"fast", "strict"};
+    KILN_ASSERT((size_t)n < sizeof name / sizeof name[0], "no numerics %d", (int)n);
     return name[n];
 }
 

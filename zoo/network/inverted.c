@@ -10,6 +10,8 @@ static kiln_zoo_net_gain gain_of(kiln_inverted_act act) {
         [KILN_INVERTED_SILU] = KILN_GAIN_SILU,
         [KILN_INVERTED_NO_ACT] = KILN_GAIN_LINEAR,
     };
+    KILN_ASSERT((size_t)act < sizeof gain / sizeof gain[0], "no activation %d",
+                (int)act);
     return gain[act];
 }
 

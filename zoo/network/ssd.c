@@ -69,6 +69,8 @@ static void put_anchors(kiln_zoo_net *net, int64_t n_anchors) {
             }
         }
     }
+    KILN_ASSERT(at == 2 * (size_t)n_anchors, "%zu numbers of %" PRId64 " anchors", at,
+                n_anchors);
     const char *const dims = FMT("1,%" PRId64 ",2", n_anchors);
     kiln_onnx_put_initializer(&net->w,
                               kiln_onnx_raw_tensor(net->arena, "anchors.centre.fixed",

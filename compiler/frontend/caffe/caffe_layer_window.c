@@ -112,6 +112,8 @@ static kiln_status read_conv(kiln_caffe_cx *cx, const kiln_caffe_layer *l,
                                   (is_transposed ? c_out : c_in) / *groups};
     for (int i = 0; i < s->n; i++)
         dim[2 + i] = s->kernel[i];
+    KILN_ASSERT(s->n + 2 == x->type.rank, "a kernel of %d axes over rank %d", s->n,
+                x->type.rank);
     in[0] = x;
     in[2] = NULL;
     KILN_TRY(kiln_caffe_weight(cx, l, 0, "weights", x->type.rank, dim, &in[1]));
@@ -151,6 +153,7 @@ kiln_status kiln_caffe_import_deconvolution(kiln_caffe_cx *cx,
 
 static kiln_value *global_pool(kiln_compose *c, kiln_value *x, bool is_max) {
     int64_t axes[KILN_MAX_SPATIAL];
+    KILN_ASSERT(x->type.rank > 2, "a pool over rank %d", x->type.rank);
     const size_t n = (size_t)x->type.rank - 2;
     for (size_t i = 0; i < n; i++)
         axes[i] = 2 + (int64_t)i;

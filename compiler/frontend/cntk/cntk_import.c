@@ -53,6 +53,7 @@ const char *kiln_cntk_shape_text(kiln_cntk_cx *cx, const kiln_cntk_value *x) {
 
 kiln_value *kiln_cntk_reshape(kiln_compose *c, const kiln_cntk_value *x, int rank,
                               const int64_t *dim) {
+    KILN_ASSERT(rank >= 0, "a reshape to %d axes", rank);
     int64_t all[KILN_MAX_RANK + 1];
     int n = 0;
     if (x->has_batch)

@@ -36,6 +36,7 @@ static kiln_status read_axes(kiln_cntk_cx *cx, const kiln_cntk_function *f,
 
 /* x with axes order[] (the Graph's order, without the batch). */
 static kiln_value *turn(kiln_compose *c, const kiln_cntk_value *x, const int *order) {
+    KILN_ASSERT(kiln_cntk_rank(x) >= 0, "'%s' has a batch and no axis", x->v->name);
     int64_t perm[KILN_MAX_RANK];
     perm[0] = 0;
     for (int i = 0; i < kiln_cntk_rank(x); i++)
@@ -68,6 +69,8 @@ static kiln_status swap_axes(kiln_cntk_cx *cx, kiln_compose *c,
     rank += more;
     for (int i = 0; i < rank; i++)
         order[i] = i;
+    KILN_ASSERT(rank <= KILN_MAX_RANK && low + more >= 0, "%d axes, from %d on", rank,
+                low + more);
     order[at[0] + more] = at[1] + more;
     order[at[1] + more] = at[0] + more;
     *out = turn(c, &y, order);

@@ -48,6 +48,10 @@ static kiln_status as_image(kiln_cntk_cx *cx, kiln_compose *c, const kiln_cntk_v
                          "its operand must have channels and an axis at least, has "
                          "shape %s",
                          kiln_cntk_shape_text(cx, x));
+    if (rank == KILN_MAX_RANK)
+        return kiln_fail(cx->common.err, KILN_ERR_LIMIT,
+                         "its operand may have %d axes besides the batch, has %d",
+                         KILN_MAX_RANK - 1, rank);
     dim[0] = x->has_batch ? x->v->type.dim[0] : 1;
     for (int i = 0; i < rank; i++)
         dim[1 + i] = kiln_cntk_dim(x)[i];
@@ -56,6 +60,7 @@ static kiln_status as_image(kiln_cntk_cx *cx, kiln_compose *c, const kiln_cntk_v
 }
 
 static void from_image(kiln_compose *c, kiln_value *y, kiln_cntk_value *out) {
+    KILN_ASSERT(c->status != KILN_OK || y->type.rank > 1, "'%s' is no batch", y->name);
     out->v = out->has_batch || c->status != KILN_OK
                  ? y
                  : kiln_compose_reshape(c, y, y->type.rank - 1, y->type.dim + 1);
@@ -79,6 +84,8 @@ static kiln_status read_window(kiln_cntk_cx *cx, const kiln_cntk_function *f,
                                  *const low = kiln_cntk_shape_of(cx, f, "lowerPad"),
                                  *const high = kiln_cntk_shape_of(cx, f, "upperPad");
     const kiln_cntk_vector *const by_itself = kiln_cntk_list(cx, f, "autoPadding");
+    KILN_ASSERT(w->s.n >= 1 && w->s.n <= KILN_MAX_SPATIAL, "a window of %d axes",
+                w->s.n);
     kiln_spatial *const s = &w->s;
     for (int i = 0; i < s->n; i++) {
         const size_t at = (size_t)(s->n - 1 - i);
@@ -100,6 +107,7 @@ static kiln_status read_window(kiln_cntk_cx *cx, const kiln_cntk_function *f,
 /* Elements before the first window of `large` elements of which `small` windows see
  * their centres. */
 static int64_t before(const kiln_spatial *s, int i, int64_t large, int64_t small) {
+    KILN_ASSERT(s->strides[i] > 0 && s->kernel[i] > 0, "window %d was not read", i);
     const int64_t extent = (s->kernel[i] - 1) * s->dilations[i] + 1;
     const int64_t extra = large - ((small - 1) * s->strides[i] + 1);
     return (extent - 1) / 2 - extra / 2;

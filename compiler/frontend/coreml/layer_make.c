@@ -78,6 +78,7 @@ static const kiln_pb_message sizes_message =
     MESSAGE("(list of sizes)", sizes, sizes_fields);
 
 static kiln_status check_sizes(kiln_coreml_call *k, const int64_t *v, size_t n) {
+    KILN_ASSERT(n == 0 || v != NULL, "%zu sizes from nowhere", n);
     if (n < 1 || n > KILN_MAX_RANK)
         return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
                          "it must have 1 to %d sizes, has %zu", KILN_MAX_RANK, n);
@@ -131,7 +132,10 @@ static kiln_status load(kiln_coreml_call *k, bool with_batch) {
     int64_t dim[KILN_MAX_RANK] = {1};
     const size_t first = with_batch ? 1 : 0;
     KILN_TRY(kiln_coreml_params(k, &data_message, &p));
-    KILN_TRY(check_sizes(k, p.shape, p.n_shape + first));
+    KILN_TRY(check_sizes(k, p.shape, p.n_shape));
+    if (p.n_shape + first > KILN_MAX_RANK)
+        return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
+                         "a batch of %zu axes more is not read", p.n_shape);
     memcpy(dim + first, p.shape, p.n_shape * sizeof *dim);
     KILN_TRY(kiln_coreml_const(k, p.data, "data", (int)(p.n_shape + first), dim,
                                &k->out[0]));

@@ -17,6 +17,7 @@ static kiln_status read_window(kiln_keras_call *k, window *w) {
     KILN_TRY(kiln_keras_check_format(k));
     KILN_TRY(kiln_keras_min_rank(k, 3));
     w->n = k->in[0]->type.rank - 2;
+    KILN_ASSERT(w->n >= 1 && w->n <= KILN_MAX_SPATIAL, "a window of %d axes", w->n);
     KILN_TRY(kiln_keras_ints(k, "strides", "subsample", 1, w->n, w->strides));
     KILN_TRY(kiln_keras_ints(k, "dilation_rate", "atrous_rate", 1, w->n, w->dilations));
     w->is_causal = strcmp(padding, "causal") == 0;

@@ -15,6 +15,7 @@ static kiln_status read_axes(kiln_keras_call *k, int *n) {
     KILN_TRY(kiln_keras_check_format(k));
     KILN_TRY(kiln_keras_min_rank(k, 3));
     *n = k->in[0]->type.rank - 2;
+    KILN_ASSERT(*n >= 1 && *n <= KILN_MAX_SPATIAL, "an image of %d axes", *n);
     return KILN_OK;
 }
 

@@ -96,6 +96,8 @@ static kiln_status read_cell(kiln_keras_call *k, const kiln_op_def *op,
 
 static float at(const kiln_value *v, int64_t i) {
     float x;
+    KILN_ASSERT(i >= 0 && i < kiln_type_elems(&v->type), "element %" PRId64 " of '%s'",
+                i, v->name);
     memcpy(&x, (const char *)v->data + (size_t)i * sizeof x, sizeof x);
     return x;
 }
@@ -129,6 +131,7 @@ static kiln_status turn_matrix(kiln_keras_call *k, const cell *c, int n, int whi
                 for (int64_t r = 0; r < rows; r++)
                     *to++ =
                         at(c[d].w[which], r * c->n_gates * h + order_of(c)[g] * h + u);
+    KILN_ASSERT(to == (float *)t.data + kiln_type_elems(&t.type), "a matrix has gaps");
     *out = kiln_graph_add_const(k->cx->common.graph, which == KERNEL ? "w" : "r",
                                 &t.type, t.data);
     return KILN_OK;
@@ -150,6 +153,7 @@ static kiln_status turn_bias(kiln_keras_call *k, const cell *c, int n,
                                 ? at(c[d].w[BIAS], side * wide + order_of(c)[g] * h + u)
                                 : 0.0F;
                 }
+    KILN_ASSERT(to == (float *)t.data + kiln_type_elems(&t.type), "a bias has gaps");
     *out = kiln_graph_add_const(k->cx->common.graph, "b", &t.type, t.data);
     return KILN_OK;
 }
@@ -178,6 +182,7 @@ static kiln_status emit(kiln_keras_call *k, const cell *c, int n, kiln_value **o
             alpha[n_words] = alpha_of(k, words[n_words]);
             beta[n_words] = strcmp(words[n_words], "hard_sigmoid") == 0 ? 0.5 : 0;
         }
+    KILN_ASSERT(n_words <= MAX_WORDS, "%zu activations", n_words);
     const kiln_attr_arg args[] = {
         kiln_arg_word("direction", n == 2          ? "bidirectional"
                                    : c->is_reverse ? "reverse"

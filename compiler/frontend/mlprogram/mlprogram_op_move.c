@@ -88,6 +88,8 @@ static kiln_status with_axes(kiln_mil_call *k, bool is_more) {
             dim[count++] = x->type.dim[i];
         }
     }
+    KILN_ASSERT(!is_more || from == x->type.rank, "%d of %d axes stay", from,
+                x->type.rank);
     return kiln_mil_end(k, kiln_compose_reshape(&k->c, x, count, dim));
 }
 

@@ -8,6 +8,7 @@
 /* Of each spatial axis, `otherwise` where they are left out. */
 static kiln_status read_each(kiln_mil_call *k, const char *name, int n,
                              int64_t otherwise, int64_t *out) {
+    KILN_ASSERT(n >= 0 && n <= KILN_MAX_SPATIAL, "'%s' of %d axes", name, n);
     const int64_t *given;
     size_t count;
     KILN_TRY(kiln_mil_ints(k, name, &given, &count));

@@ -162,6 +162,7 @@ kiln_status kiln_mil_const(kiln_mil_cx *cx, const kiln_mil_value *v, const char 
     out->value =
         kiln_graph_add_const(cx->common.graph, kiln_str_dup(cx->common.arena, name),
                              &type, data != NULL ? data : "");
+    KILN_ASSERT(out->value != NULL, "'%s' became no constant", name);
     return KILN_OK;
 }
 
@@ -300,6 +301,7 @@ kiln_status kiln_mil_word(kiln_mil_call *k, const char *name, kiln_str *out) {
 kiln_status kiln_mil_set(kiln_mil_call *k, size_t i, kiln_value *v) {
     if (i >= k->op->n_output)
         return kiln_mil_fail(k, KILN_ERR_PARSE, "output %zu is missing", i);
+    KILN_ASSERT(v != NULL, "output %zu is nothing", i);
     kiln_mil_known *const known = kiln_new(&k->cx->common.scratch, kiln_mil_known);
     known->value = v;
     kiln_map_set(&k->cx->common.scratch, &k->cx->values, k->op->output[i].name, known);

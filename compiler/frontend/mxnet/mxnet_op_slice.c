@@ -41,6 +41,9 @@ static kiln_status slice_one(kiln_mx_cx *cx, kiln_compose *c, kiln_value **x, in
                          "the slice [%" PRId64 ":%" PRId64 ":%" PRId64
                          "] of axis %d, which has %" PRId64 ", must not be empty",
                          begin, end, step, axis, size);
+    KILN_ASSERT(begin + (count == 1 ? 0 : count - 1) * step >= 0 &&
+                    begin + (count == 1 ? 0 : count - 1) * step < size,
+                "a slice of %" PRId64 " leaves axis %d", count, axis);
     *x = kiln_compose_slice(c, *x, axis, begin, count == 1 ? 1 : step, count);
     return c->status;
 }

@@ -233,6 +233,8 @@ kiln_status kiln_aten_run(kiln_import_cx *cx, const kiln_aten_call *call,
         st = check_read(&k);
     if (st != KILN_OK)
         return st;
+    KILN_ASSERT(k.n_out <= KILN_ATEN_MAX_OUT, "'%s' gives %zu values", k.row->name,
+                k.n_out);
     memcpy(out, k.out, k.n_out * sizeof *out);
     *n_out = k.n_out;
     return KILN_OK;

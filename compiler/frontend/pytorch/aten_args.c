@@ -188,6 +188,7 @@ size_t kiln_aten_ints(kiln_aten_args *k, const char *name, int64_t *out, size_t 
 }
 
 void kiln_aten_window(kiln_aten_args *k, const char *name, int n, int64_t *out) {
+    KILN_ASSERT(n >= 0 && n <= KILN_MAX_RANK, "'%s' of %d axes", name, n);
     int64_t v[KILN_MAX_RANK] = {0};
     const size_t count = kiln_aten_ints(k, name, v, KILN_MAX_RANK);
     if (k->c.status == KILN_OK && count != 1 && count != (size_t)n)
@@ -229,6 +230,7 @@ int kiln_aten_axis(kiln_aten_args *k, const char *name, int rank) {
 }
 
 size_t kiln_aten_axes(kiln_aten_args *k, const char *name, int rank, int64_t *out) {
+    KILN_ASSERT(rank >= 0 && rank <= KILN_MAX_RANK, "'%s' of rank %d", name, rank);
     bool is_taken[KILN_MAX_RANK + 1] = {false};
     size_t n = 0;
     if (!kiln_aten_is_none(k, name))
@@ -245,6 +247,7 @@ size_t kiln_aten_axes(kiln_aten_args *k, const char *name, int rank, int64_t *ou
 }
 
 bool kiln_aten_need_rank(kiln_aten_args *k, const kiln_value *x, int min, int max) {
+    KILN_ASSERT(min <= max, "'%s' of rank %d to %d", k->row->name, min, max);
     if (k->c.status == KILN_OK && (x->type.rank < min || x->type.rank > max))
         kiln_aten_fail(k, KILN_ERR_SHAPE, "%s: rank must be %d to %d, is %d",
                        k->row->name, min, max, x->type.rank);

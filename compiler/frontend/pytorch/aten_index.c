@@ -136,6 +136,8 @@ static kiln_status pick(kiln_aten_args *k, kiln_value *x, kiln_value **index,
     for (int i = 0; i < x->type.rank; i++)
         if (index[i] == NULL)
             out->perm[to++] = i;
+    KILN_ASSERT(to == x->type.rank, "%d of %d axes are indexed or not", to,
+                x->type.rank);
     out->x = kiln_compose_transpose(&k->c, x, out->perm);
     shape.dim[shape.rank] = 1;
     for (int i = 0; i < out->n; i++) {
@@ -162,6 +164,7 @@ static kiln_value *settle_axes(kiln_aten_args *k, const picked *p, kiln_value *y
         perm[to++] = i;
     for (int i = p->index_rank + p->first; i < y->type.rank; i++)
         perm[to++] = i;
+    KILN_ASSERT(to == y->type.rank, "%d of %d axes go somewhere", to, y->type.rank);
     for (int i = 0; i < to; i++)
         inverse[perm[i]] = i;
     return kiln_compose_transpose(&k->c, y, back ? inverse : perm);

@@ -8,6 +8,7 @@ enum { MAX_PARTS = 1 << 16 };
 /* ---- joining ---------------------------------------------------------------------- */
 
 static kiln_value *joined(kiln_aten_args *k, kiln_value **in, size_t n, int axis) {
+    KILN_ASSERT(n > 0, "nothing is joined along axis %d", axis);
     const kiln_attr_arg arg = kiln_arg_int("axis", axis);
     if (n == 1)
         return in[0];
@@ -76,6 +77,7 @@ kiln_status kiln_aten_make_stack(kiln_aten_args *k) {
 /* x cut along an axis into n parts. */
 static kiln_value **cut(kiln_aten_args *k, kiln_value *x, int axis, const int64_t *size,
                         size_t n) {
+    KILN_ASSERT(n > 0, "axis %d is cut into no parts", axis);
     kiln_value **const y = kiln_array(&k->c.cx->scratch, kiln_value *, n);
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_ints("sizes", size, n)};

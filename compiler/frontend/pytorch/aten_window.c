@@ -5,6 +5,7 @@
 
 /* x as a batch: the operators take one example without its axis as well. */
 static kiln_value *batched(kiln_aten_args *k, kiln_value *x, int n) {
+    KILN_ASSERT(n >= 1 && n <= KILN_MAX_SPATIAL, "a window of %d axes", n);
     int64_t dim[KILN_MAX_RANK] = {1};
     if (x->type.rank != n + 1 || k->c.status != KILN_OK)
         return x;
@@ -166,7 +167,7 @@ static void read_sizes(kiln_aten_args *k, const kiln_value *x, int n, int64_t *o
                                            : v->n == 1               ? &v->list[0]
                                                                      : NULL;
         out[i] = x->type.dim[2 + i];
-        if (is_kept)
+        if (is_kept && out[i] > 0)
             continue;
         if (one == NULL || one->kind != KILN_ATEN_INT || one->i < 1 ||
             one->i > INT32_MAX) {
@@ -189,6 +190,7 @@ static kiln_value *mean_along(kiln_aten_args *k, kiln_value *x, int axis, int64_
     kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * in * out));
     if (c->status != KILN_OK || in == out)
         return x;
+    KILN_ASSERT(out > 0, "the mean of no windows along axis %d", axis);
     double *const w = kiln_array(&c->cx->scratch, double, in *out);
     for (int64_t o = 0; o < out; o++) {
         const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
@@ -207,6 +209,7 @@ static kiln_value *mean_along(kiln_aten_args *k, kiln_value *x, int axis, int64_
 static bool is_even(const kiln_value *x, int n, const int64_t *out, kiln_spatial *s) {
     int64_t kernel[KILN_MAX_RANK] = {0};
     for (int i = 0; i < n; i++) {
+        KILN_ASSERT(out[i] > 0, "'output_size' of axis %d was not checked", i);
         if (x->type.dim[2 + i] % out[i] != 0 || x->type.dim[2 + i] < out[i])
             return false;
         kernel[i] = x->type.dim[2 + i] / out[i];
@@ -259,6 +262,7 @@ static kiln_value *max_along(kiln_aten_args *k, kiln_value *x, int axis, int64_t
                        k->row->name, (int)MAX_WINDOWS);
     if (c->status != KILN_OK || in == out)
         return x;
+    KILN_ASSERT(out > 0, "the largest of no windows along axis %d", axis);
     kiln_value **const part = kiln_array(&c->cx->scratch, kiln_value *, out);
     for (int64_t o = 0; o < out; o++) {
         const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;

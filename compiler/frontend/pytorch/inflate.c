@@ -29,6 +29,7 @@ typedef struct code {
 } code;
 
 static uint32_t take(reader *r, int n) {
+    KILN_ASSERT(n >= 0 && n <= 16, "%d bits at a time", n);
     while (r->n_bits < n) {
         r->is_short = r->is_short || r->p == r->end;
         r->bits |= (r->p == r->end ? 0u : (uint32_t)*r->p++) << r->n_bits;
@@ -44,6 +45,7 @@ static uint32_t take(reader *r, int n) {
 static bool make_code(code *c, const uint8_t *length, int n) {
     uint16_t next[MAX_BITS + 1];
     int left = 1;
+    KILN_ASSERT(n >= 0 && n <= N_LITERALS, "a code of %d symbols", n);
     memset(c, 0, sizeof *c);
     for (int i = 0; i < n; i++)
         c->count[length[i]]++;

@@ -33,6 +33,7 @@ static kiln_status bad(machine *m, const char *what) {
 }
 
 static kiln_status take(machine *m, uint64_t n, kiln_str *out) {
+    KILN_ASSERT(m->at <= m->bytes.n, "byte %zu of %zu", m->at, m->bytes.n);
     if (n > m->bytes.n - m->at)
         return bad(m, "the pickle ends early");
     *out = (kiln_str){m->bytes.p + m->at, (size_t)n};
@@ -42,6 +43,7 @@ static kiln_status take(machine *m, uint64_t n, kiln_str *out) {
 
 /* A little-endian number of up to 8 bytes. */
 static kiln_status take_number(machine *m, int n, uint64_t *out) {
+    KILN_ASSERT(n >= 0 && n <= 8, "a number of %d bytes", n);
     kiln_str s;
     uint64_t v = 0;
     KILN_TRY(take(m, (uint64_t)n, &s));
@@ -85,10 +87,12 @@ static kiln_status pop_mark(machine *m, size_t *from) {
     if (m->mark.n == 0)
         return bad(m, "a mark that is not there");
     *from = m->mark.v[--m->mark.n];
+    KILN_ASSERT(*from <= m->stack.n, "a mark at %zu of %zu", *from, m->stack.n);
     return KILN_OK;
 }
 
 static void add_items(machine *m, kiln_pickle_value *to, size_t from) {
+    KILN_ASSERT(from <= m->stack.n, "items from %zu of %zu", from, m->stack.n);
     for (size_t i = from; i < m->stack.n; i++)
         kiln_vec_push(m->a, &to->item, m->stack.v[i]);
     m->stack.n = from;
@@ -452,6 +456,7 @@ static kiln_status measure(machine *m, kiln_pickle_value *v, int depth) {
         KILN_TRY(measure(m, (kiln_pickle_value *)(uintptr_t)in, depth + 1));
         height = in->height > height ? in->height : height;
     }
+    KILN_ASSERT(height < KILN_PICKLE_MAX_DEPTH, "a value %d high", height);
     v->is_open = false;
     v->height = (uint16_t)(height + 1);
     return KILN_OK;
@@ -476,6 +481,7 @@ kiln_status kiln_pickle_read(kiln_arena *a, kiln_str bytes, const char *where,
                              where, code, m.op_at);
         KILN_TRY(opcodes[code].run(&m, opcodes[code].arg));
     }
+    KILN_ASSERT(m.stack.n == 1, "a pickle of %zu values", m.stack.n);
     KILN_TRY(measure(&m, m.stack.v[0], 0));
     *out = m.stack.v[0];
     return KILN_OK;

@@ -70,6 +70,8 @@ bool kiln_pickle_is_tensor(const kiln_pickle_value *v);
  * against each other, and none against the storage's bytes. */
 kiln_status kiln_pickle_tensor_of(const kiln_pickle_value *v, kiln_pickle_tensor *out,
                                   kiln_err *err);
+/* KILN_ERR_PARSE: its last element lies behind its storage's n_stored. */
+kiln_status kiln_pickle_tensor_check(const kiln_pickle_tensor *t, kiln_err *err);
 /* Its elements, row-major: a view of `storage` where it is contiguous, else a copy in the
  * arena; charge kiln_type_bytes for that first. KILN_ERR_PARSE: the storage is shorter. */
 kiln_status kiln_pickle_tensor_data(kiln_arena *a, const kiln_pickle_tensor *t,

@@ -105,10 +105,10 @@ static kiln_status read_storage(const kiln_pickle_value *v, kiln_dtype *dtype,
                                                 : find_dtype(of->s, dtype, err);
 }
 
-/* Does the last element lie in the storage? Strides of axes that are empty say nothing. */
-static kiln_status check_reach(const kiln_pickle_tensor *t, kiln_err *err) {
+/* Strides of axes that are empty say nothing. */
+kiln_status kiln_pickle_tensor_check(const kiln_pickle_tensor *t, kiln_err *err) {
     int64_t last = t->offset;
-    if (kiln_type_elems(&t->type) == 0)
+    if (kiln_type_elems(&t->type) == 0 && last <= t->n_stored)
         return KILN_OK;
     for (int d = 0; d < t->type.rank; d++) {
         const int64_t steps = t->type.dim[d] - 1;
@@ -160,7 +160,7 @@ static kiln_status rebuild(const kiln_pickle_value *args, bool has_dtype,
     t->offset = offset->i;
     t->type = kiln_type_make(dtype, rank, dim);
     KILN_TRY(kiln_type_check(&t->type, err));
-    KILN_TRY(check_reach(t, err));
+    KILN_TRY(kiln_pickle_tensor_check(t, err));
     t->is_contiguous = find_contiguous(t);
     return KILN_OK;
 }
@@ -196,6 +196,9 @@ kiln_status kiln_pickle_tensor_data(kiln_arena *a, const kiln_pickle_tensor *t,
                          "a storage must have %" PRId64
                          " elements, its entry has %zu bytes; is the file truncated?",
                          t->n_stored, storage.n);
+    KILN_ASSERT(t->offset >= 0 && t->offset <= t->n_stored,
+                "a tensor from element %" PRId64 " of %" PRId64, t->offset,
+                t->n_stored);
     const char *const from = storage.p + (size_t)t->offset * size;
     if (t->is_contiguous) {
         *out = from;
@@ -213,6 +216,7 @@ kiln_status kiln_pickle_tensor_data(kiln_arena *a, const kiln_pickle_tensor *t,
             index[d] = 0;
         }
     }
+    KILN_ASSERT(at == 0, "a walk over all elements ends at %" PRId64, at);
     *out = to;
     return KILN_OK;
 }

@@ -190,6 +190,7 @@ static kiln_status read_list(kiln_pt2_cx *cx, const kiln_json *list, reader *rea
     kiln_aten_value *const v = kiln_array(&cx->common.scratch, kiln_aten_value, n);
     for (const kiln_json *j = kiln_json_first(list); j != NULL; j = kiln_json_next(j))
         KILN_TRY(read(cx, j, &v[i++]));
+    KILN_ASSERT(i == n, "%zu elements of %zu were read", i, n);
     *out = kiln_aten_of_list(v, n);
     return KILN_OK;
 }

@@ -204,8 +204,10 @@ kiln_status kiln_pt2_tensor(kiln_pt2_cx *cx, const kiln_pt2_input *in,
                              kiln_import_show(&cx->common, kiln_str_from(in->stored)));
     KILN_TRY(
         from_config(cx, in, meta, is_weight ? "weights" : "constants", &bytes, &t));
-    if (!kiln_json_bool(kiln_json_get(meta, "use_pickle"), false))
+    if (!kiln_json_bool(kiln_json_get(meta, "use_pickle"), false)) {
+        KILN_TRY(kiln_pickle_tensor_check(&t, cx->common.err));
         return add_const(cx, in, &t, bytes, out);
+    }
     const kiln_pickle_value *v = NULL;
     KILN_TRY(open_pickle(cx, bytes, in->stored, &folder, &v));
     return from_pickle(cx, in, bytes, folder, v, out);

@@ -31,6 +31,7 @@ static int depth_of(kiln_pt2_cx *cx, const char *name) {
 
 static kiln_status add(kiln_pt2_cx *cx, const char *name, const char *base,
                        const kiln_aten_call *call, int at) {
+    KILN_ASSERT(base != NULL && call->n_keyword > 0, "'%s' is a view of nothing", name);
     kiln_arena *const a = &cx->common.scratch;
     if (find(cx, base) == NULL)
         kiln_map_set(a, &cx->view, kiln_str_from(base), kiln_new(a, kiln_pt2_view));
@@ -95,8 +96,10 @@ static kiln_status remake(kiln_pt2_cx *cx, const char *name, kiln_pt2_view *v,
     const char *const op = kiln_str_dupv(a, v->call.op);
     KILN_TRY(run(cx, &v->call, op, keyword, v->call.n_keyword, &made));
     if (v->at >= 0) {
-        KILN_ASSERT(made.kind == KILN_ATEN_LIST && (size_t)v->at < made.n,
-                    "'%s' is in no list", name);
+        if (made.kind != KILN_ATEN_LIST || (size_t)v->at >= made.n)
+            return kiln_pt2_fail(cx, KILN_ERR_PARSE,
+                                 "'%s' is an element of what is no list",
+                                 kiln_import_show(&cx->common, kiln_str_from(name)));
         made = made.list[v->at];
     }
     kiln_pt2_set(cx, name, made);
@@ -108,6 +111,7 @@ kiln_status kiln_pt2_refresh(kiln_pt2_cx *cx, const char *name) {
     kiln_pt2_view *const v = find(cx, name);
     if (v == NULL || v->base == NULL)
         return KILN_OK;
+    KILN_ASSERT(root_of(cx, v->base) != NULL, "'%s' has no record of a root", name);
     const int64_t version = root_of(cx, name)->written;
     return v->version == version ? KILN_OK : remake(cx, name, v, version);
 }

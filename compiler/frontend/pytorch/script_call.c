@@ -8,6 +8,7 @@
 
 static kiln_status eval_args(kiln_script_cx *cx, kiln_script_frame *f,
                              const kiln_script_expr *e, kiln_script_args *out) {
+    KILN_ASSERT(e->n > 0, "a call of nothing");
     kiln_arena *const a = &cx->common.scratch;
     out->n = e->n - 1;
     out->v = kiln_array(a, kiln_script_value, out->n);

@@ -125,6 +125,8 @@ kiln_status kiln_script_builtin_insert(kiln_script_call *k) {
 }
 
 static void take_out(kiln_script_list *list, size_t at, size_t n) {
+    KILN_ASSERT(at + n <= list->item.n, "items %zu to %zu of %zu", at, at + n,
+                list->item.n);
     memmove(list->item.v + at, list->item.v + at + n,
             (list->item.n - at - n) * sizeof *list->item.v);
     list->item.n -= n;

@@ -170,6 +170,7 @@ static kiln_status run_block(kiln_script_cx *cx, kiln_script_frame *f,
     KILN_TRY(kiln_script_enter(cx));
     for (size_t i = 0; i < b->n && !o->is_return; i++)
         KILN_TRY(run_stmt(cx, f, &b->stmt[i], o));
+    KILN_ASSERT(cx->depth > 0, "a block ends that nobody entered");
     cx->depth--;
     return KILN_OK;
 }

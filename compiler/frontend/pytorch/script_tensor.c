@@ -311,6 +311,8 @@ static kiln_status make_tensor(kiln_script_cx *cx, const kiln_script_args *args,
     KILN_TRY(kiln_import_spend(c, kiln_type_bytes(&type)));
     double *const v = kiln_array(&c->scratch, double, kiln_type_elems(&type));
     KILN_TRY(collect(cx, &args->v[0], dim, rank, v, &at));
+    KILN_ASSERT(at == kiln_type_elems(&type), "%lld numbers for %s", (long long)at,
+                kiln_type_text(&c->scratch, &type));
     kiln_wide w = kiln_wide_new(&c->scratch, &type);
     for (int64_t i = 0; i < at; i++)
         if (w.f != NULL)

@@ -39,6 +39,7 @@ static kiln_status renew_view(kiln_script_cx *cx, kiln_script_tensor *t) {
             "a tensor is read that is a view or a copy (%.*s) of one that was written "
             "in place since; write the model without operators that end in '_'",
             KILN_STR_ARG(t->op));
+    KILN_ASSERT(t->n_arg > 0, "a view of nothing");
     kiln_aten_value *const arg =
         kiln_arena_dup(&cx->common.scratch, t->arg, t->n_arg * sizeof *arg);
     arg[0] = kiln_aten_of_tensor(t->base->v);
@@ -76,6 +77,8 @@ static kiln_value *put_slice(kiln_compose *c, kiln_value *base, kiln_value *part
                              int axis, int64_t start) {
     kiln_value *in[3];
     const int64_t size = part->type.dim[axis], whole = base->type.dim[axis];
+    KILN_ASSERT(start >= 0 && start + size <= whole, "a part from %lld of %lld",
+                (long long)start, (long long)whole);
     int n = 0;
     if (start > 0)
         in[n++] = kiln_compose_slice(c, base, axis, 0, 1, start);
@@ -157,6 +160,8 @@ static kiln_value *turn_back(kiln_compose *c, const kiln_script_tensor *t,
             t->arg[1].n != (size_t)rank)
             return NULL;
         for (int i = 0; i < rank; i++) {
+            if (t->arg[1].list[i].kind != KILN_ATEN_INT)
+                return NULL;
             const int64_t from = t->arg[1].list[i].i;
             perm[from + (from < 0 ? rank : 0)] = i; /* it was a permutation once */
         }

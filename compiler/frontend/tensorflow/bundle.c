@@ -98,6 +98,7 @@ static kiln_status walk_block(kiln_arena *a, kiln_str block, visit fn, void *use
                              MAX_KEY);
         memcpy(key + shared, block.p, own);
         n_key = (size_t)(shared + own);
+        KILN_ASSERT(n_key <= MAX_KEY, "a key of %zu bytes", n_key);
         const kiln_str value = {block.p + own, (size_t)n_value};
         const kiln_str whole = {kiln_arena_dup(a, key, n_key), n_key};
         KILN_TRY(fn(user, whole, value, err));
@@ -193,6 +194,7 @@ kiln_status kiln_tf_bundle_bytes(kiln_arena *a, kiln_tf_bundle *b,
         return kiln_fail(err, KILN_ERR_PARSE,
                          "shard %" PRId64 " of %" PRId64 " is asked for", e->shard,
                          b->n_shards);
+    KILN_ASSERT(b->shard != NULL, "a table is read that was not opened");
     kiln_str *const file = &b->shard[e->shard];
     if (file->p == NULL)
         KILN_TRY(

@@ -127,6 +127,7 @@ kiln_status kiln_tf_import_list_set(kiln_tf_cx *cx, const kiln_tf_node *n) {
         return kiln_tf_fail(cx, KILN_ERR_LIMIT, "a list may have %d elements",
                             MAX_ITEMS);
     KILN_TRY(copy_items(cx, from, grows ? i + 1 : from->n, &items));
+    KILN_ASSERT(i >= 0 && i < items->n, "element %" PRId64 " of %d", i, items->n);
     items->item[i] = v;
     return set_items(cx, n, items);
 }

@@ -193,6 +193,7 @@ static kiln_status refuse_cycle(walk *w, size_t first) {
     size_t i = 0;
     while (w->stack.v[i].node != first)
         i++;
+    KILN_ASSERT(i < w->stack.n, "node #%zu is on no stack", first);
     const size_t len = w->stack.n - i;
     for (size_t k = 0; k < len && k < MAX_NAMES; k++)
         kiln_buf_printf(&text, "%s%s", k == 0 ? "" : ", ",
@@ -209,6 +210,7 @@ static kiln_status visit(walk *w, size_t root) {
         const kiln_tf_node *const node = &w->f->node[s->node];
         if (s->next == node->n_input) {
             w->state[s->node] = 2;
+            KILN_ASSERT(w->n_done < w->f->n_node, "a node is done twice");
             w->order[w->n_done++] = s->node;
             w->stack.n--;
             continue;

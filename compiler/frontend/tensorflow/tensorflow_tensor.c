@@ -147,6 +147,7 @@ static void put(unsigned char *to, const field *f, size_t i, kiln_dtype dtype) {
         memcpy(to, from, size);
         return;
     }
+    KILN_ASSERT(size <= f->bytes, "%zu bytes of elements of %zu", size, f->bytes);
     uint64_t v = 0;
     if (f->bytes == sizeof(uint32_t)) {
         uint32_t low;

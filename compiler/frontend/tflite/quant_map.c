@@ -44,6 +44,7 @@ kiln_status kiln_tflite_quant_same_scale(kiln_tflite_cx *cx, bool *done) {
 static kiln_value *shift_and_settle(kiln_compose *c, kiln_value *x, int shift,
                                     const kiln_tflite_target *y) {
     enum { LIFT = 30 };
+    KILN_ASSERT(shift >= 1 && shift <= LIFT, "a shift by %d", shift);
     const kiln_attr_arg right = kiln_arg_word("direction", "right");
     x = kiln_compose_scalar(c, &kiln_op_add, x, ldexp(1, LIFT));
     x = kiln_compose_scalar(c, &kiln_op_add, kiln_compose_cast(c, x, KILN_U32),

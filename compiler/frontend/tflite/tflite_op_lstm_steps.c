@@ -49,6 +49,7 @@ static kiln_value *normalise(kiln_compose *c, kiln_value *z, kiln_value *by) {
 
 /* A gate before its activation: its part of all products, and what it looks at. */
 static kiln_value *gate_sum(steps *s, kiln_value *z, int gate, kiln_value *cell) {
+    KILN_ASSERT(gate >= s->first && gate < N_GATES, "gate %d is in no sum", gate);
     const bool has_norm = kiln_tflite_in(s->cx, KILN_LSTM_NORM + FORGET) != NULL;
     const bool has_peephole = kiln_tflite_in(s->cx, KILN_LSTM_PEEPHOLE + 1) != NULL;
     z = kiln_compose_slice(s->c, z, 1, (gate - s->first) * s->hidden, 1, s->hidden);

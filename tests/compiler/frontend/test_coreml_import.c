@@ -180,6 +180,10 @@ static row rows[] = {
      "1:{1:'c' 3:'k' 1070:{1:[2] 2:w(3 4)}} "
      "1:{1:'a' 2:'x' 2:'k' 3:'y' 880:{}}",
      "2", .shape = "[2]", .want = {3, 5}, .is_exact = true},
+    {"load_constant_of_an_image",
+     "1:{1:'c' 3:'k' 290:{1:[1,1,2] 2:w(3 4)}} "
+     "1:{1:'a' 2:'x' 2:'k' 3:'y' 880:{}}",
+     "2", .shape = "[1,1,1,2]", .want = {3, 5}, .is_exact = true},
 };
 
 static int64_t elems(const char *shape) {

@@ -153,6 +153,28 @@ static void says_what_it_is(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- weights as bytes beside a config ---------------------------------------------- */
+
+/* Of an entry that is shorter than the shape says, however few bytes are missing. */
+static void a_tensor_lies_in_its_entry(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"1 2 3", "1"};
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const kiln_test_pt2_tensor in[] = {
+            {.name = "x", .dims = "1,2"},
+            {.name = "w", .dims = "2,2", .numbers = numbers[i]}};
+        const kiln_str bytes =
+            kiln_test_pt2(&a, in, 2, "y = aten.matmul.default(self=x, other=w)", "y");
+        kiln_assert_fails(import(&a, bytes, NULL, &g, &err), KILN_ERR_PARSE, &err,
+                          "a tensor reaches past its storage of");
+        kiln_err_clear(&err);
+    }
+    kiln_arena_fini(&a);
+}
+
 /* ---- weights in pickles: files of torch before 2.8 -------------------------------- */
 
 /* {'w': a tensor [2] in storage 0}, as torch.save writes it. */
@@ -334,6 +356,7 @@ int main(void) {
     kiln_test_add_rows(check_write, writes);
     kiln_test_add("a_symbol_is_bound_everywhere", a_symbol_is_bound_everywhere, NULL);
     kiln_test_add("says_what_it_is", says_what_it_is, NULL);
+    kiln_test_add("a_tensor_lies_in_its_entry", a_tensor_lies_in_its_entry, NULL);
     kiln_test_add("files_before_2_8_have_pickles", files_before_2_8_have_pickles, NULL);
     kiln_test_add_rows(check_refusal, refusals);
     kiln_test_add("other_files_are_refused", other_files_are_refused, NULL);

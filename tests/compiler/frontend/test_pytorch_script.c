@@ -356,6 +356,12 @@ static refused refusals[] = {
      NULL,
      KILN_ERR_SHAPE,
      {"the model refuses these inputs: 'bad [2, 2]'"}},
+    {"pools_that_keep_an_empty_axis",
+     "    y = torch.reshape(torch.slice(x, 0, 0, 0, 1), [1, 1, 0, 2])\n"
+     "    return torch.adaptive_avg_pool2d(y, [None, 2])\n",
+     NULL,
+     KILN_ERR_SHAPE,
+     {"'output_size' must be 2 numbers of 1 or more"}},
     {"missing_code",
      "    return __torch__.other.f(x, )\n",
      NULL,
