@@ -87,7 +87,7 @@ typedef struct kiln_doc_op_output {
 typedef struct kiln_doc_op_time {
     size_t slices, disturbed_slices;
     int64_t runs;
-    double gbs, peak_share, roofline_ms;
+    double gbs, peak_share, memory_ms, instructions_ms, roofline_ms;
     const char *bound;
     kiln_results_peak peak;
 } kiln_doc_op_time;

@@ -22,8 +22,13 @@ static const kiln_record_field time_rows[] = {
     KILN_MEMBER(runs, "of all slices"),
     KILN_MEMBER(gbs, "GB/s of the bytes that it must read and write"),
     KILN_MEMBER(peak_share, "median over pairs of neighbouring slices"),
-    KILN_MEMBER(roofline_ms, "what peak and bandwidth allow"),
-    KILN_MEMBER(bound, "what bounds it: `compute`, or a level of memory"),
+    KILN_MEMBER(memory_ms, "what the bandwidth allows of where its data lie"),
+    KILN_MEMBER(instructions_ms,
+                "what the kernel's operations, loads and stores take as full vectors "
+                "on the machine model's ports; 0: not told (GPUs)"),
+    KILN_MEMBER(roofline_ms, "the longest of these, and of flops at the peak"),
+    KILN_MEMBER(bound, "what bounds it: `compute` (multiply-adds), `instr` "
+                       "(instructions), or a level of memory"),
     KILN_MEMBER_OBJECT("peak", peak, kiln_results_peak_table,
                        "medians of the slices between"),
 };

@@ -317,6 +317,24 @@ typedef struct kiln_spread {
 kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p, int threads,
                                 int vector_bytes);
 
+/* What a core must issue to run a program, in vectors: as if each operation filled
+ * whole ones of the machine's width, so that a loop over single elements is not excused
+ * by its own instructions. A multiplication whose result is added at once is one with
+ * the addition where the machine has such (has_fma); what a division or a root keeps
+ * busy counts as often. What the machine's minimum lacks of one that keeps NaN counts
+ * (has_nan_min_max); what lies at places that are read themselves comes one by one. What
+ * does not change in the innermost loop, indexes, register tiles and control are free. */
+typedef struct kiln_issue {
+    double arithmetic; /* with shuffles: lanes that do not come side by side */
+    double loads, stores;
+} kiln_issue;
+typedef struct kiln_issue_machine {
+    int vector_bytes;
+    bool has_fma, has_nan_min_max;
+} kiln_issue_machine;
+kiln_issue kiln_program_issue(kiln_arena *scratch, const kiln_program *p,
+                              const kiln_issue_machine *m);
+
 /* Operations that no code for the program does without: two for each product of values
  * that it reads; of narrower elements than f32 a half or a quarter each, as machines
  * multiply so many more of them at once. What is not certain does not count; 0: nothing

@@ -53,6 +53,13 @@ void kiln_conjuncts(const kiln_expr *e, void (*fn)(void *user, const kiln_expr *
 const kiln_expr *kiln_conjunction(kiln_arena *a, const kiln_expr *x,
                                   const kiln_expr *y); /* NULL: true */
 
+/* The sum of what stores and evaluations are worth, each as often as it runs; in all
+ * loops, whatever thread has them (spread.c). `loop` is the innermost one around; NULL:
+ * there is none. */
+typedef double (*kiln_weigh_fn)(void *user, const kiln_stmt *s, const kiln_stmt *loop);
+double kiln_program_weighed(kiln_arena *scratch, const kiln_program *p,
+                            kiln_weigh_fn weigh, void *user);
+
 /* Binary operators of vectors, where ramps stay ramps and what is the same in each lane
  * is computed once. */
 const kiln_expr *kiln_vector_binary(const kiln_ranges *r, kiln_arena *a,

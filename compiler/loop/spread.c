@@ -21,7 +21,10 @@ typedef struct counter {
     bool is_inside; /* of a parallel loop: those in it run in place */
     int64_t iterations;
     int64_t walked; /* product of the iterations of the loops around that are walked */
-    kiln_arena *terms; /* of conditions: released one by one */
+    kiln_arena *terms;   /* of conditions: released one by one */
+    kiln_weigh_fn weigh; /* what a statement is worth; NULL: operations */
+    void *user;
+    const kiln_stmt *loop; /* the innermost around; NULL: none */
 } counter;
 
 /* ---- expressions ----------------------------------------------------------------- */
@@ -82,6 +85,8 @@ static double expr_work(const counter *c, const kiln_expr *e) {
 }
 
 static double store_work(const counter *c, const kiln_stmt *s) {
+    if (c->weigh != NULL)
+        return c->weigh(c->user, s, c->loop);
     double work = expr_work(c, s->u.store.value);
     if (s->u.store.buffer->scope != KILN_SCOPE_REGISTER)
         work += vectors_of(s->u.store.value, c->vector_bytes);
@@ -106,9 +111,12 @@ static amount times(double n, amount x) {
 }
 
 static amount iteration(counter *c, const kiln_stmt *s, int64_t min, int64_t max) {
+    const kiln_stmt *around = c->loop;
+    c->loop = s;
     kiln_ranges_push(&c->ranges, s->u.loop.var, min, max);
     const amount x = amount_of(c, s->u.loop.body);
     kiln_ranges_pop(&c->ranges);
+    c->loop = around;
     return x;
 }
 
@@ -193,7 +201,8 @@ static amount amount_of(counter *c, const kiln_stmt *s) {
     case KILN_STMT_STORE:
         return alone(store_work(c, s));
     case KILN_STMT_EVAL:
-        return alone(expr_work(c, s->u.eval));
+        return alone(c->weigh != NULL ? c->weigh(c->user, s, c->loop)
+                                      : expr_work(c, s->u.eval));
     case KILN_STMT_CALL:
     case KILN_STMT_COPY:
     case KILN_STMT_LAUNCH: /* what it declares */
@@ -227,4 +236,19 @@ kiln_spread kiln_program_spread(kiln_arena *scratch, const kiln_program *p, int 
                          .work = all.work,
                          .serial = all.serial,
                          .longest = all.longest};
+}
+
+double kiln_program_weighed(kiln_arena *scratch, const kiln_program *p,
+                            kiln_weigh_fn weigh, void *user) {
+    kiln_arena terms = {0};
+    counter c = {.ranges = {.arena = scratch},
+                 .threads = 1,
+                 .vector_bytes = 1,
+                 .walked = 1,
+                 .terms = &terms,
+                 .weigh = weigh,
+                 .user = user};
+    const double all = amount_of(&c, p->body).work;
+    kiln_arena_fini(&terms);
+    return all;
 }

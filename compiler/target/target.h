@@ -228,6 +228,9 @@ typedef struct kiln_arch_intrinsics {
     /* [0] of f32, [1] of f64: min(y, x) is y < x ? y : x, so x where either is NaN. The
      * widest takes one argument more, the rounding that there is none of. */
     const char *min[2][KILN_N_WIDTHS], *max[2][KILN_N_WIDTHS];
+    /* Lanes of f32, each from the place that a vector of i32 says, whose higher bits do
+     * not count: permute(x, at); of two vectors, permute2(x, at, y). */
+    const char *permute[KILN_N_WIDTHS], *permute2[KILN_N_WIDTHS];
     /* 32-bit sums of two products of neighbouring 16-bit numbers. */
     const char *madd_i16[KILN_N_WIDTHS];
     /* acc + sums of four products of bytes: unsigned by signed (profiles with vnni). */

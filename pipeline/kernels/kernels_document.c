@@ -42,6 +42,8 @@ static void put_time(const kiln_bench_row *r, int threads, kiln_doc_op *out) {
                                    .runs = t->n_runs,
                                    .gbs = t->gbs,
                                    .peak_share = t->peak_share,
+                                   .memory_ms = t->memory_ms,
+                                   .instructions_ms = t->instructions_ms,
                                    .roofline_ms = t->roofline_ms,
                                    .bound = t->bound,
                                    .peak = kiln_peak_results(&t->peak, threads)};

@@ -198,8 +198,11 @@ static void put_time(const explain *e, kiln_buf *out) {
             "GHz); %.1f%% of it\n",
             t->peak.gflops, t->peak.measured_gflops, t->peak.fma_per_cycle,
             t->peak.clock_ghz, 100 * t->peak_share);
-    kiln_buf_printf(out, "roofline: bound by %s, %.4f ms at best; %.1f%% of it\n",
-                    t->bound, t->roofline_ms, 100 * t->roofline_ms / t->median_ms);
+    kiln_buf_printf(out,
+                    "roofline: bound by %s, %.4f ms at best (memory %.4f, instructions "
+                    "%.4f); %.1f%% of it\n",
+                    t->bound, t->roofline_ms, t->memory_ms, t->instructions_ms,
+                    100 * t->roofline_ms / t->median_ms);
 }
 
 /* What threads gain at best, by counting: see kiln_program_spread. */

@@ -54,23 +54,36 @@ kiln_status kiln_op_trials_open(kiln_arena *a, const kiln_profile *p,
     return KILN_OK;
 }
 
-/* Measured once for each level; one that nobody knows is the next one. */
+static kiln_status ask_level(kiln_op_trials *t, const kiln_meter_level *made,
+                             double *gbs, kiln_err *err) {
+    kiln_measure_limits limits;
+    kiln_wire_level one = {.copy = made->copy.bytes,
+                           .read = made->read.bytes,
+                           .copy_bytes = (uint64_t)made->copy_bytes,
+                           .read_bytes = (uint64_t)made->read_bytes};
+    const kiln_wire_limits q = {.n_levels = 1, .level = &one};
+    KILN_TRY(kiln_measure_ask_limits(t->pool, &q, &limits, err));
+    *gbs = limits.gbs[0];
+    return KILN_OK;
+}
+
+/* Measured once for each level, one that nobody knows is the next one; and for what
+ * crowds a cache, by copies and reads that crowd it as much. */
 static kiln_status bandwidth(kiln_op_trials *t, int64_t bytes, double *gbs,
                              const char **name, kiln_err *err) {
     int level = kiln_level_of(t->profile, t->threads, bytes);
+    kiln_meter_level made;
+    if (kiln_level_is_crowded(t->profile, t->threads, level, bytes)) {
+        KILN_TRY(kiln_meter_bytes_make(t->arena, t->profile, bytes / t->threads, &made,
+                                       err));
+        *name = kiln_level_name(level);
+        return ask_level(t, &made, gbs, err);
+    }
     for (; t->level_gbs[level] == 0; level++) {
-        kiln_meter_level made;
-        kiln_measure_limits limits;
         KILN_TRY(kiln_meter_level_make(t->arena, t->profile, level, &made, err));
         if (level < KILN_N_LEVELS - 1 && (made.copy_bytes == 0 || made.read_bytes == 0))
             continue;
-        kiln_wire_level one = {.copy = made.copy.bytes,
-                               .read = made.read.bytes,
-                               .copy_bytes = (uint64_t)made.copy_bytes,
-                               .read_bytes = (uint64_t)made.read_bytes};
-        const kiln_wire_limits q = {.n_levels = 1, .level = &one};
-        KILN_TRY(kiln_measure_ask_limits(t->pool, &q, &limits, err));
-        t->level_gbs[level] = limits.gbs[0];
+        KILN_TRY(ask_level(t, &made, &t->level_gbs[level], err));
         break;
     }
     *gbs = t->level_gbs[level];
@@ -198,16 +211,42 @@ static int64_t footprint(const kiln_op_trials *t, const kiln_measured *m) {
                      (uint64_t)t->threads * m->scratch_bytes);
 }
 
-static kiln_status add_roofline(trial *x, int64_t bytes, kiln_err *err) {
+/* What the instructions of the kernel's own loop program take, each thread with an
+ * equal share: the slowest of the core's ports. A GPU's are not told. */
+static kiln_status issue_ms(kiln_arena *scratch, const trial *x, double *out,
+                            kiln_err *err) {
+    const kiln_profile *p = x->of->profile;
+    const kiln_core *c = &p->core;
+    const kiln_choice *choice = &x->row->choice;
+    const kiln_issue_machine machine = {
+        p->vector_bytes, p->has_fma, kiln_arch_of(p->arch)->intrinsics.has_nan_min_max};
+    kiln_scheduled scheduled;
+    kiln_program *program;
+    if (kiln_profile_is_gpu(p))
+        return KILN_OK;
+    KILN_TRY(kiln_template_apply(scratch, choice->tmpl, &x->work->workload, p,
+                                 &choice->space, &choice->config, &scheduled, err));
+    KILN_TRY(kiln_scheduled_program(scratch, &scheduled, "issue", &program, err));
+    const kiln_issue n = kiln_program_issue(scratch, program, &machine);
+    const double cycles =
+        fmax(n.arithmetic / c->fma_ports,
+             fmax(n.loads / c->load_ports, n.stores / c->store_ports));
+    *out = cycles / x->row->timing.peak.clock_ghz * 1e-6 / x->of->threads;
+    return KILN_OK;
+}
+
+static kiln_status add_roofline(kiln_arena *scratch, trial *x, int64_t bytes,
+                                kiln_err *err) {
     const kiln_cost *cost = &x->work->cost;
     kiln_timing *t = &x->row->timing;
     double gbs = 0;
     KILN_TRY(bandwidth(x->of, bytes, &gbs, &t->bound, err));
-    const double memory_ms = (double)cost->bytes / gbs * 1e-6;
+    KILN_TRY(issue_ms(scratch, x, &t->instructions_ms, err));
+    t->memory_ms = (double)cost->bytes / gbs * 1e-6;
     const double compute_ms = (double)cost->flops / t->peak.gflops * 1e-6;
-    t->roofline_ms = fmax(memory_ms, compute_ms);
-    if (compute_ms >= memory_ms)
-        t->bound = "compute";
+    t->roofline_ms = fmax(t->memory_ms, fmax(compute_ms, t->instructions_ms));
+    if (t->roofline_ms > t->memory_ms)
+        t->bound = compute_ms < t->instructions_ms ? "instr" : "compute";
     return KILN_OK;
 }
 
@@ -272,7 +311,7 @@ static kiln_status conclude(kiln_arena *scratch, trial *x, const kiln_measured *
     if (x->rivals != NULL)
         kiln_rivals_add_up(x->rivals, &x->row->sample);
     add_up(scratch, x);
-    return add_roofline(x, bytes, err);
+    return add_roofline(scratch, x, bytes, err);
 }
 
 static kiln_status measure(kiln_arena *scratch, trial *x, int work, double seconds,

@@ -45,8 +45,15 @@ typedef struct kiln_meter_level {
 } kiln_meter_level;
 kiln_status kiln_meter_level_make(kiln_arena *a, const kiln_profile *p, int level,
                                   kiln_meter_level *out, kiln_err *err);
+/* The same of so many bytes, wherever they lie. */
+kiln_status kiln_meter_bytes_make(kiln_arena *a, const kiln_profile *p, int64_t bytes,
+                                  kiln_meter_level *out, kiln_err *err);
 /* The level that holds `bytes` in all: caches of each core hold a thread's part. */
 int kiln_level_of(const kiln_profile *p, int threads, int64_t bytes);
+/* More of a core's own cache than its bandwidth was measured with: sets fill unevenly,
+ * and what fits by its size comes from the next cache in part. */
+bool kiln_level_is_crowded(const kiln_profile *p, int threads, int level,
+                           int64_t bytes);
 const char *kiln_level_name(int level);
 
 #endif

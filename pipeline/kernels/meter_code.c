@@ -142,11 +142,11 @@ static int64_t level_bytes(const kiln_profile *p, int level) {
 }
 
 /* y[c, l] = max over r of x[r, c, l]: reads all of x, writes next to nothing. */
-static kiln_status make_read(kiln_arena *a, const kiln_profile *p, int level,
+static kiln_status make_read(kiln_arena *a, const kiln_profile *p, int64_t bytes,
                              kiln_meter_level *m, kiln_err *err) {
     enum { CHAINS = 8 };
     const int64_t lanes = p->vector_bytes / 4;
-    const int64_t rows = level_bytes(p, level) / 4 / lanes / CHAINS;
+    const int64_t rows = bytes / 4 / lanes / CHAINS;
     if (rows == 0)
         return KILN_OK;
     const kiln_te *x =
@@ -165,11 +165,11 @@ static kiln_status make_read(kiln_arena *a, const kiln_profile *p, int level,
     return compile(a, p, s, arg, 2, "kiln_meter_read", &m->read, err);
 }
 
-static kiln_status make_copy(kiln_arena *a, const kiln_profile *p, int level,
+static kiln_status make_copy(kiln_arena *a, const kiln_profile *p, int64_t bytes,
                              kiln_meter_level *m, kiln_err *err) {
     const int64_t lanes = p->vector_bytes / 4;
     const int64_t step = lanes * COPY_UNROLL;
-    const int64_t n = level_bytes(p, level) / 8 / step * step;
+    const int64_t n = bytes / 8 / step * step;
     if (n == 0)
         return KILN_OK; /* the profile knows no such level */
     const kiln_te *x = kiln_te_placeholder(a, "x", KILN_F32, 1, &n);
@@ -192,11 +192,21 @@ static kiln_status make_copy(kiln_arena *a, const kiln_profile *p, int level,
 kiln_status kiln_meter_level_make(kiln_arena *a, const kiln_profile *p, int level,
                                   kiln_meter_level *out, kiln_err *err) {
     KILN_ASSERT(level >= 0 && level < KILN_N_LEVELS, "no level %d of memory", level);
+    return kiln_meter_bytes_make(a, p, level_bytes(p, level), out, err);
+}
+
+kiln_status kiln_meter_bytes_make(kiln_arena *a, const kiln_profile *p, int64_t bytes,
+                                  kiln_meter_level *out, kiln_err *err) {
     kiln_meter_level m = {.copy_bytes = 0};
-    KILN_TRY(make_copy(a, p, level, &m, err));
-    KILN_TRY(make_read(a, p, level, &m, err));
+    KILN_TRY(make_copy(a, p, bytes, &m, err));
+    KILN_TRY(make_read(a, p, bytes, &m, err));
     *out = m;
     return KILN_OK;
+}
+
+bool kiln_level_is_crowded(const kiln_profile *p, int threads, int level,
+                           int64_t bytes) {
+    return level < 2 && bytes / threads > level_bytes(p, level);
 }
 
 const char *kiln_level_name(int level) {

@@ -10,11 +10,14 @@ typedef struct kiln_timing {
                            where fewer than seven are left */
     int64_t n_runs;
     double min_ms, q1_ms, median_ms, q3_ms;
-    kiln_peak peak;     /* medians of the slices between */
-    double gflops, gbs; /* at the median */
-    double peak_share;  /* median over pairs of neighbouring slices */
-    double roofline_ms; /* what peak and bandwidth allow */
-    const char *bound;  /* "compute", "L1", "L2", "L3" or "memory" */
+    kiln_peak peak;         /* medians of the slices between */
+    double gflops, gbs;     /* at the median */
+    double peak_share;      /* median over pairs of neighbouring slices */
+    double memory_ms;       /* what the bandwidth of where it lies allows */
+    double instructions_ms; /* what the kernel's operations, loads and stores take as
+                               full vectors (kiln_issue); 0: not told */
+    double roofline_ms;     /* the longest of these, and of flops at the peak */
+    const char *bound;      /* "compute", "instr", "L1", "L2", "L3" or "memory" */
 } kiln_timing;
 
 #endif

@@ -174,6 +174,8 @@ LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask);
 /* Of lanes at known distances, by vectors of neighbours (emit_near.c); NULL: they are not
  * near enough, or neighbours themselves. */
 LLVMValueRef kiln_cg_load_near(kiln_cg *g, const kiln_expr *e);
+/* The same where lanes lie anywhere in a window of a few vectors (emit_window.c). */
+LLVMValueRef kiln_cg_load_window(kiln_cg *g, const kiln_expr *e);
 void kiln_cg_store(kiln_cg *g, const kiln_stmt *s);
 void kiln_cg_prefetch(kiln_cg *g, const kiln_expr *load);
 /* Of the first of neighbouring elements, and what it is a multiple of in bytes; NULL: they

@@ -318,8 +318,10 @@ LLVMValueRef kiln_cg_load(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
         mask = kiln_cg_and_mask(g, mask, kiln_cg_expr(g, e->u.load.mask, mask));
     if (e->lanes == 1)
         return mask == NULL ? scalar_load(g, e) : guarded_load(g, e, mask);
-    const LLVMValueRef near =
+    LLVMValueRef near =
         mask == NULL && !is_one_access(e) ? kiln_cg_load_near(g, e) : NULL;
+    if (near == NULL && mask == NULL)
+        near = kiln_cg_load_window(g, e);
     if (near != NULL)
         return near;
     if (!locate(g, e->u.load.buffer, e->arg, mask, &at))

@@ -11,13 +11,19 @@
  * meet within pieces of 16 bytes, then pieces change places, since that is what vector
  * units do in one instruction (unpack and shuffle of pieces on x86, zip on AArch64; the
  * network is Eklundh's, "A fast computer method for matrix transposing", IEEE ToC 21(7),
- * 1972, by interleaving). */
+ * 1972, by interleaving).
+ *
+ * Few rows (the three colours of an image, channels first, that become channels last) make
+ * stores of few lanes, one behind the other. They are woven: whole vectors of each row are
+ * loaded, shuffles pick the elements of whole vectors of the result. */
 #include "compiler/loop/linear.h"
 
 enum {
     PIECE_BYTES = 16, /* what instructions interleave within */
     MAX_SIDE = 16,    /* no more vectors than half of the most registers there are */
-    MAX_SQUARES = 4   /* that one store reads */
+    MAX_SQUARES = 4,  /* that one store reads */
+    MAX_THREADS = 8,  /* rows that are woven: each costs a shuffle for each vector */
+    LEAST_WOVEN = 4   /* stores */
 };
 
 typedef struct turning {
@@ -273,6 +279,92 @@ static int turn_stores(turning *t, const kiln_stmt *const *stmt, int n,
     return side;
 }
 
+/* ---- weaving --------------------------------------------------------------------- */
+
+/* Stores of few lanes that only move what they read across rows, and that fill no piece:
+ * others are squares. */
+static bool is_thread(const kiln_stmt *s) {
+    if (!is_plain_store(s, NULL) || s->u.store.buffer->rank != 1 ||
+        s->u.store.value->kind != KILN_EXPR_LOAD)
+        return false;
+    const kiln_expr *e = s->u.store.value, *to = s->u.store.index[0];
+    int64_t step = 0;
+    const int n = e->lanes, bytes = n * (int)kiln_dtype_bytes(e->dtype);
+    return n >= 2 && n <= MAX_THREADS && e->u.load.mask == NULL && e->n_arg == 1 &&
+           e->arg[0]->kind == KILN_EXPR_RAMP && e->dtype != KILN_BOOL &&
+           e->u.load.buffer->scope != KILN_SCOPE_REGISTER &&
+           s->u.store.buffer->scope != KILN_SCOPE_REGISTER &&
+           s->u.store.buffer != e->u.load.buffer && step_of(e) >= MAX_SIDE &&
+           ((n & (n - 1)) != 0 || bytes < PIECE_BYTES) && to->kind == KILN_EXPR_RAMP &&
+           kiln_x_is_int(to->arg[1], &step) && step == 1;
+}
+
+/* Is it the store that comes `by` places behind `first`? */
+static bool is_next_thread(const kiln_stmt *s, const kiln_stmt *first, int by) {
+    kiln_linear x, y;
+    const int n = first->u.store.value->lanes;
+    return is_thread(s) && s->u.store.buffer == first->u.store.buffer &&
+           is_shifted(s->u.store.value, first->u.store.value, by) &&
+           kiln_linear_of(s->u.store.index[0]->arg[0], &x) &&
+           kiln_linear_of(first->u.store.index[0]->arg[0], &y) &&
+           kiln_linear_add(&x, &y, -1) && x.n == 0 && x.constant == (int64_t)by * n;
+}
+
+/* Vector `at` of the result, which takes the rows' elements in turns. */
+static const kiln_expr *woven(kiln_arena *a, const tile *t, int n_rows, int at) {
+    int lane[MAX_SIDE];
+    const kiln_expr *v = row_of(a, t, 0);
+    for (int r = 1; r < n_rows; r++) {
+        for (int k = 0; k < t->side; k++) {
+            const int elem = at * t->side + k, of = elem % n_rows;
+            lane[k] = of == r             ? t->side + elem / n_rows
+                      : of == 0 && r == 1 ? elem / n_rows
+                                          : k;
+        }
+        const kiln_expr *in[] = {v, row_of(a, t, r)};
+        v = kiln_x_shuffle(a, in, 2, lane, t->side);
+    }
+    return v;
+}
+
+/* The stores from stmt[0] on that are woven, with these; 0: there are none. */
+static int weave_stores(turning *t, const kiln_stmt *const *stmt, int n,
+                        statements *out) {
+    kiln_arena *a = t->arena;
+    int n_same = 1, side = MAX_SIDE;
+    if (!is_thread(stmt[0]))
+        return 0;
+    while (n_same < n && n_same < MAX_SIDE &&
+           is_next_thread(stmt[n_same], stmt[0], n_same))
+        n_same++;
+    while (side > n_same)
+        side /= 2;
+    if (side < LEAST_WOVEN)
+        return 0;
+    const kiln_expr *load = stmt[0]->u.store.value, *from = load->arg[0]->arg[0];
+    const kiln_expr *to = stmt[0]->u.store.index[0]->arg[0];
+    const int n_rows = load->lanes;
+    const int64_t elems = (int64_t)n_rows * side;
+    const tile rows = {kiln_buffer_new(a, kiln_format(a, "woven%d", t->n_tiles++),
+                                       load->dtype, 1, &elems, KILN_SCOPE_REGISTER),
+                       side};
+    kiln_vec_push(a, &out->tiles, rows.buffer);
+    for (int k = 0; k < n_rows; k++) {
+        const kiln_expr *base = kiln_x_add(a, from, kiln_x_index(a, k * step_of(load)));
+        const kiln_expr *index = kiln_x_ramp(a, base, kiln_x_index(a, 1), side);
+        const kiln_expr *row = kiln_x_load(a, load->u.load.buffer, &index, 1, NULL);
+        kiln_vec_push(a, &out->list, set_row(a, &rows, k, row));
+    }
+    for (int k = 0; k < n_rows; k++) {
+        const kiln_expr *base = kiln_x_add(a, to, kiln_x_index(a, (int64_t)k * side));
+        const kiln_expr *index = kiln_x_ramp(a, base, kiln_x_index(a, 1), side);
+        kiln_vec_push(a, &out->list,
+                      kiln_s_store(a, stmt[0]->u.store.buffer, &index,
+                                   woven(a, &rows, n_rows, k), NULL));
+    }
+    return side;
+}
+
 static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s) {
     turning *t = user;
     statements all = {.list = {0}};
@@ -281,7 +373,9 @@ static const kiln_stmt *rewritten(void *user, kiln_arena *a, const kiln_stmt *s)
         return s;
     for (int i = 0; i < s->u.seq.n;) {
         statements one = {.list = {0}};
-        const int n = turn_stores(t, s->u.seq.stmt + i, s->u.seq.n - i, &one);
+        int n = weave_stores(t, s->u.seq.stmt + i, s->u.seq.n - i, &one);
+        if (n == 0)
+            n = turn_stores(t, s->u.seq.stmt + i, s->u.seq.n - i, &one);
         if (n == 0) {
             kiln_vec_push(a, &all.list, s->u.seq.stmt[i++]);
             continue;

@@ -295,6 +295,40 @@ static void lanes_near_each_other(void **state) {
     }
 }
 
+/* Anywhere in a window that is as long as the clamp lets it be, and no longer. */
+static void lanes_in_a_window(void **state) {
+    static const int lanes[] = {2, 4, 8, 16, 32};
+    static const char *const dtypes[] = {"f32", "i32", "f64"};
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        kiln_arena a = {0};
+        kiln_rng rng;
+        kiln_err err = {0};
+        kiln_program *p = NULL;
+        kiln_rng_init(&rng, kiln_test_seed() * 6007u + (uint64_t)i);
+        const int n = lanes[kiln_rng_range(&rng, 0, 4)];
+        const int low = (int)kiln_rng_range(&rng, 0, 3);
+        const int high = low + (int)kiln_rng_range(&rng, 0, i % 2 == 0 ? 20 : 100);
+        const char *dtype = dtypes[i % 3 == 2 ? 2 : i % 2];
+        const char *place = kiln_format(&a, "i64(at[ramp(i*%d, 1, %d)])", n, n);
+        const char *clamped = i % 3 == 0
+                                  ? kiln_format(&a, "min(max(%s, x%d(%d)), x%d(%d))",
+                                                place, n, low, n, high)
+                                  : kiln_format(&a, "max(min(%s, x%d(%d)), x%d(%d))",
+                                                place, n, high, n, low);
+        const char *text = kiln_format(
+            &a,
+            "program window(x: %s[%d], at: i32[%d], out y: %s[%d]) {\n"
+            "  for i in 0 .. +3 {\n    y[ramp(i*%d, 1, %d)] = x[x%d(i*3) + %s]\n"
+            "  }\n}\n",
+            dtype, high + 7, 3 * n, dtype, 3 * n, n, n, n, clamped);
+        kiln_assert_status_ok(
+            kiln_program_parse(&a, kiln_str_from(text), "window", &p, &err), &err);
+        check_program(&a, &rng, p, true);
+        kiln_arena_fini(&a);
+    }
+}
+
 /* ---- one program, several times -------------------------------------------------- */
 
 enum { N_COMPILERS = 3, N_TIMES = 4 };
@@ -382,6 +416,7 @@ int main(void) {
                       (void *)(uintptr_t)&te_examples[i]);
     kiln_test_add("gathers_any_number_of_lanes", gathers_any_number_of_lanes, NULL);
     kiln_test_add("lanes_near_each_other", lanes_near_each_other, NULL);
+    kiln_test_add("lanes_in_a_window", lanes_in_a_window, NULL);
     kiln_test_add("same_bytes_in_every_thread", same_bytes_in_every_thread, NULL);
     kiln_test_add("reports_time", reports_time, NULL);
     kiln_test_add("every_profile_ran", every_profile_ran, NULL);
