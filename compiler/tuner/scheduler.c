@@ -12,7 +12,16 @@
  * down in steps with long flats between, and a step cannot be told from a flat. A task
  * is given up where little is left to gain (its best is near the floor, or even the
  * floor would save next to nothing of the whole), or where a flat became as long as all
- * the way to its best: the optimism above has then been refuted. */
+ * the way to its best: the optimism above has then been refuted.
+ *
+ * Ways to do one work are arms of a bandit (UCB1: Auer, Cesa-Bianchi, Fischer, Machine
+ * Learning 47, 2002), turned around, as the least cost counts. In logarithms: a way that
+ * had n of its work's N trials may come to
+ *
+ *     best * exp(-spread * sqrt(2 ln(N + 1) / n)), and no lower than its floor.
+ *
+ * Of the work's turn the way with the lowest bound is next. One whose bound is not below
+ * the work's best has lost, until N has grown enough for another look. */
 #include "compiler/tuner/tuner.h"
 
 #include <math.h>
@@ -31,13 +40,18 @@ static const double near_floor = 0.05;
  * and the luck of many draws do. */
 static const double least_step = 0.005;
 
-/* Trials that a way of several gets before it may be given up as behind. */
+/* Trials that a way of several gets while none of them works. */
 enum { LEAST_OF_WAY = 12 };
+/* What a search of a template takes off its first trials, as a logarithm: its rule is
+ * a quarter slower than its best at the worst, most of the time. */
+static const double spread = 0.2;
 
 typedef struct task {
     kiln_task_weight is;
     int64_t trials;
     double best_ns;  /* <= 0: none */
+    double least_ns; /* that any trial took, or was stopped at; <= 0: not known */
+    int64_t coming;  /* trials that were begun, and not reported yet */
     double slope_ns; /* saved by one trial, of one call, lately */
     double step_ns;  /* the best when it last fell by a step, */
     int64_t step_at; /* and how many trials there were then */
@@ -87,17 +101,23 @@ static bool is_same_work(const task *x, const task *y) {
     return x == y || (x->is.work > 0 && x->is.work == y->is.work);
 }
 
-/* The best of all ways to do the task's work; without any, what it costs untuned. */
-static double work_ns(const kiln_task_scheduler *s, const task *t) {
-    double best = 0, start = 0;
+/* The best of all ways to do the task's work; 0: none has one. */
+static double work_best_ns(const kiln_task_scheduler *s, const task *t) {
+    double best = 0;
     for (int i = 0; i < s->n; i++) {
         const task *x = &s->task[i];
-        if (!is_same_work(x, t))
-            continue;
-        if (x->best_ns > 0 && (best <= 0 || x->best_ns < best))
+        if (is_same_work(x, t) && x->best_ns > 0 && (best <= 0 || x->best_ns < best))
             best = x->best_ns;
-        start = start > 0 ? start : now_ns(x);
     }
+    return best;
+}
+
+/* Without any, what it costs untuned. */
+static double work_ns(const kiln_task_scheduler *s, const task *t) {
+    const double best = work_best_ns(s, t);
+    double start = 0;
+    for (int i = 0; i < s->n && start <= 0; i++)
+        start = is_same_work(&s->task[i], t) ? now_ns(&s->task[i]) : 0;
     return best > 0 ? best : start;
 }
 
@@ -122,6 +142,25 @@ static double left_ns(const task *t) {
     const double best = now_ns(t);
     const double floor_ns = t->is.floor_ns > 0 ? t->is.floor_ns : unknown_floor * best;
     return fmax(0, best - floor_ns);
+}
+
+/* What a way may still come to. */
+static double bound_ns(const kiln_task_scheduler *s, const task *t) {
+    const double seen = t->best_ns > 0 ? t->best_ns : t->least_ns;
+    const double n = fmax(1, (double)(t->trials + t->coming));
+    double all = 0;
+    if (seen <= 0)
+        return n < LEAST_OF_WAY ? fmax(0, t->is.floor_ns) : HUGE_VAL;
+    for (int i = 0; i < s->n; i++)
+        if (is_same_work(&s->task[i], t))
+            all += (double)(s->task[i].trials + s->task[i].coming);
+    return fmax(t->is.floor_ns, seen * exp(-spread * sqrt(2 * log(all + 1) / n)));
+}
+
+/* A way that is not expected to overtake. */
+static bool has_lost(const kiln_task_scheduler *s, const task *t) {
+    const double best = t->is.work > 0 ? work_best_ns(s, t) : 0;
+    return best > 0 && (t->best_ns <= 0 || t->best_ns > best) && bound_ns(s, t) >= best;
 }
 
 static int64_t flat_trials(const task *t) { return t->trials - t->step_at; }
@@ -149,11 +188,11 @@ double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
  * trial; the rest takes patience. */
 static bool is_given_up(const kiln_task_scheduler *s, const task *t) {
     const int64_t patience = s->options.patience_trials;
-    const double left = left_ns(t), of_work = work_ns(s, t);
-    if (t->best_ns > 0 && t->is.floor_ns > 0 &&
+    const double left = left_ns(t), of_work = work_best_ns(s, t);
+    if (of_work > 0 && t->is.floor_ns > 0 &&
         of_work - t->is.floor_ns <= near_floor * t->is.floor_ns)
         return true;
-    if (t->trials >= LEAST_OF_WAY && behind_ns(s, t) > 0 && gain_of(s, t) <= 0)
+    if (has_lost(s, t))
         return true;
     const double least = s->options.min_gain * kiln_task_scheduler_latency_ns(s);
     return t->trials >= patience &&
@@ -174,7 +213,7 @@ static int untried(const kiln_task_scheduler *s) {
         const bool is_unknown =
             now_ns(t) <= 0 &&
             t->trials < (is_known ? LEAST_OF_WAY : s->options.patience_trials);
-        if (!is_open(t) || (t->trials > 0 && !is_unknown))
+        if (!is_open(t) || (t->trials > 0 && !is_unknown) || is_given_up(s, t))
             continue;
         if (best < 0 ||
             t->is.weight * now_ns(t) > s->task[best].is.weight * now_ns(&s->task[best]))
@@ -194,6 +233,18 @@ static int most_gain(const kiln_task_scheduler *s, bool *any_open) {
         *any_open = true;
         if (!is_given_up(s, &s->task[i]) &&
             (best < 0 || gain_of(s, &s->task[i]) > gain_of(s, &s->task[best])))
+            best = i;
+    }
+    return best;
+}
+
+/* Of the ways to do the task's work, the one whose bound is lowest. */
+static int lowest_bound(const kiln_task_scheduler *s, int of) {
+    int best = of;
+    for (int i = 0; i < s->n; i++) {
+        const task *t = &s->task[i];
+        if (is_same_work(t, &s->task[of]) && is_open(t) && !is_given_up(s, t) &&
+            bound_ns(s, t) < bound_ns(s, &s->task[best]))
             best = i;
     }
     return best;
@@ -220,6 +271,7 @@ int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_tri
         next = most_gain(s, &any_open);
         if (next < 0)
             return stop(s, any_open ? KILN_TASKS_NO_GAIN : KILN_TASKS_EXHAUSTED);
+        next = lowest_bound(s, next);
     }
     const int64_t left = o->max_trials > 0 ? o->max_trials - s->trials : o->batch;
     *n_trials = left < o->batch ? (int)left : o->batch;
@@ -227,6 +279,14 @@ int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_tri
     KILN_ASSERT(next<s->n && * n_trials> 0, "task %d of %d gets %d trials", next, s->n,
                 *n_trials);
     return next;
+}
+
+void kiln_task_scheduler_saw(kiln_task_scheduler *s, int i, double least_ns,
+                             int64_t coming) {
+    KILN_ASSERT(i >= 0 && i < s->n && coming >= 0, "%lld trials of task %d of %d",
+                (long long)coming, i, s->n);
+    s->task[i].least_ns = least_ns;
+    s->task[i].coming = coming;
 }
 
 void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,

@@ -379,9 +379,10 @@ kiln_status kiln_search_predicted(kiln_search *s, size_t n, uint64_t *out,
 /* Trials go where the latency of the whole is expected to fall most: for each task the
  * larger of its recent slope and of what a task of its age may still gain, times its
  * weight (Zheng et al., Ansor, OSDI'20, section 6.2). Tasks may be ways to do the same
- * work: the best of these counts, and one that is behind gets trials only while it is
- * expected to overtake. A task is given up near its
- * floor, or after as many trials without a step as it took to its best. */
+ * work: the best of these counts, and of its trials the way gets each turn that may come
+ * to least, by a bound of its best and of how many it had (UCB1); one whose bound is not
+ * below the best of all has lost. A task is given up near its floor, or after as many
+ * trials without a step as it took to its best. */
 typedef struct kiln_task_weight {
     double weight;   /* how often the network calls it; 0: never chosen */
     double start_ns; /* what a call costs without tuning; <= 0: not known */
@@ -420,6 +421,11 @@ int kiln_task_scheduler_next(kiln_task_scheduler *s, int64_t time_ns, int *n_tri
 void kiln_task_scheduler_report(kiln_task_scheduler *s, int i, int64_t n_trials,
                                 double best_ns, bool is_exhausted);
 kiln_task_end kiln_task_scheduler_end(const kiln_task_scheduler *s);
+/* Of task i, ahead of a report: the least that any of its trials took, or was stopped at
+ * as too slow, by which a way without a best is told; and how many trials were begun
+ * that no report has yet. */
+void kiln_task_scheduler_saw(kiln_task_scheduler *s, int i, double least_ns,
+                             int64_t coming);
 /* Sum of weight times best: the latency if stopped now. Tasks without a best count with
  * start_ns; of several ways the best counts. */
 double kiln_task_scheduler_latency_ns(const kiln_task_scheduler *s);

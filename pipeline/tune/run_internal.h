@@ -4,9 +4,7 @@
 
 #include "pipeline/tune/tune_internal.h"
 
-enum {
-    KILN_TUNE_TURN = 16
-}; /* small turns learn sooner, large ones waste fewer fits */
+enum { KILN_TUNE_TURN = 16 }; /* small turns tell the scheduler sooner */
 
 /* One measurement of a candidate. */
 typedef struct kiln_tune_round {
@@ -137,7 +135,13 @@ kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
 /* Tells the scheduler of the trials of this turn. */
 void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t);
 /* Tells a new scheduler what is known, turn by turn as it might have been. */
-void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t, int task);
+void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t);
+/* The scheduler hears of so many trials more, and what the best is by now; the turn is
+ * over. */
+void kiln_tune_tell(kiln_tuning *r, kiln_tuned_work *t, int64_t n_trials,
+                    double best_ns);
+/* And of those that were begun. */
+void kiln_tune_begun(kiln_tuning *r, const kiln_tuned_work *t);
 
 /* The model of all works: fitted to every trial; from the database; and back there. */
 kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err);

@@ -326,10 +326,7 @@ kiln_status kiln_tune_finish(kiln_tuning *r, kiln_tune_pending *p,
 void kiln_tune_end_turn(kiln_tuning *r, kiln_tuned_work *t) {
     if (r->scheduler == NULL)
         return; /* the first look: replayed later */
-    KILN_ASSERT(t >= r->work && t < r->work + r->n, "a work of another run");
-    kiln_task_scheduler_report(r->scheduler, (int)(t - r->work), t->turn,
-                               t->row.best_ns, t->is_exhausted);
-    t->turn = 0;
+    kiln_tune_tell(r, t, t->turn, t->row.best_ns);
 }
 
 double kiln_tune_best_ns(const kiln_tuning *r, const kiln_tuned_work *lead) {

@@ -57,6 +57,35 @@ bool kiln_tune_doubted(const kiln_tuned_work *t, uint64_t *index) {
     return true;
 }
 
+/* What any trial took, or was stopped at; 0: none ran. */
+static double least_ns(const kiln_tuned_work *t) {
+    double least = 0;
+    for (size_t i = 0; i < t->trial.n; i++) {
+        const kiln_trial *x = &t->trial.v[i];
+        const bool ran =
+            x->outcome == KILN_OUTCOME_MEASURED || x->outcome == KILN_OUTCOME_SLOW;
+        if (ran && (least <= 0 || x->cost_ns < least))
+            least = x->cost_ns;
+    }
+    return least;
+}
+
+void kiln_tune_begun(kiln_tuning *r, const kiln_tuned_work *t) {
+    KILN_ASSERT(t >= r->work && t < r->work + r->n, "a work of another run");
+    if (r->scheduler != NULL)
+        kiln_task_scheduler_saw(r->scheduler, (int)(t - r->work), least_ns(t),
+                                t->n_pending + t->turn);
+}
+
+void kiln_tune_tell(kiln_tuning *r, kiln_tuned_work *t, int64_t n_trials,
+                    double best_ns) {
+    KILN_ASSERT(t >= r->work && t < r->work + r->n, "a work of another run");
+    t->turn = 0;
+    kiln_tune_begun(r, t);
+    kiln_task_scheduler_report(r->scheduler, (int)(t - r->work), n_trials, best_ns,
+                               t->is_exhausted);
+}
+
 /* ---- rounds ---------------------------------------------------------------------- */
 
 static ptrdiff_t place_of(const kiln_tuned_work *t, uint64_t index) {
@@ -223,8 +252,7 @@ kiln_status kiln_tune_give_lethal(kiln_tuning *r, kiln_tuned_work *t, kiln_err *
     return KILN_OK;
 }
 
-void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t, int task) {
-    KILN_ASSERT(task >= 0 && (size_t)task < r->n, "task %d of %zu", task, r->n);
+void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t) {
     double best = 0;
     int64_t n = 0;
     for (size_t i = 0; i < t->trial.n; i++) {
@@ -233,7 +261,7 @@ void kiln_tune_replay(kiln_tuning *r, kiln_tuned_work *t, int task) {
             best = x->cost_ns;
         n++;
         if (n == KILN_TUNE_TURN || i + 1 == t->trial.n) {
-            kiln_task_scheduler_report(r->scheduler, task, n, best, t->is_exhausted);
+            kiln_tune_tell(r, t, n, best);
             n = 0;
         }
     }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum {
-    LOW_WATER = 8,       /* so many on their way keep builder and runner busy */
-    BATCH = 16,          /* small ones learn sooner, large ones waste fewer fits */
+    LOW_WATER = 8,       /* so many on their way keep builder and runner busy; */
+    MANY_TRIALS = 64,    /* twice as many once proposing takes longer than these */
+    BATCH = 32,          /* at most: a search that knows more wants larger ones */
     CLAIM_SECONDS = 900, /* longer than all on their way take */
     REFIT_EVERY = 48,    /* new trials between two fits of the model of all works; */
     REFIT_FIRST = 16,    /* before a work's first turn; */
@@ -211,6 +212,7 @@ static kiln_status begin_turn(kiln_tuning *r, kiln_tuned_work *t, int n,
     for (size_t i = 0; i < n_index; i++)
         KILN_TRY(submit(r, t, index[i], err));
     kiln_arena_reset(&r->scratch);
+    kiln_tune_begun(r, t);
     if (t->n_pending == 0)
         kiln_tune_end_turn(r, t);
     return KILN_OK;
@@ -249,11 +251,12 @@ static int64_t n_left_of(const kiln_tuning *r) {
 
 /* Building for a GPU takes longer than timing on it: every builder should have one. */
 static size_t low_water(const kiln_tuning *r) {
+    const size_t least = r->n_new < MANY_TRIALS ? LOW_WATER : 2 * LOW_WATER;
     if (r->pool == NULL) /* it starts with the first candidate */
-        return LOW_WATER;
+        return least;
     const kiln_measure_stats s = kiln_measure_count(r->pool);
-    return s.device[0] != '\0' && s.n_builders > LOW_WATER ? (size_t)s.n_builders
-                                                           : LOW_WATER;
+    return s.device[0] != '\0' && (size_t)s.n_builders > least ? (size_t)s.n_builders
+                                                               : least;
 }
 
 static kiln_status look_at(kiln_tuning *r, kiln_tuned_work *t, int n, kiln_err *err) {
@@ -324,7 +327,7 @@ static void make_scheduler(kiln_tuning *r) {
                                   (int)r->work[i].of + 1};
     r->scheduler = kiln_task_scheduler_new(r->arena, w, (int)r->n, &o);
     for (size_t i = 0; i < r->n; i++)
-        kiln_tune_replay(r, &r->work[i], (int)i);
+        kiln_tune_replay(r, &r->work[i]);
 }
 
 /* A work that begins shall know what the others have taught so far. */

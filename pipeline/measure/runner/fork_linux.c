@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -192,6 +193,19 @@ static void confine(const kiln_trial_run *t, kiln_page *page, int channel) {
     _exit(0);
 }
 
+/* What a call takes that is not the first, and so pays for no page faults: what decides
+ * whether it is worth a look. The proof is of the first, whose outputs stay as they are. */
+static void call_again(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                       kiln_page *page) {
+    enum { AGAIN = 2 };
+    static const double long_ns = 5e6;
+    for (int i = 0; i < AGAIN && page->once_ns < long_ns && page->code == 0; i++) {
+        const int64_t begin = kiln_now_ns();
+        page->code = kiln_round_call(t, fn, pool, 1);
+        page->once_ns = fmin(page->once_ns, (double)(kiln_now_ns() - begin));
+    }
+}
+
 static void child(const kiln_trial_run *t, pid_t parent, int channel) {
     kiln_page *page = own_page = t->r->page;
     limit_all(t, parent, channel);
@@ -205,8 +219,10 @@ static void child(const kiln_trial_run *t, pid_t parent, int channel) {
         page->code = kiln_rounds_serve(t, fn, pool, page, CHANNEL_FD);
     } else {
         const int64_t begin = kiln_now_ns();
-        page->code = kiln_round_call(t, fn, pool);
+        page->code = kiln_round_call(t, fn, pool, 0);
         page->once_ns = (double)(kiln_now_ns() - begin);
+        if (t->is_first)
+            call_again(t, fn, pool, page);
     }
     page->data_bytes = is_confined ? 0 : kiln_data_bytes(0);
     page->stage = KILN_STAGE_DONE;

@@ -1,4 +1,5 @@
-/* Clock and temperature behind a slice (heat.c). Inside pipeline/measure/runner. */
+/* Clock and temperature behind a slice (heat.c), and what the last cache holds
+ * (last_cache.c). Inside pipeline/measure/runner. */
 #ifndef KILN_PIPELINE_MEASURE_RUNNER_HEAT_H
 #define KILN_PIPELINE_MEASURE_RUNNER_HEAT_H
 
@@ -21,5 +22,8 @@ typedef struct kiln_heat_reading {
 void kiln_heat_begin(kiln_heat *h, int cpu); /* cpu below 0: any; the first is asked */
 /* Now, and for is_throttled since the last reading. */
 kiln_heat_reading kiln_heat_read(kiln_heat *h);
+
+/* Of what one CPU reads through (-1: any), in bytes; 0: the system does not say. */
+uint64_t kiln_last_cache_bytes(int32_t cpu);
 
 #endif

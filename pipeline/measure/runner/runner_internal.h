@@ -252,6 +252,7 @@ typedef struct kiln_trial_run {
     int64_t cpu_left_ns; /* what its threads may take of processors */
     bool is_timed;       /* slices, else one run */
     bool is_rotated;     /* weights are views into r->rotation */
+    bool is_first;       /* the proof that decides what is worth a look */
     bool is_look;        /* slices only until it is plain whether it is slow */
     const char *when;    /* added to what is wrong with an output */
     kiln_timed timed;
@@ -305,8 +306,9 @@ bool kiln_trial_finish(kiln_trial_run *t, kiln_trial_process *p);
  * returned. */
 int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
                       kiln_page *page, int channel);
-/* One call with the first inputs and outputs. */
-int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool);
+/* One call with the first inputs, into that buffer. */
+int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                    uint32_t buffer);
 
 /* A byte to it and one back; or just that. False: it ended, or time is up. */
 bool kiln_trial_tell(const kiln_trial_process *p, int64_t deadline_ns);

@@ -136,10 +136,12 @@ int kiln_rounds_serve(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *po
     return 0;
 }
 
-int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool) {
+int kiln_round_call(const kiln_trial_run *t, kiln_kernel_fn *fn, kiln_pool *pool,
+                    uint32_t buffer) {
     KILN_ASSERT(fn != NULL, "a call of a kernel that is not loaded");
+    KILN_ASSERT(buffer < t->n_buffers, "there is no output %u", (unsigned)buffer);
     caller c = {.t = t, .fn = fn, .pool = pool};
     use_inputs(&c, 0);
-    use_outputs(&c, 0);
+    use_outputs(&c, buffer);
     return call(&c, 0);
 }

@@ -63,6 +63,10 @@ static kiln_status set_up(kiln_runner *r, const kiln_wire_frame *f, kiln_buf *an
         kiln_wire_put(answer, KILN_WIRE_READY, &there);
         return KILN_OK;
     }
+    /* Threads may have one each. */
+    const uint64_t last = kiln_last_cache_bytes(o->cpu) * o->threads;
+    if (last > 0 && last < o->last_cache_bytes)
+        o->last_cache_bytes = last;
     KILN_TRY(kiln_meter_kernels_open(r, err));
     o->meter.fma = o->meter.chain = o->meter.fma_name = o->meter.chain_name =
         (kiln_str){NULL, 0}; /* views into the frame */

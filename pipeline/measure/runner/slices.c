@@ -32,6 +32,9 @@ static const double slice_ns = 5e5, warm_ns = 3e6; /* of a call of more, one wil
 enum { DEVICE_ROUNDS = 4 };
 /* Of a turn: others take theirs between, and few are as short. */
 static const double turn_ns = 1e6;
+/* Ahead of every second slice lies one of the peak: ahead of each they take a third of
+ * all timing. A peak that is low marks both slices beside it, and the one behind. */
+enum { SLICES_OF_PEAK = 2 };
 /* A peak this far below its best: the processor was not ours, or slower. */
 static const double calm_peak = 0.93;
 static const int64_t longest_cooling_ns = 2000000000; /* of a trial */
@@ -250,7 +253,9 @@ static bool warm_up(timing *m) {
 
 static kiln_round next_slice(timing *m) {
     const uint32_t all = m->t->n_buffers;
-    kiln_round r = {.runs = m->runs, .has_peak = true};
+    const bool is_host = m->t->r->device == NULL;
+    kiln_round r = {.runs = m->runs,
+                    .has_peak = !is_host || m->t->timed.n_slices % SLICES_OF_PEAK == 0};
     if (r.runs > all) {
         const uint64_t room = r.runs - all < r.runs / 4 ? r.runs - all : r.runs / 4;
         r.runs -= below(m, (room < FEWER_RUNS ? room : FEWER_RUNS) + 1);
@@ -287,16 +292,36 @@ static void cool_down(timing *m, const kiln_slice *last) {
     m->t->deadline_ns += kiln_now_ns() - begin;
 }
 
+static bool is_calm(const timing *m) {
+    return m->peak_gflops >= calm_peak * m->best_peak;
+}
+
+/* The last slice had no peak behind it until now, and that is low. */
+static void doubt_last(timing *m) {
+    kiln_timed *timed = &m->t->timed;
+    if (timed->n_slices == 0 || timed->slice[timed->n_slices - 1].disturbed)
+        return;
+    timed->slice[timed->n_slices - 1].disturbed = true;
+    m->n_calm--;
+}
+
 static bool add_slice(timing *m) {
     kiln_timed *timed = &m->t->timed;
     kiln_round r = next_slice(m);
+    const bool has_peak = r.has_peak;
     kiln_slice *s = &timed->slice[timed->n_slices];
     if (!run_round(m, &r, s, &m->hidden_ns[timed->n_slices]))
         return false;
     look_at_heat(m, s);
     m->told_ns[timed->n_slices] = s->ns * (double)r.runs;
-    m->best_peak = fmax(m->best_peak, s->peak_gflops);
-    s->disturbed = s->disturbed || s->peak_gflops < calm_peak * m->best_peak;
+    if (has_peak) {
+        m->peak_gflops = s->peak_gflops;
+        m->best_peak = fmax(m->best_peak, m->peak_gflops);
+        if (!is_calm(m))
+            doubt_last(m);
+    }
+    s->peak_gflops = m->peak_gflops;
+    s->disturbed = s->disturbed || !is_calm(m);
     if (!s->disturbed)
         m->calm[m->n_calm++] = s->ns;
     timed->n_slices++;
@@ -314,23 +339,26 @@ static bool is_slow(const timing *m) {
     return true;
 }
 
-/* Surely slower than the best, by more than noise. */
-static bool is_behind(const timing *m, double low) {
-    static const double behind = 1.1;
+/* By how much it is surely slower than the best, as a part of that. */
+static double gap_of(const timing *m, double low) {
     const double best = m->t->r->options.loser > 0 ? m->t->q->best_ns : 0;
-    return best > 0 && low > behind * best;
+    return best > 0 ? low / best - 1 : 0;
 }
 
-/* What is behind needs no more than a model needs to learn from it. */
+/* What is surely behind needs no more than a model needs to learn from it: half of what
+ * lies between it and the best. */
 static bool is_narrow(timing *m, bool *behind) {
-    static const double rough = 0.05;
-    double median, low, high, precision = m->t->r->options.precision;
+    static const double rough = 0.05, behind_by = 0.02;
+    double median, low, high, width = m->t->r->options.precision;
     *behind = false;
     if (m->n_calm < MIN_SLICES)
         return false;
     kiln_median_interval(m->calm, m->n_calm, &median, &low, &high);
-    *behind = is_behind(m, low);
-    return high - low <= (*behind ? fmax(precision, rough) : precision) * median;
+    const double gap = gap_of(m, low);
+    *behind = gap > behind_by;
+    if (*behind)
+        width = fmax(width, fmin(rough, gap / 2));
+    return high - low <= width * median;
 }
 
 /* A look is over with the first slice that is not slow. */

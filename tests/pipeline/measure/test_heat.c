@@ -1,4 +1,4 @@
-/* Clock and temperature, of a made-up /sys; and trials on a machine that is too warm. */
+/* Clock, temperature and cache, of a made-up /sys; and trials on a machine that is too warm. */
 #include "pipeline/measure/runner/heat.h"
 
 #include <stdlib.h>
@@ -135,7 +135,25 @@ static void measures(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* The highest level that has a size: not instructions', not all of a package's. */
+static void reads_the_last_cache(void **state) {
+    static const char *const file[][2] = {
+        {"index0/level", "1\n"},     {"index0/size", "48K\n"}, {"index1/level", "3\n"},
+        {"index1/size", "32768K\n"}, {"index2/level", "2\n"},  {"index2/size", "1M\n"},
+        {"index3/level", "4\n"},     {"index3/size", "much\n"}};
+    (void)state;
+    use_folder(kiln_test_dir());
+    assert_int_equal(kiln_last_cache_bytes(-1), 0);
+    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
+        write_file(kiln_format(kiln_test_arena(), "devices/system/cpu/cpu1/cache/%s",
+                               file[i][0]),
+                   file[i][1]);
+    assert_int_equal(kiln_last_cache_bytes(1), 32 << 20);
+    assert_int_equal(kiln_last_cache_bytes(0), 0);
+}
+
 int main(void) {
+    kiln_test_add("reads_the_last_cache", reads_the_last_cache, NULL);
     kiln_test_add("knows_nothing_of_an_empty_folder", knows_nothing_of_an_empty_folder,
                   NULL);
     kiln_test_add("reads_clock_and_warmest_zone", reads_clock_and_warmest_zone, NULL);
