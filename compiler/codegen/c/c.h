@@ -26,6 +26,9 @@ typedef struct kiln_c_wording {
 /* Types and operations of vectors; letters behind '@' as in c_vector.c. */
 typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
+    const char *held;  /* f32 as a small integer, in an i32; NULL: lane by lane */
+    const char *round; /* of f32, ties to even; NULL: lane by lane */
+    const char *some;  /* the first lanes of memory, where there are counts */
     int max_lanes;
     bool has_counts; /* the first lanes of a vector by themselves */
     bool is_aligned; /* where memory is, it is read and written as one element */
@@ -34,7 +37,8 @@ typedef struct kiln_c_vectors {
 typedef struct kiln_c_dialect {
     const char *name;
     const kiln_backend *backend; /* what is implemented; the rest is refused by name */
-    const kiln_natives *natives; /* functions that it has words for */
+    const kiln_natives *natives; /* functions that it has words for, or helpers */
+    bool has_functions;          /* of mathematics, as part of the language */
     const char *qualifiers;      /* of functions that only this file calls */
     const char
         *helper; /* the same of helpers, which are small and called for each element */
@@ -58,7 +62,7 @@ typedef struct kiln_c_dialect {
 #undef KILN_C_DIALECT
 
 extern const kiln_backend kiln_c_backend, kiln_c_backend_opencl;
-extern const kiln_natives kiln_c_natives_opencl;
+extern const kiln_natives kiln_c_natives_c99, kiln_c_natives_opencl;
 extern const kiln_c_wording kiln_c_helpers_opencl[];
 extern const kiln_c_vectors kiln_c_vectors_gnu, kiln_c_vectors_opencl;
 

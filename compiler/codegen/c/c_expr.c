@@ -472,7 +472,8 @@ static kiln_c_text is_nan(kiln_c_printer *p, const kiln_expr *e, const char *lan
 static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lane) {
     if (e->u.intrin == KILN_INTRIN_dot4)
         return dot4(p, e, lane);
-    if (kiln_is_native(p->unit->dialect->natives, e->u.intrin, e->arg[0]->dtype)) {
+    if (p->unit->dialect->has_functions &&
+        kiln_is_native(p->unit->dialect->natives, e->u.intrin, e->arg[0]->dtype)) {
         const char *word = word_of(e->u.intrin);
         if (word != NULL)
             return native(p, e, word, lane);
@@ -480,10 +481,11 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
             return is_nan(p, e, lane);
     }
     const kiln_c_text x = kiln_c_expr(p, e->arg[0], lane);
+    if (e->u.intrin == KILN_INTRIN_sqrt || e->u.intrin == KILN_INTRIN_round)
+        return kiln_c_put(
+            p, KILN_C_PRIMARY, "%s(%s)",
+            kiln_c_helper(p, kiln_intrin_get(e->u.intrin)->name, e->dtype), x.text);
     switch (e->u.intrin) {
-    case KILN_INTRIN_sqrt:
-        return kiln_c_put(p, KILN_C_PRIMARY, "%s(%s)",
-                          kiln_c_helper(p, "sqrt", e->dtype), x.text);
     case KILN_INTRIN_add_rn:
         p->is_exact = true;
         return infix(p, KILN_C_SUM, "+", x, kiln_c_expr(p, e->arg[1], lane));
@@ -501,6 +503,7 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
     case KILN_INTRIN_copysign:
     case KILN_INTRIN_fma:
     case KILN_INTRIN_isnan:
+    case KILN_INTRIN_sqrt:
         break;
     }
     kiln_c_fail(p, KILN_ERR_UNSUPPORTED, "the C printer has no function '%s'",

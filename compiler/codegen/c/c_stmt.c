@@ -114,7 +114,7 @@ static void prepare_store(kiln_c_printer *p, const kiln_stmt *s) {
 }
 
 /* Arrays of its own are in braces. */
-static void put_store(kiln_c_printer *p, const kiln_stmt *s) {
+static void put_whole_store(kiln_c_printer *p, const kiln_stmt *s) {
     const int lanes = s->u.store.value->lanes;
     const bool is_apart = lanes > 1 && reads_what_it_stores(s);
     const bool has_arrays = kiln_c_is_mixed(s) || is_apart;
@@ -138,6 +138,15 @@ static void put_store(kiln_c_printer *p, const kiln_stmt *s) {
     }
     if (has_arrays)
         kiln_c_close(p, own);
+}
+
+static void put_store(kiln_c_printer *p, const kiln_stmt *s) {
+    const kiln_stmt *part[KILN_C_MAX_PARTS] = {s};
+    int n = 1;
+    if (s->u.store.value->lanes > 1 && !reads_what_it_stores(s))
+        n = kiln_c_parts(p, s, part);
+    for (int i = 0; i < n; i++)
+        put_whole_store(p, part[i]);
 }
 
 /* ---- memory ---------------------------------------------------------------------- */

@@ -1,38 +1,46 @@
 /* The rows of dialects.def. */
 #include "compiler/codegen/c/c.h"
 
+/* Rounding is one instruction where it is a helper, and a dozen operations where it is not. */
+const kiln_natives kiln_c_natives_c99 = {.name = "C99",
+                                         .f32 = KILN_NATIVE(sqrt) | KILN_NATIVE(round),
+                                         .f64 = KILN_NATIVE(sqrt)};
+
 /* Products and sums may be rounded once, as loop programs let them be; GCC does not do so
- * for -std=c99 unless it is told to. Functions that count on each rounding are EXACT, and
- * as GCC puts no function into one of other options by itself, helpers are told to be. */
+ * for -std=c99 unless it is told to. What it carries from one iteration to the next by
+ * itself (predictive commoning) takes the registers of tiles. Functions that count on each
+ * rounding are EXACT, and as GCC puts no function into one of other options by itself,
+ * helpers are told to be. */
 const kiln_c_dialect kiln_c_dialect_c99 = {
     .name = "c99",
     .backend = &kiln_c_backend,
-    .natives = &kiln_natives_least,
+    .natives = &kiln_c_natives_c99,
     .qualifiers = "static ",
     .helper = "HELPER ",
     .restricted = "restrict ",
     .global = "",
     .table = "static const ",
-    .headers = "#include <stddef.h>\n"
-               "#include <stdint.h>\n"
-               "\n"
-               "#if defined(__clang__)\n"
-               "#pragma STDC FP_CONTRACT ON\n"
-               "#define EXACT\n"
-               "#define EXACTLY _Pragma(\"clang fp contract(off)\")\n"
-               "#elif defined(__GNUC__)\n"
-               "#pragma GCC optimize(\"fp-contract=fast\")\n"
-               "#define EXACT __attribute__((optimize(\"fp-contract=off\")))\n"
-               "#define EXACTLY\n"
-               "#else\n"
-               "#define EXACT\n"
-               "#define EXACTLY\n"
-               "#endif\n"
-               "#if defined(__GNUC__)\n"
-               "#define HELPER static inline __attribute__((always_inline))\n"
-               "#else\n"
-               "#define HELPER static inline\n"
-               "#endif\n",
+    .headers =
+        "#include <stddef.h>\n"
+        "#include <stdint.h>\n"
+        "\n"
+        "#if defined(__clang__)\n"
+        "#pragma STDC FP_CONTRACT ON\n"
+        "#define EXACT\n"
+        "#define EXACTLY _Pragma(\"clang fp contract(off)\")\n"
+        "#elif defined(__GNUC__)\n"
+        "#pragma GCC optimize(\"fp-contract=fast\", \"no-predictive-commoning\")\n"
+        "#define EXACT __attribute__((optimize(\"fp-contract=off\")))\n"
+        "#define EXACTLY\n"
+        "#else\n"
+        "#define EXACT\n"
+        "#define EXACTLY\n"
+        "#endif\n"
+        "#if defined(__GNUC__)\n"
+        "#define HELPER static inline __attribute__((always_inline))\n"
+        "#else\n"
+        "#define HELPER static inline\n"
+        "#endif\n",
     .exact = "EXACT ",
     .exactly = "EXACTLY",
     .vectors = &kiln_c_vectors_gnu,
@@ -43,6 +51,7 @@ const kiln_c_dialect kiln_c_dialect_opencl = {
     .name = "opencl",
     .backend = &kiln_c_backend_opencl,
     .natives = &kiln_c_natives_opencl,
+    .has_functions = true,
     .qualifiers = "static ",
     .helper = "static ",
     .restricted = "restrict ",

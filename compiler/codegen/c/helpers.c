@@ -86,6 +86,32 @@ static const char root_text[] =
     "#endif\n"
     "}\n";
 
+/* To the nearest, ties to even. Beyond 2^23 every float is an integer; below it, a sum with
+ * 2^23 is rounded to one. */
+static const char round_text[] =
+    "@Q@T round_@S(@T x) {\n"
+    "#if defined(__GNUC__) && defined(__AVX__)\n"
+    "    __asm__(\"vroundss $0, %1, %1, %0\" : \"=x\"(x) : \"x\"(x));\n"
+    "    return x;\n"
+    "#elif defined(__GNUC__) && defined(__SSE4_1__)\n"
+    "    __asm__(\"roundss $0, %1, %0\" : \"=x\"(x) : \"x\"(x));\n"
+    "    return x;\n"
+    "#elif defined(__GNUC__) && defined(__aarch64__)\n"
+    "    __asm__(\"frintn %s0, %s1\" : \"=w\"(x) : \"w\"(x));\n"
+    "    return x;\n"
+    "#else\n"
+    "    union {\n        float value;\n        uint32_t bits;\n    } r;\n"
+    "    uint32_t sign;\n"
+    "    r.value = x;\n"
+    "    sign = r.bits & 0x80000000u;\n"
+    "    r.bits ^= sign;\n"
+    "    if (r.value < 8388608.0f)\n"
+    "        r.value = (r.value + 8388608.0f) - 8388608.0f;\n"
+    "    r.bits |= sign;\n"
+    "    return r.value;\n"
+    "#endif\n"
+    "}\n";
+
 static const char prefetch_text[] = "#if defined(__GNUC__)\n"
                                     "#define prefetch(p) __builtin_prefetch(p)\n"
                                     "#else\n"
@@ -187,6 +213,8 @@ static const char *text_of(const kiln_c_dialect *dialect, const char *name,
         return muladd_text;
     if (strcmp(name, "sqrt") == 0)
         return root_text;
+    if (strcmp(name, "round") == 0)
+        return round_text;
     for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {
         const helper *h = &helpers[i];
         if (strcmp(h->name, name) == 0 && (is_float    ? h->is_float

@@ -127,9 +127,22 @@ void kiln_c_prepare_where(kiln_c_printer *p, const kiln_expr *e, const kiln_expr
 
 /* ---- vectors (c_vector.c) ---------------------------------------------------------- */
 
+enum { KILN_C_VECTOR_BYTES = 64 };
+/* "f32x16": of the unit from here on (vector_text.c). */
+const char *kiln_c_vector_type(kiln_c_printer *p, kiln_dtype d, int lanes);
+/* A text about such vectors, under a name, once. from: what it converts; or NULL. */
+void kiln_c_vector_text(kiln_c_printer *p, const char *name, const char *from,
+                        kiln_dtype d, int lanes, const char *text);
 /* A store of a vector as one statement, where it is of few kinds of operations on
  * elements that follow each other; false: it is not, and nothing was printed. */
 bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s);
+
+/* A store whose lanes differ by conditions that are numbers, such as those of a block's
+ * tail, as stores of some lanes each, without these. The store alone: it has none, or
+ * would become too many. Returns how many there are. */
+enum { KILN_C_MAX_PARTS = 6 };
+int kiln_c_parts(kiln_c_printer *p, const kiln_stmt *s,
+                 const kiln_stmt *out[KILN_C_MAX_PARTS]);
 
 /* ---- statements (c_stmt.c) --------------------------------------------------------- */
 void kiln_c_stmt(kiln_c_printer *p, const kiln_stmt *s, bool is_last);

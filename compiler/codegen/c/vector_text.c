@@ -1,0 +1,320 @@
+/* What vectors are in a dialect: types, operations and conversions, as texts with letters
+ * where a type's name and numbers go. */
+#include "compiler/codegen/c/print.h"
+
+#include <string.h>
+
+/* ---- types and operations -------------------------------------------------------- */
+
+/* @V: the vector type, @G: a type of OpenCL, @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
+ * Integers wrap in an unsigned type, @U. */
+static const char float_text[] =
+    "#if defined(__GNUC__)\n"
+    "typedef @T @V __attribute__((vector_size(@B)));\n"
+    "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
+    "typedef @I @V_bits __attribute__((vector_size(@B)));\n"
+    "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"
+    "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"
+    "#define splat_@V(x) ((x) - (@V){0})\n"
+    "#define blend_@V(m, x, y) \\\n"
+    "    ((@V)(((@V_bits)(x) & (m)) | ((@V_bits)(y) & ~(m))))\n"
+    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
+    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
+    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
+    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
+    "#define below_@V(n) ((@V_bits)((@V_bits)@C < (@V_bits)((@I)(n) - (@V_bits){0})))\n"
+    "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"
+    "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
+    "#define add_@V(x, y) ((x) + (y))\n"
+    "#define sub_@V(x, y) ((x) - (y))\n"
+    "#define mul_@V(x, y) ((x) * (y))\n"
+    "#define div_@V(x, y) ((x) / (y))\n"
+    "#define muladd_@V(x, y, z) ((x) * (y) + (z))\n"
+    "#else\n"
+    "@L"
+    "@O{add}{+}@O{sub}{-}@O{mul}{*}@O{div}{/}"
+    "#define muladd_@V(x, y, z) add_@V(mul_@V((x), (y)), (z))\n"
+    "#endif\n";
+
+static const char int_text[] =
+    "#if defined(__GNUC__)\n"
+    "typedef @T @V __attribute__((vector_size(@B)));\n"
+    "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
+    "typedef u@T @V_wraps __attribute__((vector_size(@B)));\n"
+    "typedef @I @V_bits __attribute__((vector_size(@B)));\n"
+    "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"
+    "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"
+    "#define splat_@V(x) ((x) - (@V){0})\n"
+    "#define blend_@V(m, x, y) \\\n"
+    "    ((@V)(((@V_bits)(x) & (m)) | ((@V_bits)(y) & ~(m))))\n"
+    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
+    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
+    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
+    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
+    "#define below_@V(n) ((@V_bits)((@V_bits)@C < (@V_bits)((@I)(n) - (@V_bits){0})))\n"
+    "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"
+    "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
+    "#define add_@V(x, y) ((@V)((@V_wraps)(x) + (@V_wraps)(y)))\n"
+    "#define sub_@V(x, y) ((@V)((@V_wraps)(x) - (@V_wraps)(y)))\n"
+    "#define mul_@V(x, y) ((@V)((@V_wraps)(x) * (@V_wraps)(y)))\n"
+    "#define muladd_@V(x, y, z) add_@V(mul_@V((x), (y)), (z))\n"
+    "#else\n"
+    "@L"
+    "@W{add}{+}@W{sub}{-}@W{mul}{*}"
+    "#define muladd_@V(x, y, z) add_@V(mul_@V((x), (y)), (z))\n"
+    "#endif\n";
+
+static const char small_text[] =
+    "#if defined(__GNUC__)\n"
+    "typedef @T @V __attribute__((vector_size(@B)));\n"
+    "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
+    "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"
+    "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"
+    "#define splat_@V(x) ((x) - (@V){0})\n"
+    "#else\n"
+    "@L"
+    "#endif\n";
+
+/* Elsewhere: loading, storing, one number in all lanes. */
+static const char struct_text[] =
+    "typedef struct @V {\n    @T at[@N];\n} @V;\n"
+    "static @V load_@V(const @T *p) {\n    @V v;\n"
+    "    for (int i = 0; i < @N; i++)\n        v.at[i] = p[i];\n"
+    "    return v;\n}\n"
+    "static void store_@V(@T *p, @V v) {\n"
+    "    for (int i = 0; i < @N; i++)\n        p[i] = v.at[i];\n}\n"
+    "static @V splat_@V(@T x) {\n    @V v;\n"
+    "    for (int i = 0; i < @N; i++)\n        v.at[i] = x;\n"
+    "    return v;\n}\n"
+    "static @V min_@V(@V x, @V y) {\n"
+    "    for (int i = 0; i < @N; i++)\n"
+    "        x.at[i] = y.at[i] != y.at[i] || y.at[i] < x.at[i] ? y.at[i] : x.at[i];\n"
+    "    return x;\n}\n"
+    "static @V max_@V(@V x, @V y) {\n"
+    "    for (int i = 0; i < @N; i++)\n"
+    "        x.at[i] = y.at[i] != y.at[i] || y.at[i] > x.at[i] ? y.at[i] : x.at[i];\n"
+    "    return x;\n}\n"
+    "static @V first_@V(ptrdiff_t n, @V x, @V y) {\n"
+    "    for (int i = 0; i < @N; i++)\n        x.at[i] = i < n ? x.at[i] : y.at[i];\n"
+    "    return x;\n}\n";
+
+/* The first n elements, zeros behind them. The rare case is a call, so that all others
+ * stay small. */
+static const char some_text[] =
+    "static void tail_@V(@T *to, const @T *from, ptrdiff_t n) {\n"
+    "    for (int i = 0; i < @N; i++)\n        to[i] = i < n ? from[i] : 0;\n}\n"
+    "#if defined(__GNUC__)\n"
+    "#define some_@V(p, n) __extension__({ \\\n"
+    "    const @T *const p_ = (p); const ptrdiff_t n_ = (n); @V v_; \\\n"
+    "    if (n_ >= @N) v_ = load_@V(p_); \\\n"
+    "    else { @T t_[@N]; tail_@V(t_, p_, n_); v_ = load_@V(t_); } v_; })\n"
+    "#else\n"
+    "static @V some_@V(const @T *p, ptrdiff_t n) {\n    @V v;\n"
+    "    tail_@V(v.at, p, n);\n    return v;\n}\n"
+    "#endif\n";
+
+static const char float_op[] =
+    "static @V %s_@V(@V x, @V y) {\n"
+    "    for (int i = 0; i < @N; i++)\n        x.at[i] = x.at[i] %s y.at[i];\n"
+    "    return x;\n}\n";
+static const char int_op[] = "static @V %s_@V(@V x, @V y) {\n"
+                             "    for (int i = 0; i < @N; i++)\n"
+                             "        x.at[i] = (@T)((u@T)x.at[i] %s (u@T)y.at[i]);\n"
+                             "    return x;\n}\n";
+
+static const char convert_text[] =
+    "#if defined(__GNUC__)\n"
+    "#define @F_to_@V(v) __builtin_convertvector((v), @V)\n"
+    "#else\n"
+    "static @V @F_to_@V(@F x) {\n    @V v;\n"
+    "    for (int i = 0; i < @N; i++)\n        v.at[i] = (@T)x.at[i];\n"
+    "    return v;\n}\n"
+    "#endif\n";
+
+/* Truncates; saturates; NaN becomes 0: as the conversion of one number does, to an i32 that
+ * holds a small integer. GCC makes single elements of vectors that are narrowed and then
+ * widened again, so that there is one for what is widened at once. */
+static const char held_text[] =
+    "#if defined(__GNUC__)\n"
+    "#define @F_in_@K(v) __extension__({ const @F v_ = (v); \\\n"
+    "    const @F n_ = (@F)((@F_bits)v_ & (@F_bits)(v_ == v_)); \\\n"
+    "    const @F l_ = blend_@F((@F_bits)(n_ < @P), splat_@F(@P), n_); \\\n"
+    "    const @F h_ = blend_@F((@F_bits)(l_ > @M), splat_@F(@M), l_); \\\n"
+    "    __builtin_convertvector(h_, i32x@N); })\n"
+    "#else\n"
+    "static i32x@N @F_in_@K(@F x) {\n    i32x@N v;\n"
+    "    for (int i = 0; i < @N; i++)\n        v.at[i] = (int32_t)f32_to_@K(x.at[i]);\n"
+    "    return v;\n}\n"
+    "#endif\n";
+
+/* To the nearest, ties to even. Beyond 2^23 all floats are integers, and below it a sum with
+ * 2^23 is rounded to one. */
+static const char round_text[] =
+    "#if defined(__GNUC__) && @B == 64 && defined(__AVX512F__)\n"
+    "#define round_@V(x) __extension__({ @V r_; \\\n"
+    "    __asm__(\"vrndscaleps $0, %1, %0\" : \"=v\"(r_) : \"v\"((@V)(x))); r_; })\n"
+    "#elif defined(__GNUC__) && (@B == 32 || @B == 16) && defined(__AVX__)\n"
+    "#define round_@V(x) __extension__({ @V r_; \\\n"
+    "    __asm__(\"vroundps $0, %1, %0\" : \"=x\"(r_) : \"x\"((@V)(x))); r_; })\n"
+    "#elif defined(__GNUC__) && @B == 16 && defined(__SSE4_1__)\n"
+    "#define round_@V(x) __extension__({ @V r_; \\\n"
+    "    __asm__(\"roundps $0, %1, %0\" : \"=x\"(r_) : \"x\"((@V)(x))); r_; })\n"
+    "#elif defined(__GNUC__) && @B == 16 && defined(__aarch64__)\n"
+    "#define round_@V(x) __extension__({ @V r_; \\\n"
+    "    __asm__(\"frintn %0.4s, %1.4s\" : \"=w\"(r_) : \"w\"((@V)(x))); r_; })\n"
+    "#elif defined(__GNUC__)\n"
+    "#define round_@V(x) __extension__({ const @V x_ = (x); \\\n"
+    "    const @V_bits s_ = (@V_bits)x_ & INT32_MIN; \\\n"
+    "    const @V a_ = (@V)((@V_bits)x_ ^ s_); \\\n"
+    "    const @V r_ = (a_ + 8388608.0f) - 8388608.0f; \\\n"
+    "    (@V)((@V_bits)blend_@V((@V_bits)(a_ < 8388608.0f), r_, a_) | s_); })\n"
+    "#else\n"
+    "static @V round_@V(@V x) {\n"
+    "    for (int i = 0; i < @N; i++)\n        x.at[i] = round_f32(x.at[i]);\n"
+    "    return x;\n}\n"
+    "#endif\n";
+
+const kiln_c_vectors kiln_c_vectors_gnu = {.floats = float_text,
+                                           .ints = int_text,
+                                           .small = small_text,
+                                           .convert = convert_text,
+                                           .held = held_text,
+                                           .round = round_text,
+                                           .some = some_text,
+                                           .max_lanes = KILN_C_VECTOR_BYTES,
+                                           .has_counts = true};
+
+static const char *name_of(kiln_c_printer *p, kiln_dtype d, int lanes) {
+    return kiln_format(p->arena, "%sx%d", kiln_dtype_name(d), lanes);
+}
+
+typedef struct filling {
+    kiln_c_printer *p;
+    const char *from;
+    kiln_dtype dtype;
+    int lanes;
+} filling;
+
+static void fill(const filling *f, const char *text, kiln_buf *out);
+
+/* "{add}{+}" behind a letter that is an operation: where it ends. */
+static const char *put_op(const filling *f, const char *at, const char *pattern,
+                          kiln_buf *out) {
+    char name[8] = "", op[4] = "";
+    const size_t n = strcspn(at + 1, "}");
+    memcpy(name, at + 1, n < sizeof name ? n : 0);
+    at += n + 2;
+    op[0] = at[1];
+    kiln_buf text;
+    kiln_buf_init(&text, f->p->arena);
+    for (const char *c = pattern; *c != '\0'; c++) {
+        const bool is_hole = c[0] == '%' && c[1] == 's';
+        if (!is_hole)
+            kiln_buf_add(&text, c, 1);
+        else
+            kiln_buf_puts(&text, strstr(c + 2, "%s") != NULL ? name : op);
+        c += is_hole;
+    }
+    fill(f, text.p, out);
+    return at + 2;
+}
+
+/* {0, 1, 2, 3} */
+static void put_counting(int lanes, kiln_buf *out) {
+    for (int i = 0; i < lanes; i++)
+        kiln_buf_printf(out, "%s%d", i == 0 ? "{" : ", ", i);
+    kiln_buf_puts(out, "}");
+}
+
+/* "-128.0f", "127.0f" of a small integer. */
+static void put_limit(kiln_dtype d, bool is_most, kiln_buf *out) {
+    const bool is_signed = kiln_dtype_get(d)->is_signed;
+    const int bits = 8 * (int)kiln_dtype_bytes(d) - (is_signed ? 1 : 0);
+    const int most = (1 << bits) - 1;
+    kiln_buf_printf(out, "%d.0f", is_most ? most : is_signed ? -most - 1 : 0);
+}
+
+static void fill(const filling *f, const char *text, kiln_buf *out) {
+    const int elem = (int)kiln_dtype_bytes(f->dtype);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c != '@') {
+            kiln_buf_add(out, c, 1);
+            continue;
+        }
+        switch (*++c) {
+        case 'V':
+            kiln_buf_puts(out, name_of(f->p, f->dtype, f->lanes));
+            break;
+        case 'G':
+            kiln_buf_puts(out, kiln_c_opencl_type(f->dtype));
+            break;
+        case 'X':
+            kiln_buf_puts(out, f->dtype == KILN_F64 ? "" : "F");
+            break;
+        case 'T':
+            kiln_buf_puts(out, kiln_c_type(f->dtype));
+            break;
+        case 'F':
+            kiln_buf_puts(out, f->from);
+            break;
+        case 'N':
+            kiln_buf_printf(out, "%d", f->lanes);
+            break;
+        case 'B':
+            kiln_buf_printf(out, "%d", f->lanes * elem);
+            break;
+        case 'E':
+            kiln_buf_printf(out, "%d", elem);
+            break;
+        case 'I':
+            kiln_buf_printf(out, "int%d_t", 8 * elem);
+            break;
+        case 'K':
+            kiln_buf_puts(out, kiln_dtype_name(f->dtype));
+            break;
+        case 'P':
+            put_limit(f->dtype, false, out);
+            break;
+        case 'M':
+            put_limit(f->dtype, true, out);
+            break;
+        case 'C':
+            put_counting(f->lanes, out);
+            break;
+        case 'L':
+            fill(f, struct_text, out);
+            break;
+        case 'O':
+            c = put_op(f, c + 1, float_op, out);
+            break;
+        case 'W':
+            c = put_op(f, c + 1, int_op, out);
+            break;
+        default:
+            KILN_ASSERT(false, "a vector's text has no letter '%c'", *c);
+        }
+    }
+}
+
+void kiln_c_vector_text(kiln_c_printer *p, const char *name, const char *from,
+                        kiln_dtype d, int lanes, const char *text) {
+    const filling f = {.p = p, .from = from, .dtype = d, .lanes = lanes};
+    kiln_c_unit *u = p->unit;
+    if (kiln_map_has(&u->known, kiln_str_from(name)))
+        return;
+    kiln_buf out;
+    kiln_buf_init(&out, p->arena);
+    fill(&f, text, &out);
+    (void)kiln_c_has(u, name);
+    kiln_c_add(p, name, out.p);
+}
+
+const char *kiln_c_vector_type(kiln_c_printer *p, kiln_dtype d, int lanes) {
+    const char *name = name_of(p, d, lanes);
+    const kiln_c_vectors *words = p->unit->dialect->vectors;
+    kiln_c_vector_text(p, name, NULL, d, lanes,
+                       kiln_dtype_is_float(d) ? words->floats
+                       : d == KILN_I32        ? words->ints
+                                              : words->small);
+    return name;
+}
