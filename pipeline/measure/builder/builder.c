@@ -35,6 +35,7 @@ typedef struct builder {
     kiln_blobs blobs;
     uint64_t data_limit_bytes;
     kiln_translator translator;
+    kiln_packings packings;
 } builder;
 
 /* Beyond what this process has now: what a sanitizer reserves does not count. */
@@ -231,7 +232,8 @@ static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
     out->code.scratch_bytes = kernel.object.scratch_bytes;
     out->code.least_flops = kiln_program_least_flops(a, kernel.program);
     out->code.amplification = kiln_choice_amplification(&choice);
-    return kiln_operands_describe(a, &kernel.scheduled.te, &k->wire, &out->code, err);
+    return kiln_operands_describe(a, &b->packings, &kernel.scheduled.te, &k->wire,
+                                  &out->code, err);
 }
 
 static kiln_status answer_build(builder *b, kiln_arena *a, const kiln_wire_frame *f,
@@ -316,6 +318,7 @@ int kiln_builder_main(kiln_builder_make_fn *make) {
     kiln_err err = {.len = 0};
     give_way();
     b.peer.stream.arena = &b.arena;
+    b.packings = (kiln_packings){.arena = &b.arena, .profile = &b.profile};
     kiln_blobs_init(&b.blobs, &b.arena, KEPT_BYTES);
     const kiln_status st = serve(&b, &request, &err);
     if (st != KILN_OK && b.peer.out >= 0) {

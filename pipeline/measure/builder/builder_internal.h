@@ -6,10 +6,21 @@
 #include "pipeline/measure/wire/wire.h"
 #include "runtime/device.h"
 
+/* Code that packs constants, each made once; zeroed but for what is borrowed. */
+typedef struct kiln_packings {
+    kiln_arena *arena;           /* of what is made */
+    const kiln_profile *profile; /* that it is made for */
+    kiln_map known;              /* packed type's text -> kiln_wire_packing */
+} kiln_packings;
+
+/* Code of one constant, as `t` says; what it points to lives as the packings do. */
+kiln_status kiln_packings_find(kiln_packings *p, const kiln_type *t,
+                               kiln_wire_packing *out, kiln_err *err);
+
 /* The kernel's arguments in terms of the workload's values, for runners. */
-kiln_status kiln_operands_describe(kiln_arena *a, const kiln_te_graph *te,
-                                   const kiln_wire_work *w, kiln_wire_code *out,
-                                   kiln_err *err);
+kiln_status kiln_operands_describe(kiln_arena *a, kiln_packings *packings,
+                                   const kiln_te_graph *te, const kiln_wire_work *w,
+                                   kiln_wire_code *out, kiln_err *err);
 
 /* The device that candidates are for, where its driver compiles ahead for it. */
 typedef struct kiln_translator {

@@ -1,7 +1,7 @@
-/* Layouts as a runner knows them: the steps of a packed tensor's axes. */
+/* Layouts as a runner knows them: the steps of a packed tensor's axes; or code. */
 #include "pipeline/measure/builder/builder_internal.h"
 
-#include "compiler/graph/winograd.h"
+#include "compiler/network/pack.h"
 
 /* Elements that the blocks of an axis behind block `after` hold (-1: all of them). */
 static int64_t held(const kiln_layout *l, int axis, int after) {
@@ -14,21 +14,13 @@ static int64_t held(const kiln_layout *l, int axis, int after) {
 
 static void describe(const kiln_type *t, kiln_wire_operand *o) {
     const kiln_layout *l = &t->layout;
-    const kiln_winograd *f = kiln_winograd_of(l->winograd);
-    _Static_assert((int)KILN_WINOGRAD_MAX_N <= (int)KILN_WIRE_MAX_ROWS &&
-                       (int)KILN_WINOGRAD_TAPS == (int)KILN_WIRE_TAPS,
-                   "rows of a matrix");
-    for (int i = 0; f != NULL && i < f->n; i++)
-        for (int k = 0; k < KILN_WINOGRAD_TAPS; k++)
-            o->row[i][k] = f->g[i][k] / f->divisor[i];
-    o->n_rows = f != NULL ? (uint32_t)f->n : 0;
     for (int i = 0; i < t->rank; i++) {
         const int axis = l->n_order == 0 ? i : l->order[i];
         const int64_t size = held(l, axis, -1);
-        o->step[o->n_steps++] = (kiln_wire_step){
-            .axis = (uint32_t)axis,
-            .extent = (kiln_type_stored_dim(t, axis) + size - 1) / size,
-            .size = size};
+        o->step[o->n_steps++] =
+            (kiln_wire_step){.axis = (uint32_t)axis,
+                             .extent = (t->dim[axis] + size - 1) / size,
+                             .size = size};
     }
     for (int b = 0; b < l->n_blocks; b++)
         o->step[o->n_steps++] = (kiln_wire_step){.axis = l->block[b].axis,
@@ -57,9 +49,9 @@ static kiln_status find_output(const kiln_wire_work *w, size_t nth, uint32_t *ou
     return kiln_fail(err, KILN_ERR_ARG, "the workload has no such output");
 }
 
-kiln_status kiln_operands_describe(kiln_arena *a, const kiln_te_graph *te,
-                                   const kiln_wire_work *w, kiln_wire_code *out,
-                                   kiln_err *err) {
+kiln_status kiln_operands_describe(kiln_arena *a, kiln_packings *packings,
+                                   const kiln_te_graph *te, const kiln_wire_work *w,
+                                   kiln_wire_code *out, kiln_err *err) {
     _Static_assert(KILN_MAX_RANK + KILN_MAX_BLOCKS <= KILN_WIRE_MAX_STEPS,
                    "steps of a layout");
     if (te->n_args > KILN_WIRE_MAX_OPERANDS)
@@ -70,7 +62,11 @@ kiln_status kiln_operands_describe(kiln_arena *a, const kiln_te_graph *te,
         KILN_TRY(i < te->n_inputs
                      ? find_input(w, te->arg_value[i]->name, &operand[i].value, err)
                      : find_output(w, i - te->n_inputs, &operand[i].value, err));
-        describe(&te->arg_type[i], &operand[i]);
+        if (i < te->n_inputs && kiln_pack_computes(&te->arg_type[i]))
+            KILN_TRY(kiln_packings_find(packings, &te->arg_type[i], &operand[i].packing,
+                                        err));
+        else
+            describe(&te->arg_type[i], &operand[i]);
     }
     out->operand = operand;
     out->n_operands = (uint32_t)te->n_args;

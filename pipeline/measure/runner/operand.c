@@ -16,45 +16,24 @@ int64_t kiln_value_elems(const kiln_wire_value *v) {
     return n;
 }
 
-/* The value as it is packed: transformed. */
-static kiln_status transformed(const kiln_wire_value *v, const kiln_wire_operand *o,
-                               kiln_wire_value *out, kiln_err *err) {
-    *out = *v;
-    if (o->n_rows == 0)
-        return KILN_OK;
-    if (v->dtype != KILN_WIRE_F32 || v->rank < 2 ||
-        v->dim[v->rank - 2] != KILN_WIRE_TAPS || v->dim[v->rank - 1] != KILN_WIRE_TAPS)
-        return kiln_fail(err, KILN_ERR_PARSE, "value '%.*s' is no f32[..., 3, 3]",
-                         KILN_STR_ARG(v->name));
-    out->dim[v->rank - 2] = out->dim[v->rank - 1] = o->n_rows;
+static kiln_status check_packing(const kiln_wire_operand *o, size_t *bytes,
+                                 kiln_err *err) {
+    if (o->n_steps != 0)
+        return kiln_fail(err, KILN_ERR_PARSE,
+                         "an operand that code packs has %" PRIu32 " axes", o->n_steps);
+    if (o->packing.bytes > max_operand_bytes)
+        return kiln_fail(err, KILN_ERR_LIMIT, "an operand of more than %zu bytes",
+                         max_operand_bytes);
+    *bytes = (size_t)o->packing.bytes;
     return KILN_OK;
 }
 
-/* T g T^T of every 3 x 3 elements, in double, rounded once. */
-static void transform(const kiln_wire_operand *o, const unsigned char *from, int64_t n,
-                      float *to) {
-    for (float g[9]; n-- > 0; from += sizeof g) {
-        memcpy(g, from, sizeof g);
-        double half[KILN_WIRE_MAX_ROWS][KILN_WIRE_TAPS];
-        for (uint32_t i = 0; i < o->n_rows; i++)
-            for (int s = 0; s < KILN_WIRE_TAPS; s++)
-                half[i][s] = o->row[i][0] * (double)g[s] +
-                             o->row[i][1] * (double)g[3 + s] +
-                             o->row[i][2] * (double)g[6 + s];
-        for (uint32_t i = 0; i < o->n_rows; i++)
-            for (uint32_t j = 0; j < o->n_rows; j++)
-                *to++ = (float)(half[i][0] * o->row[j][0] + half[i][1] * o->row[j][1] +
-                                half[i][2] * o->row[j][2]);
-    }
-}
-
-kiln_status kiln_operand_check(const kiln_wire_value *value, const kiln_wire_operand *o,
+kiln_status kiln_operand_check(const kiln_wire_value *v, const kiln_wire_operand *o,
                                size_t *bytes, kiln_err *err) {
-    kiln_wire_value whole;
-    const kiln_wire_value *v = &whole;
-    KILN_TRY(transformed(value, o, &whole, err));
     int64_t held[KILN_WIRE_MAX_RANK];
     uint64_t all = kiln_wire_dtype_bytes(v->dtype);
+    if (o->packing.object.n > 0)
+        return check_packing(o, bytes, err);
     for (uint32_t axis = 0; axis < v->rank; axis++)
         held[axis] = 1;
     for (uint32_t i = o->n_steps; i-- > 0;) {
@@ -166,12 +145,11 @@ void kiln_operand_pack(const kiln_wire_value *v, const kiln_wire_operand *o,
 /* ---- what is kept ---------------------------------------------------------------- */
 
 bool kiln_operand_is_same(const kiln_wire_operand *x, const kiln_wire_operand *y) {
-    if (x->value != y->value || x->n_steps != y->n_steps || x->n_rows != y->n_rows)
+    const kiln_wire_packing *p = &x->packing, *q = &y->packing;
+    if (x->value != y->value || x->n_steps != y->n_steps ||
+        p->object.n != q->object.n || p->bytes != q->bytes ||
+        memcmp(p->sha256, q->sha256, sizeof p->sha256) != 0)
         return false;
-    for (uint32_t i = 0; i < x->n_rows; i++)
-        for (int k = 0; k < KILN_WIRE_TAPS; k++)
-            if (x->row[i][k] != y->row[i][k])
-                return false;
     for (uint32_t i = 0; i < x->n_steps; i++)
         if (x->step[i].axis != y->step[i].axis ||
             x->step[i].extent != y->step[i].extent ||
@@ -200,55 +178,61 @@ static kiln_packed *new_entry(kiln_runner *r) {
     return p;
 }
 
-/* Row-major elements, transformed where the operand asks for it, then packed. */
-static kiln_status pack(const kiln_wire_value *v, const kiln_wire_operand *o,
-                        const void *plain, void *packed, kiln_err *err) {
-    kiln_wire_value whole;
-    kiln_region scratch = {.map = NULL};
-    KILN_TRY(transformed(v, o, &whole, err));
-    if (o->n_rows > 0) {
-        const int64_t n = kiln_value_elems(v) / KILN_WIRE_TAPS / KILN_WIRE_TAPS;
-        KILN_TRY(kiln_region_open((size_t)kiln_value_elems(&whole) * sizeof(float),
-                                  false, &scratch, err));
-        transform(o, plain, n, (float *)(void *)scratch.data);
-        plain = scratch.data;
-    }
-    kiln_operand_pack(&whole, o, plain, packed);
-    kiln_region_close(&scratch);
-    return KILN_OK;
+/* The value as it came. */
+static kiln_wire_operand row_major_of(const kiln_wire_work *w, uint32_t value) {
+    const kiln_wire_value *v = &w->value[value];
+    kiln_wire_operand o = {.value = value, .n_steps = v->rank};
+    for (uint32_t i = 0; i < v->rank; i++)
+        o.step[i] = (kiln_wire_step){.axis = i, .extent = v->dim[i], .size = 1};
+    return o;
 }
 
-kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
-                               const kiln_wire_operand *o, uint32_t seed,
-                               kiln_packed **out, kiln_err *err) {
-    KILN_ASSERT(o->value < w->n_values && seed < KILN_WIRE_MAX_SEEDS,
-                "value %u of %u, seed %u", o->value, w->n_values, seed);
-    const kiln_wire_value *v = &w->value[o->value];
+static kiln_status fill(kiln_trial_run *t, const kiln_wire_operand *o, uint32_t seed,
+                        kiln_region *to, kiln_err *err) {
+    const kiln_wire_value *v = &t->w->value[o->value];
+    kiln_packed *plain = NULL;
+    if (to->bytes == 0)
+        return KILN_OK;
+    if (o->packing.object.n == 0) {
+        kiln_operand_pack(v, o, v->data[seed].data, to->data);
+        return KILN_OK;
+    }
+    const kiln_wire_operand as_it_came = row_major_of(t->w, o->value);
+    KILN_TRY(kiln_operand_input(t, &as_it_came, seed, &plain, err));
+    return kiln_trial_pack(t, o, plain, to, err);
+}
+
+kiln_status kiln_operand_input(kiln_trial_run *t, const kiln_wire_operand *o,
+                               uint32_t seed, kiln_packed **out, kiln_err *err) {
+    kiln_runner *r = t->r;
+    KILN_ASSERT(o->value < t->w->n_values && seed < KILN_WIRE_MAX_SEEDS,
+                "value %u of %u, seed %u", o->value, t->w->n_values, seed);
+    const kiln_wire_value *v = &t->w->value[o->value];
     for (uint32_t s = 0; s < seed; s++) /* the same bytes are packed once */
         if (kiln_wire_blob_eq(&v->data[s], &v->data[seed]))
             seed = s;
-    kiln_packed *p = find(r, w, o, seed);
+    kiln_packed *p = find(r, t->w, o, seed);
     if (p == NULL) {
         size_t bytes;
         kiln_region region;
         KILN_TRY(kiln_operand_check(v, o, &bytes, err));
         KILN_TRY(kiln_region_open(bytes, false, &region, err));
-        if (bytes > 0) {
-            const kiln_status st = pack(v, o, v->data[seed].data, region.data, err);
-            if (st != KILN_OK) {
-                kiln_region_close(&region);
-                return st;
-            }
+        const kiln_status st = fill(t, o, seed, &region, err);
+        if (st != KILN_OK) {
+            kiln_region_close(&region);
+            return st;
         }
         kiln_region_protect(&region);
         kiln_region_pass_on(&region, false);
         p = new_entry(r);
-        *p = (kiln_packed){.work = w->id,
+        *p = (kiln_packed){.work = t->w->id,
                            .seed = seed,
                            .operand = *o,
                            .region = region,
                            .n_copies = 1,
                            .stride = region.room};
+        /* The request that they are part of goes. */
+        p->operand.packing.object.p = p->operand.packing.name.p = NULL;
         r->packed_bytes += region.room;
     }
     *out = p;

@@ -43,6 +43,7 @@ bool kiln_region_has(const kiln_region *r, uint64_t address, bool whole);
 /* ---- operands -------------------------------------------------------------------- */
 
 typedef struct kiln_runner kiln_runner;
+typedef struct kiln_trial_run kiln_trial_run;
 
 int64_t kiln_value_elems(const kiln_wire_value *v);
 /* Is it a way to lay out the value, each element once? Then *bytes is what it takes. */
@@ -67,10 +68,17 @@ typedef struct kiln_packed {
 } kiln_packed;
 
 bool kiln_operand_is_same(const kiln_wire_operand *x, const kiln_wire_operand *y);
-/* Packs, or finds. Borrowed until kiln_operands_forget. */
-kiln_status kiln_operand_input(kiln_runner *r, const kiln_wire_work *w,
-                               const kiln_wire_operand *o, uint32_t seed,
-                               kiln_packed **out, kiln_err *err);
+/* Packs, or finds, an input of the trial's workload. Borrowed until
+ * kiln_operands_forget. Where code that packs it is at fault, so is the trial. */
+kiln_status kiln_operand_input(kiln_trial_run *t, const kiln_wire_operand *o,
+                               uint32_t seed, kiln_packed **out, kiln_err *err);
+/* Is it a request that can be done, where code packs argument i? Then the code has its
+ * name, its digest. */
+kiln_status kiln_trial_check_packing(const kiln_trial_run *t, uint32_t i,
+                                     kiln_err *err);
+/* By the operand's code, of a value as it came. */
+kiln_status kiln_trial_pack(kiln_trial_run *t, const kiln_wire_operand *o,
+                            kiln_packed *from, kiln_region *to, kiln_err *err);
 /* Copies of packed inputs, in turn more than the last cache holds, in one region that
  * is kept: replaces *of[i] for the n weights. The copies are in `a`. */
 kiln_status kiln_operands_rotate(kiln_runner *r, kiln_arena *a, kiln_packed ***of,
@@ -231,7 +239,7 @@ typedef struct kiln_timed {
 } kiln_timed;
 
 /* Everything about one request. */
-typedef struct kiln_trial_run {
+struct kiln_trial_run {
     kiln_runner *r;
     const kiln_wire_run *q;
     const kiln_wire_work *w;
@@ -256,7 +264,7 @@ typedef struct kiln_trial_run {
     bool is_look;        /* slices only until it is plain whether it is slow */
     const char *when;    /* added to what is wrong with an output */
     kiln_timed timed;
-} kiln_trial_run;
+};
 
 /* The verdict: everything but the id. Never fails for what a candidate does. The blobs of
  * the workload `w` are here; NULL: it is not known. */

@@ -48,9 +48,7 @@ static kiln_status check_request(const kiln_trial_run *t, kiln_err *err) {
             (t->w->value[o->value].is_output != 0) != (i >= c->n_inputs))
             return kiln_fail(err, KILN_ERR_PARSE,
                              "operand %" PRIu32 " is no value of the workload", i);
-        if (o->n_rows > 0 && i >= c->n_inputs)
-            return kiln_fail(err, KILN_ERR_PARSE, "output %" PRIu32 " is transformed",
-                             i);
+        KILN_TRY(kiln_trial_check_packing(t, i, err));
         KILN_TRY(kiln_operand_check(&t->w->value[o->value], o, &bytes, err));
     }
     return KILN_OK;
@@ -196,8 +194,8 @@ static kiln_status give_inputs(kiln_trial_run *t, uint32_t first, uint32_t n_set
     t->n_sets = t->n_given = 0; /* until they are there */
     for (uint32_t s = 0; s < n_sets; s++)
         for (uint32_t i = 0; i < c->n_inputs; i++)
-            KILN_TRY(kiln_operand_input(t->r, t->w, &c->operand[i], first + s,
-                                        &t->input[s][i], err));
+            KILN_TRY(
+                kiln_operand_input(t, &c->operand[i], first + s, &t->input[s][i], err));
     for (uint32_t i = 0; i < c->n_inputs; i++)
         if (t->w->value[c->operand[i].value].is_weight != 0)
             weight[n++] = &t->input[0][i];
@@ -221,8 +219,8 @@ static kiln_status give_all_inputs(kiln_trial_run *t, uint32_t n_copies,
     KILN_TRY(give_inputs(t, 0, count_sets(t), n_copies, err));
     for (uint32_t s = t->n_sets; s < n; s++)
         for (uint32_t i = 0; i < t->q->code.n_inputs; i++)
-            KILN_TRY(kiln_operand_input(t->r, t->w, &t->q->code.operand[i], s,
-                                        &t->input[s][i], err));
+            KILN_TRY(
+                kiln_operand_input(t, &t->q->code.operand[i], s, &t->input[s][i], err));
     t->n_given = n;
     return KILN_OK;
 }

@@ -143,12 +143,20 @@ static void value(codec *c, kiln_wire_value *v) {
     }
 }
 
+/* Nothing but the empty object where there is none. */
+static void packing(codec *c, kiln_wire_packing *k) {
+    object(c, &k->object);
+    if (k->object.n == 0)
+        return;
+    text(c, &k->name);
+    u64(c, &k->workspace_bytes);
+    u64(c, &k->scratch_bytes);
+    u64(c, &k->bytes);
+}
+
 static void operand(codec *c, kiln_wire_operand *o) {
     u32(c, &o->value);
-    below(c, &o->n_rows, KILN_WIRE_MAX_ROWS + 1);
-    for (uint32_t i = 0; i < o->n_rows; i++)
-        for (int k = 0; k < KILN_WIRE_TAPS; k++)
-            f64(c, &o->row[i][k]);
+    packing(c, &o->packing);
     below(c, &o->n_steps, KILN_WIRE_MAX_STEPS + 1);
     for (uint32_t i = 0; i < o->n_steps; i++) {
         below(c, &o->step[i].axis, KILN_WIRE_MAX_RANK);

@@ -14,15 +14,13 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 9,
+    KILN_WIRE_VERSION = 10,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
     KILN_WIRE_MAX_OPERANDS = 64,
     KILN_WIRE_MAX_RANK = 8,
     KILN_WIRE_MAX_STEPS = 12, /* axes of a packed operand */
-    KILN_WIRE_MAX_ROWS = 8,   /* of a matrix that transforms one */
-    KILN_WIRE_TAPS = 3,
     KILN_WIRE_MAX_LEVELS = 4, /* of memory */
     KILN_WIRE_MAX_KERNELS = 1 << 16,
     KILN_WIRE_MAX_MODULES = 8,
@@ -141,13 +139,21 @@ typedef struct kiln_wire_step {
     int64_t extent, size;
 } kiln_wire_step;
 
-/* An argument of a kernel: which value, lying how. With rows, f32 inputs only: T g T^T
- * in place of the 3 x 3 elements g of the last two axes, each row of T three numbers
- * (Winograd's algorithm). */
+/* Code that makes an input's bytes of the value's row-major elements: a function of
+ * these two. */
+typedef struct kiln_wire_packing {
+    kiln_str object, name; /* object: "": none, the elements are only moved */
+    uint64_t workspace_bytes, scratch_bytes;
+    uint64_t bytes; /* that it makes */
+    /* No part of a message. Of a runner: the code's digest. */
+    unsigned char sha256[KILN_WIRE_SHA256_BYTES];
+} kiln_wire_packing;
+
+/* An argument of a kernel: which value, lying how; or, of inputs, packed by code, and
+ * then without steps. */
 typedef struct kiln_wire_operand {
     uint32_t value;
-    uint32_t n_rows;
-    double row[KILN_WIRE_MAX_ROWS][KILN_WIRE_TAPS];
+    kiln_wire_packing packing;
     uint32_t n_steps;
     kiln_wire_step step[KILN_WIRE_MAX_STEPS];
 } kiln_wire_operand;

@@ -11,11 +11,17 @@
 static kiln_str s(const char *text) { return kiln_str_from(text); }
 
 static kiln_wire_operand an_operand(void) {
-    return (kiln_wire_operand){.value = 1,
-                               .n_rows = 2,
-                               .row = {{0.5, 1, -2}, {3, 4, 5}},
-                               .n_steps = 2,
-                               .step = {{0, 4, 8}, {0, 8, 1}}};
+    return (kiln_wire_operand){
+        .value = 1, .n_steps = 2, .step = {{0, 4, 8}, {0, 8, 1}}};
+}
+
+static kiln_wire_operand a_packed_operand(void) {
+    return (kiln_wire_operand){.value = 2,
+                               .packing = {.object = s("ELF that packs"),
+                                           .name = s("kiln_pack"),
+                                           .workspace_bytes = 64,
+                                           .scratch_bytes = 128,
+                                           .bytes = 4096}};
 }
 
 static kiln_wire_blob a_blob(uint64_t bytes, int number) {
@@ -160,7 +166,8 @@ static kiln_slice slice[2] = {{.ns = 1.5,
 /* One of each kind, with something in every list. */
 static void put_all(kiln_buf *out) {
     static kiln_wire_operand operand[2];
-    operand[0] = operand[1] = an_operand();
+    operand[0] = a_packed_operand();
+    operand[1] = an_operand();
     const kiln_wire_meter meter = {.fma = s("object"),
                                    .chain = s("other"),
                                    .fma_name = s("f"),
@@ -327,8 +334,8 @@ typedef struct header_row {
 
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
-    {"version", 4, 10, KILN_ERR_UNSUPPORTED,
-     "speaks version 10 of the protocol, not 9: install workers and kiln together"},
+    {"version", 4, 11, KILN_ERR_UNSUPPORTED,
+     "speaks version 11 of the protocol, not 10: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };

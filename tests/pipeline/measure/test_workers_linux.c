@@ -60,18 +60,28 @@ typedef struct good_row {
     const char *name, *line;
     int threads;
     bool is_cold;
+    const kiln_template *tmpl; /* NULL: by rule */
 } good_row;
 
 static good_row good_rows[] = {
-    {"warm", small, 1, false},
-    {"weights_cold", small, 1, true},
-    {"two_threads", "conv T 28 32 32 3 1", 2, false},
-    {"depthwise", "dw D 14 32 32 3 1", 1, true},
-    {"product", "mm M 8 64 48", 1, true},
-    {"integers", "add A in=i32[3,17] in=i32[3,17]", 1, false},
-    {"halves", "relu R in=f16[5,33]", 1, false},
-    {"many_elements", "conv P 20 64 32 3 1 ", 1, true},
+    {"warm", small, 1, false, NULL},
+    {"weights_cold", small, 1, true, NULL},
+    {"two_threads", "conv T 28 32 32 3 1", 2, false, NULL},
+    {"depthwise", "dw D 14 32 32 3 1", 1, true, NULL},
+    {"product", "mm M 8 64 48", 1, true, NULL},
+    {"integers", "add A in=i32[3,17] in=i32[3,17]", 1, false, NULL},
+    {"halves", "relu R in=f16[5,33]", 1, false, NULL},
+    {"many_elements", "conv P 20 64 32 3 1 ", 1, true, NULL},
+    {"packed_by_code", "conv W 9 19 21 3 1", 1, true, &kiln_template_conv_winograd},
 };
+
+static void take_template(kiln_arena *a, kiln_test_work *w, const kiln_template *t,
+                          const kiln_profile *p) {
+    kiln_err err = {0};
+    w->tmpl = t;
+    kiln_space_init(&w->space, a);
+    kiln_assert_status_ok(t->space(&w->op.workload, p, &w->space, &err), &err);
+}
 
 static void proves_and_times(void **state) {
     const good_row *row = *state;
@@ -81,8 +91,9 @@ static void proves_and_times(void **state) {
                               .keeps_objects = true,
                               .measures_spilling = true};
     kiln_measure *m = kiln_test_measure_open(&a, &o);
-    const kiln_test_work w =
-        kiln_test_measure_add(&a, m, o.profile, row->line, row->is_cold);
+    kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, row->line, row->is_cold);
+    if (row->tmpl != NULL)
+        take_template(&a, &w, row->tmpl, o.profile);
     const kiln_measure_candidate c = {.work = w.id,
                                       .tmpl = w.tmpl,
                                       .config = kiln_test_measure_guess(&w, o.profile),

@@ -1,0 +1,46 @@
+/* Code that packs: the compiler's program for a constant, compiled for the machine that
+ * candidates are measured on. A search asks for few of them, and for each often. */
+#include "pipeline/measure/builder/builder_internal.h"
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/network/pack.h"
+
+static const char function_name[] = "kiln_pack";
+
+static kiln_status make(kiln_packings *p, kiln_arena *scratch, const kiln_type *t,
+                        kiln_wire_packing *out, kiln_err *err) {
+    kiln_program *program = NULL;
+    kiln_object object;
+    KILN_TRY(kiln_pack_program(scratch, t, p->profile, function_name, &program, err));
+    KILN_TRY(kiln_codegen(scratch, program, p->profile, NULL, &object, NULL, err));
+    KILN_TRY(kiln_object_check(object.bytes, err));
+    *out = (kiln_wire_packing){
+        .object = {kiln_arena_dup(p->arena, object.bytes.p, object.bytes.n),
+                   object.bytes.n},
+        .name = kiln_str_from(function_name),
+        .workspace_bytes = object.workspace_bytes,
+        .scratch_bytes = object.scratch_bytes,
+        .bytes = (uint64_t)kiln_type_bytes(t)};
+    return KILN_OK;
+}
+
+kiln_status kiln_packings_find(kiln_packings *p, const kiln_type *t,
+                               kiln_wire_packing *out, kiln_err *err) {
+    kiln_arena scratch = {0};
+    const char *key = kiln_type_text(&scratch, t);
+    kiln_wire_packing *known = kiln_map_get(&p->known, kiln_str_from(key));
+    kiln_status st = KILN_OK;
+    if (known == NULL) {
+        kiln_wire_packing made = {.bytes = 0};
+        st = make(p, &scratch, t, &made, err);
+        if (st == KILN_OK) {
+            known = kiln_arena_dup(p->arena, &made, sizeof made);
+            kiln_map_set(p->arena, &p->known,
+                         kiln_str_from(kiln_str_dup(p->arena, key)), known);
+        }
+    }
+    if (known != NULL)
+        *out = *known;
+    kiln_arena_fini(&scratch);
+    return st;
+}
