@@ -1,6 +1,6 @@
 /* Instructions that a program needs at least, by the port that they go to: see
  * kiln_issue. Statements are weighed one by one and counted as spread.c walks loops. */
-#include "compiler/loop/walk.h"
+#include "compiler/loop/loop_walk.h"
 
 enum {
     DIVISION = 6,  /* as spread.c and the cycle model count it */

@@ -1,7 +1,7 @@
 /* Layouts as a runner knows them: the steps of a packed tensor's axes; or code. */
 #include "pipeline/measure/builder/builder_internal.h"
 
-#include "compiler/network/pack.h"
+#include "compiler/network/network_pack.h"
 
 /* Elements that the blocks of an axis behind block `after` hold (-1: all of them). */
 static int64_t held(const kiln_layout *l, int axis, int after) {

@@ -3,7 +3,7 @@
 #include "pipeline/measure/builder/builder_internal.h"
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/network/pack.h"
+#include "compiler/network/network_pack.h"
 
 static const char function_name[] = "kiln_pack";
 
