@@ -9,7 +9,6 @@
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "cli/sign_option.h"
-#include "pipeline/curve/curve.h"
 #include "pipeline/bench/bench.h"
 #include "pipeline/devices/devices.h"
 
@@ -318,29 +317,21 @@ static kiln_status borrow_runner(const kiln_cli_args *args, const kiln_profile *
                                  kiln_err *err) {
     static const int of_this[] = {OPT_BASELINES};
     kiln_arena *a = args->arena;
-    const char *name = kiln_args_get(args, OPT_RUNNER, NULL);
-    kiln_far_options far = {.threads = 1};
+    int threads = 1;
     kiln_far *f = NULL;
-    kiln_buf profile;
     *where = (kiln_remote_options){.apart = NULL};
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_PRIORITY, "10"), "--priority", 1,
-                             KILN_WIRE_MAX_PRIORITY, &far.priority, err));
-    if (name == NULL)
+    if (!kiln_args_has(args, OPT_RUNNER))
         return kiln_device_measures_here(p, err);
     KILN_TRY(refuse(args, of_this, 1, "a runner elsewhere (--runner)", err));
-    KILN_TRY(kiln_known_address(a, name, &far.address, err));
     for (int i = 0; i < o->n_threads; i++)
-        far.threads = o->threads[i] > far.threads ? o->threads[i] : far.threads;
-    kiln_buf_init(&profile, a);
-    kiln_profile_json(&profile, p);
-    far.profile = profile.p;
-    KILN_TRY(kiln_far_open(a, &far, &f, err));
-    KILN_TRY(kiln_profile_fits_machine(p, far.threads, kiln_far_machine(f), err));
+        threads = o->threads[i] > threads ? o->threads[i] : threads;
+    KILN_TRY(kiln_cli_borrow(args, OPT_RUNNER, OPT_PRIORITY, p, threads, &f, err));
     const kiln_apart_options there = {.far = f};
     where->apart = kiln_apart_new(a, &there);
-    *machine = (kiln_machine){.cpu = kiln_format(a, "a runner at %s", far.address),
-                              .os = p->name,
-                              .cores = far.threads};
+    *machine =
+        (kiln_machine){.cpu = kiln_format(a, "a runner at %s", kiln_far_address(f)),
+                       .os = p->name,
+                       .cores = threads};
     return KILN_OK;
 }
 
