@@ -4,7 +4,10 @@
 
 #include <string.h>
 #include "packager/packager.h"
+#include "pipeline/curve/curve.h"
+#include "pipeline/kernels/kernels.h"
 #include "pipeline/machine/machine.h"
+#include "pipeline/measure/wire/wire.h"
 
 bool kiln_cli_is_package(const char *path) {
     return kiln_package_is_archive(path) || kiln_package_is_folder(path) ||
@@ -83,4 +86,21 @@ kiln_status kiln_cli_layouts(const kiln_cli_args *args, int option,
                             kiln_net_chooser_at(i)->name);
     return kiln_fail(err, KILN_ERR_ARG, "--layouts must be %s, is '%s'", names.p,
                      kiln_str_printable(args->arena, kiln_str_from(name), 64));
+}
+
+kiln_status kiln_cli_borrow(const kiln_cli_args *args, int runner, int priority,
+                            const kiln_profile *p, int threads, kiln_far **out,
+                            kiln_err *err) {
+    kiln_arena *a = args->arena;
+    kiln_far_options far = {.threads = threads};
+    kiln_buf profile;
+    KILN_TRY(
+        kiln_known_address(a, kiln_args_get(args, runner, NULL), &far.address, err));
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, priority, "10"), "--priority", 1,
+                             KILN_WIRE_MAX_PRIORITY, &far.priority, err));
+    kiln_buf_init(&profile, a);
+    kiln_profile_json(&profile, p);
+    far.profile = profile.p;
+    KILN_TRY(kiln_far_open(a, &far, out, err));
+    return kiln_profile_fits_machine(p, threads, kiln_far_machine(*out), err);
 }

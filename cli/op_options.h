@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "compiler/network/executable.h"
+#include "pipeline/talk/far.h"
 
 /* An archive, a folder that was unpacked from one, or what its name says to be one. */
 bool kiln_cli_is_package(const char *path);
@@ -42,5 +43,20 @@ kiln_status kiln_cli_layouts(const kiln_cli_args *args, int option,
 /* The profile with the numerics that the option asks for, where it is given. */
 kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profile *p,
                               kiln_err *err);
+
+/* A runner that listens elsewhere (a name of kiln device add, or an address), lent for
+ * networks of this profile by so many threads, as long as the arena lives. priority: the
+ * option, which a pool is told. Fails where its machine does not run the profile. */
+#define KILN_RUNNER_OPTION                                                             \
+    {                                                                                  \
+        "--runner", "DEVICE",                                                          \
+            "run networks on a runner that listens: a name that kiln device add "      \
+            "gave, "                                                                   \
+            "or an address; of a pool where one listens there",                        \
+            false                                                                      \
+    }
+kiln_status kiln_cli_borrow(const kiln_cli_args *args, int runner, int priority,
+                            const kiln_profile *p, int threads, kiln_far **out,
+                            kiln_err *err);
 
 #endif

@@ -9,7 +9,6 @@
 #include "cli/db_option.h"
 #include "cli/op_options.h"
 #include "cli/sign_option.h"
-#include "pipeline/curve/curve.h"
 #include "pipeline/bench/bench.h"
 #include "pipeline/devices/devices.h"
 
@@ -55,8 +54,9 @@ static const kiln_option options[N_OPTIONS] = {
                      "numbers of threads; a model can be measured at several (1)",
                      false},
     [OPT_RUNNER] = {"--runner", "DEVICE",
-                    "a model: measure it there, not here: a device or a pool of them, "
-                    "by its name (kiln device add) or its address, as for kiln tune",
+                    "a network: measure it there, not here: a device or a pool of "
+                    "them, by its name (kiln device add) or its address, as for kiln "
+                    "tune",
                     false},
     [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
                       false},
@@ -318,29 +318,21 @@ static kiln_status borrow_runner(const kiln_cli_args *args, const kiln_profile *
                                  kiln_err *err) {
     static const int of_this[] = {OPT_BASELINES};
     kiln_arena *a = args->arena;
-    const char *name = kiln_args_get(args, OPT_RUNNER, NULL);
-    kiln_far_options far = {.threads = 1};
+    int threads = 1;
     kiln_far *f = NULL;
-    kiln_buf profile;
     *where = (kiln_remote_options){.apart = NULL};
-    KILN_TRY(kiln_cli_number(kiln_args_get(args, OPT_PRIORITY, "10"), "--priority", 1,
-                             KILN_WIRE_MAX_PRIORITY, &far.priority, err));
-    if (name == NULL)
+    if (!kiln_args_has(args, OPT_RUNNER))
         return kiln_device_measures_here(p, err);
     KILN_TRY(refuse(args, of_this, 1, "a runner elsewhere (--runner)", err));
-    KILN_TRY(kiln_known_address(a, name, &far.address, err));
     for (int i = 0; i < o->n_threads; i++)
-        far.threads = o->threads[i] > far.threads ? o->threads[i] : far.threads;
-    kiln_buf_init(&profile, a);
-    kiln_profile_json(&profile, p);
-    far.profile = profile.p;
-    KILN_TRY(kiln_far_open(a, &far, &f, err));
-    KILN_TRY(kiln_profile_fits_machine(p, far.threads, kiln_far_machine(f), err));
+        threads = o->threads[i] > threads ? o->threads[i] : threads;
+    KILN_TRY(kiln_cli_borrow(args, OPT_RUNNER, OPT_PRIORITY, p, threads, &f, err));
     const kiln_apart_options there = {.far = f};
     where->apart = kiln_apart_new(a, &there);
-    *machine = (kiln_machine){.cpu = kiln_format(a, "a runner at %s", far.address),
-                              .os = p->name,
-                              .cores = far.threads};
+    *machine =
+        (kiln_machine){.cpu = kiln_format(a, "a runner at %s", kiln_far_address(f)),
+                       .os = p->name,
+                       .cores = threads};
     return KILN_OK;
 }
 
@@ -368,16 +360,24 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     return KILN_OK;
 }
 
+static kiln_status read_facts(const kiln_cli_args *args, const kiln_keyring *keys,
+                              kiln_package_facts *out, kiln_err *err) {
+    const char *path = args->pos[0];
+    return kiln_package_is_folder(path)
+               ? kiln_package_inspect_folder(args->arena, path, out, err)
+               : kiln_package_inspect_by(args->arena, path, keys, out, NULL, err);
+}
+
 /* What is shipped is what is compared: the package itself, beside baselines that run
  * the model it was built from. */
 static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_options *o,
                                 kiln_subject *out, kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE,  OPT_SHAPE,      OPT_DB,
-                                    OPT_NO_READY, OPT_NO_PREDICT, OPT_RUNNER,
-                                    OPT_PRIORITY};
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY,
+                                    OPT_NO_PREDICT};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};
+    kiln_package_facts facts;
     KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
                     "a package", err));
     if (model == NULL &&
@@ -386,13 +386,23 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
                          "kiln bench: beside a package baselines run the model that it "
                          "was built from: name it by --model");
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
-    KILN_TRY(read_baselines(args, NULL, o, err));
+    if (!kiln_args_has(args, OPT_RUNNER))
+        KILN_TRY(read_baselines(args, NULL, o, err));
     if (model != NULL)
         KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, -1, &import,
                                          err));
     const kiln_fixed_inputs fixed = {import.values, import.n_values};
-    return kiln_subject_of_signed(args->arena, args->pos[0], keys, model, &fixed, out,
-                                  err);
+    kiln_remote_options where = {.apart = NULL};
+    kiln_machine *machine = kiln_new(args->arena, kiln_machine);
+    if (kiln_args_has(args, OPT_RUNNER)) {
+        KILN_TRY(read_facts(args, keys, &facts, err));
+        KILN_TRY(borrow_runner(args, &facts.profile, o, &where, machine, err));
+    }
+    const bool is_far = where.apart != NULL;
+    KILN_TRY(kiln_subject_of_signed(args->arena, args->pos[0], keys,
+                                    is_far ? &where : NULL, model, &fixed, out, err));
+    out->machine = is_far ? machine : NULL;
+    return KILN_OK;
 }
 
 /* ---- a model under load ---------------------------------------------------------- */

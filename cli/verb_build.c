@@ -276,11 +276,12 @@ static kiln_status sign(const kiln_build *b, const kiln_secret_key *key, kiln_bu
     return KILN_OK;
 }
 
-/* Provenance and signature, beside an archive that is there. */
+/* Provenance and signature, beside an archive that is there; of variants, for several
+ * profiles. */
 static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *source,
-                              const kiln_profile *profile, const kiln_build_options *o,
-                              const kiln_build *b, const beside *with, kiln_buf *text,
-                              kiln_err *err) {
+                              const kiln_profile *profile, size_t n_profiles,
+                              const kiln_build_options *o, const kiln_build *b,
+                              const beside *with, kiln_buf *text, kiln_err *err) {
     const kiln_provenance_words words = {
         .model = args->pos[0],
         .shape = args->value[OPT_SHAPE],
@@ -290,7 +291,9 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
         .config = kiln_args_get(args, OPT_CONFIG_FILE, NULL),
         .advice = with->advice,
         .no_ready = kiln_args_has(args, OPT_NO_READY),
-        .no_predict = kiln_args_has(args, OPT_NO_PREDICT)};
+        .no_predict = kiln_args_has(args, OPT_NO_PREDICT),
+        .more = profile + 1,
+        .n_more = n_profiles - 1};
     kiln_provenance p;
     const char *path = NULL;
     if (with->key == NULL && !kiln_args_has(args, OPT_PROVENANCE))
@@ -386,12 +389,24 @@ static kiln_status build_each(building *x, kiln_err *err) {
         o.import = &x->shape->import;
         KILN_TRY(build_one(x, x->shape, i, &o, &b, err));
         tell_one(x, &b);
-        KILN_TRY(put_beside(x->args, &x->shape->source, &x->profile[i], &o, &b, x->with,
-                            &x->answer.text, err));
+        KILN_TRY(put_beside(x->args, &x->shape->source, &x->profile[i], 1, &o, &b,
+                            x->with, &x->answer.text, err));
         KILN_TRY(put_oci(x->args, &b, &x->answer.text, err));
         judge_one(x, x->shape, i, &b);
     }
     return KILN_OK;
+}
+
+/* Of the first profile the statement tells what tuning said, of all its shapes. */
+static kiln_status put_beside_all(building *x, size_t first, size_t n,
+                                  const kiln_build *b, kiln_err *err) {
+    kiln_build_options o = x->o;
+    kiln_build all = b[0];
+    o.import = &x->shape->import;
+    for (size_t i = 1; i < x->n_shapes; i++)
+        all.n_ready += b[i].n_ready;
+    return put_beside(x->args, &x->shape->source, &x->profile[first], n, &o, &all,
+                      x->with, &x->answer.text, err);
 }
 
 /* One archive for these profiles and all shapes. */
@@ -411,20 +426,11 @@ static kiln_status build_joined(building *x, size_t first, size_t n, kiln_err *e
     KILN_TRY(kiln_package_join(a, b, n * x->n_shapes, &x->o, err));
     for (size_t i = 0; i < n * x->n_shapes; i++)
         tell_one(x, &b[i]);
-    if (x->with->key != NULL)
-        KILN_TRY(sign(b, x->with->key, &x->answer.text, err));
+    KILN_TRY(put_beside_all(x, first, n, b, err));
     KILN_TRY(put_oci(x->args, b, &x->answer.text, err));
     for (size_t i = 0; i < n * x->n_shapes; i++)
         judge_one(x, &x->shape[i % x->n_shapes], first + i / x->n_shapes, &b[i]);
     return KILN_OK;
-}
-
-static kiln_status refuse_joined(const kiln_cli_args *args, kiln_err *err) {
-    return kiln_args_has(args, OPT_PROVENANCE)
-               ? kiln_fail(err, KILN_ERR_ARG,
-                           "--provenance is for archives of one shape and one profile: "
-                           "'kiln rebuild' builds no others yet")
-               : KILN_OK;
 }
 
 /* Several profiles in one archive where -o names one; several shapes always. */
@@ -432,7 +438,6 @@ static kiln_status build_archives(building *x, kiln_err *err) {
     const bool is_one = x->o.path != NULL;
     if (x->n_shapes == 1 && (x->n_profiles == 1 || !is_one))
         return build_each(x, err);
-    KILN_TRY(refuse_joined(x->args, err));
     if (is_one)
         return build_joined(x, 0, x->n_profiles, err);
     for (size_t i = 0; i < x->n_profiles; i++)

@@ -1,5 +1,6 @@
 /* kiln rebuild: is an archive, byte for byte, what its provenance says? */
 #include "cli/db_option.h"
+#include "cli/shape_sets.h"
 #include "cli/sign_option.h"
 #include "pipeline/package/package.h"
 
@@ -126,21 +127,32 @@ static kiln_status read_bind(const kiln_cli_args *args, const char *model,
                      name, b->is.sha256, is.sha256);
 }
 
+/* Words of --shape as they were given: of an archive with variants, several sets. */
 static kiln_status read_inputs(const kiln_cli_args *args, const kiln_provenance *p,
-                               const char *model, kiln_import_options *out,
+                               const char *model, kiln_rebuild_options *out,
                                kiln_err *err) {
     kiln_arena *a = args->arena;
-    kiln_shape_binding *shape = kiln_array(a, kiln_shape_binding, p->n_shapes);
     kiln_value_binding *value = kiln_array(a, kiln_value_binding, p->n_binds);
-    for (size_t i = 0; i < p->n_shapes; i++)
-        KILN_TRY(kiln_cli_shape_binding(a, p->shape[i], &shape[i], err));
+    const char **words = kiln_arena_dup(a, p->shape, p->n_shapes * sizeof *words);
+    size_t n_words = p->n_shapes;
+    const kiln_cli_args given = {.arena = a, .value = &words, .n_value = &n_words};
+    kiln_cli_args *set = NULL;
     for (size_t i = 0; i < p->n_binds; i++)
         KILN_TRY(read_bind(args, model, &p->bind[i], &value[i], err));
-    *out = (kiln_import_options){.shapes = shape,
-                                 .n_shapes = p->n_shapes,
-                                 .values = value,
-                                 .n_values = p->n_binds,
-                                 .signature = p->signature};
+    KILN_TRY(kiln_cli_shape_sets(&given, 0, 1, &set, &out->n_imports, err));
+    kiln_import_options *import = kiln_array(a, kiln_import_options, out->n_imports);
+    for (size_t k = 0; k < out->n_imports; k++) {
+        const size_t n = set[k].n_value[0];
+        kiln_shape_binding *shape = kiln_array(a, kiln_shape_binding, n);
+        for (size_t i = 0; i < n; i++)
+            KILN_TRY(kiln_cli_shape_binding(a, set[k].value[0][i], &shape[i], err));
+        import[k] = (kiln_import_options){.shapes = shape,
+                                          .n_shapes = n,
+                                          .values = value,
+                                          .n_values = p->n_binds,
+                                          .signature = p->signature};
+    }
+    out->import = import;
     return KILN_OK;
 }
 
@@ -187,7 +199,6 @@ static kiln_status print(const kiln_cli_args *args, const kiln_rebuild *r,
 
 static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err) {
     kiln_rebuild_options o = {.config = kiln_args_get(args, OPT_CONFIG_FILE, NULL)};
-    kiln_import_options import;
     kiln_provenance p;
     kiln_rebuild r;
     if (!kiln_args_has(args, OPT_CHECK))
@@ -198,9 +209,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_interrupt_catch();
     KILN_TRY(read_provenance(args, &p, err));
     KILN_TRY(find_model(args, &p, &o.model, err));
-    KILN_TRY(read_inputs(args, &p, o.model, &import, err));
+    KILN_TRY(read_inputs(args, &p, o.model, &o, err));
     KILN_TRY(find_db(args, &p, &o.db, err));
-    o.import = &import;
     KILN_TRY(kiln_package_rebuild(args->arena, args->pos[0], &p, &o, &r, err));
     KILN_TRY(print(args, &r, err));
     *exit_code = r.difference.n == 0 ? KILN_EXIT_OK : KILN_EXIT_CHECK;

@@ -19,6 +19,8 @@ enum {
     OPT_GOLDEN,
     OPT_REFERENCE,
     OPT_PROFILE,
+    OPT_RUNNER,
+    OPT_PRIORITY,
     OPT_MODEL,
     OPT_THREADS,
     OPT_FILTER,
@@ -42,6 +44,9 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_PROFILE] = {"--profile", "P",
                      "compile for a profile ('native': this machine) and run that",
                      false},
+    [OPT_RUNNER] = KILN_RUNNER_OPTION,
+    [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
+                      false},
     [OPT_MODEL] = {"--model", "M",
                    "a package: ask the reference about the model it was built from",
                    false},
@@ -183,8 +188,9 @@ static kiln_status read_keys(const kiln_cli_args *args, const kiln_keyring **out
 
 static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
-    static const int of_models[] = {OPT_ONNX_TESTS, OPT_REFERENCE,    OPT_PROFILE,
-                                    OPT_FILTER,     OPT_CHECK_PASSES, OPT_NO_PASSES};
+    static const int of_models[] = {OPT_ONNX_TESTS,   OPT_REFERENCE, OPT_PROFILE,
+                                    OPT_RUNNER,       OPT_PRIORITY,  OPT_FILTER,
+                                    OPT_CHECK_PASSES, OPT_NO_PASSES};
     for (size_t i = 0; i < sizeof of_models / sizeof of_models[0]; i++)
         if (kiln_args_has(args, of_models[i]))
             return kiln_fail(err, KILN_ERR_ARG, "kiln verify: a package has no %s",
@@ -210,6 +216,20 @@ static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(kiln_verify_package(args->arena, args->pos[0], &o, &checks, err));
     KILN_TRY(print(args, &checks, true, err));
     *exit_code = checks.n_failed == 0 ? KILN_EXIT_OK : KILN_EXIT_CHECK;
+    return KILN_OK;
+}
+
+/* Here, or on a runner elsewhere: known once, not for each test. */
+static kiln_status find_target(const kiln_cli_args *args, const char *name,
+                               kiln_profile *profile, kiln_remote_target *target,
+                               kiln_err *err) {
+    kiln_apart_options there = {.far = NULL};
+    KILN_TRY(kiln_machine_find(args->arena, name, profile, err));
+    if (!kiln_args_has(args, OPT_RUNNER))
+        return kiln_runs_here(profile, err);
+    KILN_TRY(
+        kiln_cli_borrow(args, OPT_RUNNER, OPT_PRIORITY, profile, 1, &there.far, err));
+    target->apart = kiln_apart_new(args->arena, &there);
     return KILN_OK;
 }
 
@@ -241,12 +261,14 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_profile profile;
     kiln_remote_target target = kiln_remote_target_of(args->arena, &profile);
     kiln_runner runner = {kiln_remote_run_graph, &target};
-    if (name != NULL) {
-        KILN_TRY(kiln_machine_find(args->arena, name, &profile, err));
-        KILN_TRY(kiln_runs_here(&profile, err)); /* once, not for each test */
-    } else {
+    if (name == NULL && kiln_args_has(args, OPT_RUNNER))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "kiln verify: --runner runs what is compiled; say for which "
+                         "profile by --profile");
+    if (name != NULL)
+        KILN_TRY(find_target(args, name, &profile, &target, err));
+    else
         runner = kiln_runner_reference;
-    }
     kiln_checks checks = {0};
     KILN_TRY(conformance ? run_conformance(args, &runner, &checks, err)
                          : run_golden(args, &runner, &checks, err));
@@ -268,6 +290,8 @@ const kiln_verb kiln_verb_verify = {
         "  kiln verify resnet18-1-native.kiln.tar.zst --key release.pub\n"
         "  kiln verify model.onnx --golden golden/model --reference\n"
         "  kiln verify model.onnx --golden golden/model --profile native\n"
+        "  kiln verify model.onnx --golden golden/model --profile aarch64 --runner "
+        "board\n"
         "  kiln verify --onnx-tests onnx-node-tests --reference --json results.json\n",
     .n_pos_max = 1,
     .takes_oci = true,

@@ -54,6 +54,22 @@ static void put_model(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_end_array(w);
 }
 
+/* Not there where an archive is for one. */
+static void put_more_profiles(kiln_json_writer *w, const kiln_provenance *p) {
+    if (p->n_more == 0)
+        return;
+    kiln_json_name(w, "more_profiles");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < p->n_more; i++) {
+        kiln_json_begin_object(w);
+        kiln_json_name(w, "profile");
+        kiln_profile_put(w, &p->more[i]);
+        kiln_json_member_str(w, "measure", p->more[i].measure);
+        kiln_json_end_object(w);
+    }
+    kiln_json_end_array(w);
+}
+
 static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_name(w, "externalParameters");
     kiln_json_begin_object(w);
@@ -77,6 +93,7 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_name(w, "profile");
     kiln_profile_put(w, &p->profile);
     kiln_json_member_str(w, "measure", p->profile.measure);
+    put_more_profiles(w, p);
     kiln_json_end_object(w);
     kiln_json_name(w, "internalParameters");
     kiln_json_begin_object(w);

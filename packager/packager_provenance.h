@@ -45,9 +45,12 @@ typedef struct kiln_provenance {
     const char *const *place; /* rules of placement: "conv=host2"; none: the host's */
     size_t n_places;
     kiln_profile profile; /* with numerics, and the device that measures it */
+    /* Those behind it, in the archive's order, where it has variants of several. */
+    const kiln_profile *more;
+    size_t n_more;
     int64_t time_s, seed; /* of entries; of the self-test's inputs */
     kiln_material config; /* file of configurations */
-    /* Records of tuning that were used: for how many kernels, how many of these by
+    /* Records of tuning that were used, for `profile`: for how many kernels, how many of these by
      * ready ones, and a hash of what they said. */
     int n_records, n_ready;
     char records_sha256[KILN_SHA256_HEX];

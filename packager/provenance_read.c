@@ -242,21 +242,38 @@ static void read_binds(reader *r, const object *o, kiln_provenance *p) {
     p->bind = bind;
 }
 
-static void read_profile(reader *r, const object *o, kiln_provenance *p) {
+static void read_profile(reader *r, const object *o, kiln_profile *p) {
     const char *where = kiln_format(r->arena, "'%s': %sprofile", r->path, o->where);
     if (r->status == KILN_OK)
         r->status = kiln_profile_read(r->arena, kiln_json_get(o->json, "profile"),
-                                      where, &p->profile, r->err);
-    p->profile.measure = text_or_null(r, o, "measure");
+                                      where, p, r->err);
+    p->measure = text_or_null(r, o, "measure");
+}
+
+/* Not there where an archive is for one. */
+static void read_more_profiles(reader *r, const object *o, kiln_provenance *p) {
+    static const char *const known[] = {"profile", "measure", NULL};
+    if (kiln_json_get(o->json, "more_profiles") == NULL)
+        return;
+    const kiln_json *v = list_of(r, o, "more_profiles", &p->n_more);
+    kiln_profile *more = kiln_array(r->arena, kiln_profile, p->n_more);
+    if (p->n_more == 0)
+        refuse(r, o, "more_profiles", "must have some, or not be there");
+    for (size_t i = 0; i < p->n_more; i++, v = kiln_json_next(v)) {
+        const object one = open_object(
+            r, v, kiln_format(r->arena, "%smore_profiles[%zu].", o->where, i), known);
+        read_profile(r, &one, &more[i]);
+    }
+    p->more = more;
 }
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
     enum { N_ALWAYS = 10 };
-    const char *known[N_ALWAYS + 5] = {"name",    "version", "licence", "shapes",
+    const char *known[N_ALWAYS + 6] = {"name",    "version", "licence", "shapes",
                                        "binds",   "threads", "proved",  "pack",
                                        "profile", "measure"};
-    static const char *const given[] = {"layouts", "place", "predict", /* where they
-                                                                          were */
+    static const char *const given[] = {/* where they were */
+                                        "layouts", "more_profiles", "place", "predict",
                                         "signature"};
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
     int n = N_ALWAYS;
@@ -290,7 +307,8 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
         (!kiln_json_is_bool(predict) || kiln_json_bool(predict, true)))
         refuse(r, &o, "predict", "must be false, or not be there");
     read_places(r, &o, p);
-    read_profile(r, &o, p);
+    read_profile(r, &o, &p->profile);
+    read_more_profiles(r, &o, p);
 }
 
 /* The last three stand where a search chose layouts, all of them. */

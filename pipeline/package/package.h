@@ -133,6 +133,8 @@ typedef struct kiln_provenance_words {
     const char *config;      /* file of configurations; NULL: none */
     const struct kiln_tune_advice *advice; /* that was asked; NULL: none */
     bool no_ready, no_predict; /* ready records, the database's model were left out */
+    const kiln_profile *more;  /* behind the first, of variants */
+    size_t n_more;
 } kiln_provenance_words;
 kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
                                const kiln_profile *p, const kiln_build_options *o,
@@ -145,7 +147,8 @@ kiln_status kiln_provenance_save(kiln_arena *a, const kiln_provenance *p,
 /* Builds once more what an archive was built from, and compares. */
 typedef struct kiln_rebuild_options {
     const char *model;                 /* "zoo:dqn", or a file */
-    const kiln_import_options *import; /* as the provenance says */
+    const kiln_import_options *import; /* as the provenance says; of variants one for */
+    size_t n_imports;                  /* each set of shapes. 0: one */
     const char *db, *config;           /* files; NULL: none */
 } kiln_rebuild_options;
 typedef struct kiln_rebuild {

@@ -73,6 +73,24 @@ static kiln_status add_records(kiln_arena *a, const kiln_profile *profile,
     return hash_file(ready, p->ready.sha256, err);
 }
 
+/* As the manifest has it. */
+static kiln_profile said(const kiln_profile *p) {
+    kiln_profile out = *p;
+    if (p->measure != NULL && strcmp(p->measure, kiln_device_local.name) == 0)
+        out.measure = NULL;
+    return out;
+}
+
+static void add_profiles(kiln_arena *a, const kiln_profile *p,
+                         const kiln_provenance_words *words, kiln_provenance *out) {
+    kiln_profile *more = kiln_array(a, kiln_profile, words->n_more);
+    for (size_t i = 0; i < words->n_more; i++)
+        more[i] = said(&words->more[i]);
+    out->profile = said(p);
+    out->more = more;
+    out->n_more = words->n_more;
+}
+
 kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
                                const kiln_profile *p, const kiln_build_options *o,
                                const kiln_build *b, const kiln_provenance_words *words,
@@ -92,14 +110,12 @@ kiln_status kiln_provenance_of(kiln_arena *a, const kiln_source *s,
                          .place = o->place,
                          .n_places = o->n_places,
                          .n_ready = b->n_ready,
-                         .profile = *p,
                          .seed = (int64_t)o->seed};
     r.archive.name = kiln_path_base(b->path);
     memcpy(r.archive.sha256, b->sha256, sizeof b->sha256);
     r.model.name = is_zoo ? words->model : kiln_path_base(words->model);
     memcpy(r.model.sha256, s->file_sha256, sizeof s->file_sha256);
-    if (p->measure != NULL && strcmp(p->measure, kiln_device_local.name) == 0)
-        r.profile.measure = NULL; /* as the manifest has it */
+    add_profiles(a, p, words, &r);
     add_data(a, s, &r);
     add_binds(a, o, words, &r);
     KILN_TRY(add_records(a, p, words, b->forecast, &r, err));

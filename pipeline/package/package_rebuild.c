@@ -13,7 +13,8 @@ typedef struct rebuilding {
     const char *archive;
     const kiln_provenance *p;
     const kiln_rebuild_options *o;
-    kiln_source source;
+    kiln_source *source; /* one for each set of shapes */
+    size_t n_sources;
     kiln_choose_options choose;
     kiln_tune_advice advice;
     kiln_oracle oracle;
@@ -59,8 +60,7 @@ static kiln_status is_another(const char *path, const char *is,
                      want->name, want->sha256);
 }
 
-static kiln_status check_data(rebuilding *r, kiln_err *err) {
-    const kiln_source *s = &r->source;
+static kiln_status check_data(rebuilding *r, const kiln_source *s, kiln_err *err) {
     for (size_t i = 0; i < r->p->n_data || i < s->n_data; i++) {
         char sha256[KILN_SHA256_HEX];
         if (i >= r->p->n_data || i >= s->n_data ||
@@ -77,10 +77,9 @@ static kiln_status check_data(rebuilding *r, kiln_err *err) {
 }
 
 /* The hash comes first: another model may not even be one of these inputs. */
-static kiln_status read_model(rebuilding *r, kiln_err *err) {
-    kiln_source *s = &r->source;
-    const kiln_status st =
-        kiln_source_read(r->arena, r->o->model, r->o->import, s, err);
+static kiln_status read_model(rebuilding *r, const kiln_import_options *import,
+                              kiln_source *s, kiln_err *err) {
+    const kiln_status st = kiln_source_read(r->arena, r->o->model, import, s, err);
     const char *sha256 = s->file_sha256; /* its data have hashes of their own */
     if (sha256[0] != '\0' && strcmp(sha256, r->p->model.sha256) != 0) {
         kiln_err_clear(err);
@@ -88,7 +87,7 @@ static kiln_status read_model(rebuilding *r, kiln_err *err) {
     }
     if (st != KILN_OK)
         return st;
-    KILN_TRY(check_data(r, err));
+    KILN_TRY(check_data(r, s, err));
     s->name = r->p->name;
     s->graph->name = r->p->name;
     return KILN_OK;
@@ -225,13 +224,33 @@ static kiln_status compare_archives(rebuilding *r, kiln_str was, const char *reb
 
 /* ---- all ------------------------------------------------------------------------- */
 
+static kiln_status read_models(rebuilding *r, kiln_err *err) {
+    r->n_sources = r->o->n_imports > 0 ? r->o->n_imports : 1;
+    r->source = kiln_array(r->arena, kiln_source, r->n_sources);
+    for (size_t i = 0; i < r->n_sources; i++)
+        KILN_TRY(read_model(r, &r->o->import[i], &r->source[i], err));
+    return KILN_OK;
+}
+
+/* Of one profile and one set of shapes, as `b->path`. */
+static kiln_status build_one(rebuilding *r, size_t i, kiln_build_options *o,
+                             kiln_build *b, kiln_err *err) {
+    const size_t profile = i / r->n_sources, set = i % r->n_sources;
+    const kiln_source *s = &r->source[set];
+    kiln_expectation e;
+    o->import = &r->o->import[set];
+    KILN_TRY(kiln_expectation_of(r->arena, s, o->seed, &e, err));
+    return kiln_package_build(r->arena, s, &e,
+                              profile == 0 ? &r->p->profile : &r->p->more[profile - 1],
+                              o, b, err);
+}
+
 static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
     const kiln_provenance *p = r->p;
+    const size_t n = (1 + p->n_more) * r->n_sources;
     const char *dir = NULL;
-    kiln_expectation e;
     kiln_placement placement;
-    kiln_build b;
-    KILN_TRY(kiln_expectation_of(r->arena, &r->source, (uint64_t)p->seed, &e, err));
+    kiln_build *b = kiln_array(r->arena, kiln_build, n);
     KILN_TRY(kiln_dir_temp(r->arena, &dir, err));
     const kiln_net_chooser *chooser =
         p->layouts != NULL ? kiln_net_chooser_find(kiln_str_from(p->layouts)) : NULL;
@@ -241,22 +260,29 @@ static kiln_status build(rebuilding *r, const char **path, kiln_err *err) {
                          kiln_str_printable(r->arena, kiln_str_from(p->layouts), 64));
     KILN_TRY(kiln_place_by_rules(r->arena, p->place, p->n_places, &placement, err));
     *path = kiln_path_join(r->arena, dir, "rebuilt.kiln.tar.zst");
-    const kiln_build_options o = {.version = p->version,
-                                  .licence = p->licence,
-                                  .path = *path,
-                                  .choose = &r->choose,
-                                  .import = r->o->import,
-                                  .threads = p->threads,
-                                  .pack_at_open = p->packs_at_open,
-                                  .chooser = chooser,
-                                  .placement = p->n_places > 0 ? &placement : NULL,
-                                  .place = p->place,
-                                  .n_places = p->n_places,
-                                  .again = p,
-                                  .seed = (uint64_t)p->seed};
-    KILN_TRY(kiln_package_build(r->arena, &r->source, &e, &p->profile, &o, &b, err));
-    r->out->bytes = b.bytes;
-    memcpy(r->out->sha256, b.sha256, sizeof b.sha256);
+    kiln_build_options o = {.version = p->version,
+                            .licence = p->licence,
+                            .path = *path,
+                            .choose = &r->choose,
+                            .threads = p->threads,
+                            .pack_at_open = p->packs_at_open,
+                            .chooser = chooser,
+                            .placement = p->n_places > 0 ? &placement : NULL,
+                            .place = p->place,
+                            .n_places = p->n_places,
+                            .again = p,
+                            .seed = (uint64_t)p->seed};
+    for (size_t i = 0; i < n; i++) {
+        if (n > 1)
+            o.path = kiln_path_join(r->arena, dir,
+                                    kiln_format(r->arena, "%zu.kiln.tar.zst", i));
+        KILN_TRY(build_one(r, i, &o, &b[i], err));
+    }
+    o.path = *path;
+    if (n > 1)
+        KILN_TRY(kiln_package_join(r->arena, b, n, &o, err));
+    r->out->bytes = b[0].bytes;
+    memcpy(r->out->sha256, b[0].sha256, sizeof b[0].sha256);
     return KILN_OK;
 }
 
@@ -281,7 +307,7 @@ kiln_status kiln_package_rebuild(kiln_arena *a, const char *archive,
     KILN_TRY(compare_versions(&r, err));
     if (out->difference.n > 0)
         return KILN_OK;
-    KILN_TRY(read_model(&r, err));
+    KILN_TRY(read_models(&r, err));
     KILN_TRY(read_config(&r, err));
     KILN_TRY(open_records(&r, err));
     KILN_TRY(build(&r, &path, err));

@@ -48,7 +48,8 @@ kiln_status kiln_remote_run_graph(void *target, kiln_arena *a, const kiln_graph 
     const kiln_remote_target *t = target;
     KILN_ASSERT(n_in == g->inputs.n, "%zu inputs for a graph of %zu", n_in,
                 g->inputs.n);
-    KILN_TRY(kiln_runs_here(t->profile, err));
+    if (kiln_apart_far(t->apart) == NULL)
+        KILN_TRY(kiln_runs_here(t->profile, err));
     kiln_arena own;
     kiln_arena_init(&own);
     const kiln_status st = compile_and_run(&own, t, a, g, in, n_in, out, err);

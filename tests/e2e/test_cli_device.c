@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/c_source.h"
 #include "tests/support/cli_run.h"
 
 static kiln_arena arena;
@@ -61,6 +62,12 @@ static kiln_test_cli_row rows[] = {
      2,
      NULL,
      "there is no device 'board'"},
+    {"verifies_there_what_is_compiled",
+     {"verify", "demo/samplenet/samplenet.onnx", "--golden", "demo/samplenet/golden",
+      "--reference", "--runner", "board"},
+     2,
+     NULL,
+     "say for which profile by --profile"},
     {"gives_a_name",
      {"device", "add", "board", "127.0.0.1:7300", "@board.pub"},
      0,
@@ -88,6 +95,74 @@ static const char *first_port(void) {
     kiln_str rest = kiln_str_from(at), place;
     assert_true(kiln_str_cut(&rest, ',', &place));
     return kiln_str_dupv(&arena, place);
+}
+
+/* A board that an emulator stands for: a whole session with the static program that
+ * boards of this machine run. */
+typedef struct other {
+    const char *name, *emulator, *program, *profile;
+    bool is_long; /* left to make soak: others show the same */
+} other;
+
+static const other others[] = {
+    {"measures_on_armv7", "qemu-arm", "kiln-device-arm", "armv7-neon", false},
+    {"measures_on_riscv64", "qemu-riscv64", "kiln-device-riscv64", "riscv64", true},
+    {"measures_on_aarch64", "qemu-aarch64", "kiln-device-aarch64", "aarch64", true},
+};
+
+static void measures_on_other(void **state) {
+    const other *o = *state;
+    const char *libexec = getenv("KILN_LIBEXEC");
+    const kiln_cpus any = {.n = 0};
+    kiln_err err = {.len = 0};
+    if (getenv("KILN") == NULL || libexec == NULL)
+        kiln_test_skip("KILN or KILN_LIBEXEC is not set");
+    if ((o->is_long || kiln_test_is_sanitized()) && getenv("KILN_SOAK") == NULL)
+        kiln_test_skip("it is left to KILN_SOAK=1");
+    const char *program = kiln_path_join(&arena, libexec, o->program);
+    if (!kiln_file_exists(program) || !kiln_test_has_program(&arena, o->emulator))
+        kiln_test_skip("'%s' and '%s' are not both here", o->program, o->emulator);
+    const char *own = kiln_path_join(&arena, getenv("XDG_CONFIG_HOME"), "kiln");
+    const char *const argv[] = {"/bin/sh",
+                                "-c",
+                                "exec \"$@\"",
+                                "sh",
+                                o->emulator,
+                                program,
+                                "serve",
+                                "--key",
+                                kiln_path_join(&arena, dir, "board.key"),
+                                "--allow",
+                                kiln_path_join(&arena, own, "device.pub"),
+                                "--listen",
+                                "tcp:127.0.0.1:0",
+                                NULL};
+    kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &board, &err), &err);
+    const char *db = kiln_format(&arena, "@%s.db", o->profile);
+    const kiln_test_cli_row steps[] = {
+        {"add",
+         {"device", "add", o->profile, first_port(), "@board.pub"},
+         0,
+         "--runner ",
+         NULL},
+        {"verify",
+         {"verify", "demo/samplenet/samplenet.onnx", "--golden",
+          "demo/samplenet/golden", "--profile", o->profile, "--runner", o->profile},
+         0,
+         "passed, 0 failed",
+         NULL},
+        {"tune",
+         {"tune", "--op", "conv S 8 16 16 3 1", "--trials", "1", "--no-ready",
+          "--profile", o->profile, "--runner", o->profile, "--db", db},
+         0,
+         "good",
+         NULL},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        (void)kiln_test_cli_check(&arena, dir, &steps[i]);
+    bool by_itself;
+    int status;
+    kiln_child_end(&board, &by_itself, &status);
 }
 
 static void measures_by_name(void **state) {
@@ -122,6 +197,23 @@ static void measures_by_name(void **state) {
          0,
          "good",
          NULL},
+        {"verify",
+         {"verify", "demo/samplenet/samplenet.onnx", "--golden",
+          "demo/samplenet/golden", "--profile", "native", "--runner", "board"},
+         0,
+         "passed, 0 failed",
+         NULL},
+        {"build",
+         {"build", "demo/samplenet/samplenet.onnx", "--profile", "native", "-o",
+          "@p.kiln.tar.zst"},
+         0,
+         NULL,
+         NULL},
+        {"bench",
+         {"bench", "@p.kiln.tar.zst", "--rounds", "2", "--runner", "board"},
+         0,
+         "output: right",
+         NULL},
         {"stats", {"db", "stats", "--db", "@t.db"}, 0, "curve://127.0.0.1:", NULL},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
@@ -137,6 +229,8 @@ int main(void) {
     (void)setenv("XDG_CONFIG_HOME", kiln_test_dir(), 1);
     kiln_test_add_rows(check, rows);
     kiln_test_add("measures_by_name", measures_by_name, NULL);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        kiln_test_add(others[i].name, measures_on_other, (void *)(uintptr_t)&others[i]);
     const int code = kiln_test_run("cli_device");
     kiln_arena_fini(&arena);
     return code;

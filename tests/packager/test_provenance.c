@@ -73,8 +73,13 @@ static void reads_what_it_wrote(void **state) {
     bare.is_searched = false;
     bare.model.name = "zoo:dqn";
     bare.is_unproved = bare.packs_at_open = true;
-    const kiln_provenance *const each[] = {&full, &bare, &placed};
-    for (int i = 0; i < 3; i++) {
+    kiln_profile more[2] = {*kiln_profile_at(1), *kiln_profile_at(2)};
+    kiln_provenance several = full;
+    more[1].measure = "board";
+    several.more = more;
+    several.n_more = 2;
+    const kiln_provenance *const each[] = {&full, &bare, &placed, &several};
+    for (int i = 0; i < 4; i++) {
         const kiln_str text = text_of(a, each[i]);
         kiln_assert_status_ok(kiln_provenance_read(a, text, "p", &again, &err), &err);
         kiln_assert_text_equal(text_of(a, &again), text);
@@ -233,6 +238,12 @@ static row rows[] = {
      "resolvedDependencies[3].uri' is there twice"},
     {"no_records", "urn:kiln:tuning-records", "urn:kiln:model-data",
      "must have the records that were used"},
+    {"no_more_profiles", "\"measure\": \"board\"",
+     "\"measure\": \"board\",\n        \"more_profiles\": []",
+     "more_profiles' must have some, or not be there"},
+    {"a_profile_that_is_none", "\"measure\": \"board\"",
+     "\"measure\": \"board\",\n        \"more_profiles\": [{\"measure\": null}]",
+     "more_profiles[0].profile' is missing"},
     {"another_order", "\"has_fma\": true,\n          \"has_vnni\": ", "\"has_vnni\": ",
      "must be '          \"has_fma\": false,'"},
     {"another_indent", "  \"_type\"", " \"_type\"", "line 2 must be"},

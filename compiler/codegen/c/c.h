@@ -26,6 +26,9 @@ typedef struct kiln_c_wording {
 /* Types and operations of vectors; letters behind '@' as in c_vector.c. */
 typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
+    /* What integers alone do, of 32 and 64 bits, and the low bits of one; NULL: lane by
+     * lane, as all that has 64 bits. */
+    const char *bits, *wrap;
     const char *held;  /* f32 as a small integer, in an i32; NULL: lane by lane */
     const char *round; /* of f32, ties to even; NULL: lane by lane */
     const char *some;  /* the first lanes of memory, where there are counts */

@@ -72,8 +72,12 @@ static bool is_small_int(kiln_dtype d) {
     return d == KILN_I8 || d == KILN_U8 || d == KILN_I16 || d == KILN_U16;
 }
 
-static bool is_computed(kiln_dtype d) {
-    return d == KILN_F32 || d == KILN_F64 || d == KILN_I32;
+static bool is_wide(const kiln_c_printer *p, kiln_dtype d) {
+    return p->unit->dialect->vectors->bits != NULL && (d == KILN_I64 || d == KILN_U64);
+}
+
+static bool is_computed(const kiln_c_printer *p, kiln_dtype d) {
+    return d == KILN_F32 || d == KILN_F64 || d == KILN_I32 || is_wide(p, d);
 }
 
 /* Small integers are not computed with, but made and kept. */
@@ -81,10 +85,19 @@ static bool is_stored(const kiln_c_printer *p, kiln_dtype d) {
     return is_small_int(d) && p->unit->dialect->vectors->held != NULL;
 }
 
+/* Which keeps its low bits, as C's does. */
+static bool is_wrapped(const kiln_c_printer *p, kiln_dtype d) {
+    return p->unit->dialect->vectors->bits != NULL && (d == KILN_I32 || is_wide(p, d));
+}
+
 static bool is_converted(const kiln_c_printer *p, kiln_dtype from, kiln_dtype to) {
     if (is_stored(p, to))
-        return from == KILN_F32;
-    return is_computed(to) && (is_small_int(from) || (from == KILN_I32 && to != from));
+        return from == KILN_F32 || is_wrapped(p, from);
+    if (is_wide(p, from) || is_wide(p, to))
+        return is_computed(p, to) && to != KILN_F64 &&
+               (is_wrapped(p, from) || is_small_int(from));
+    return is_computed(p, to) &&
+           (is_small_int(from) || (from == KILN_I32 && to != from));
 }
 
 /* Lanes below a number: i + lane < n, which has no lane in it. */
@@ -116,11 +129,24 @@ static bool is_choice(const kiln_c_printer *p, const kiln_expr *e,
     const kiln_expr *cond = e->arg[0];
     if (!is_bare(e))
         return false;
-    if (cond->kind == KILN_EXPR_BROADCAST)
+    if (is_uniform(cond))
         return is_vector(p, e->arg[1], count) && is_vector(p, e->arg[2], count);
     return p->unit->dialect->vectors->has_counts && count == NULL &&
            is_count(p, cond) && is_vector(p, e->arg[1], cond) &&
            is_vector(p, e->arg[2], NULL);
+}
+
+static bool is_comparison(const kiln_expr *e) {
+    return e->kind == KILN_EXPR_LT || e->kind == KILN_EXPR_LE ||
+           e->kind == KILN_EXPR_EQ || e->kind == KILN_EXPR_NE;
+}
+
+/* A comparison as a number of the type that it compares. */
+static bool is_compared(const kiln_c_printer *p, const kiln_expr *e,
+                        const kiln_expr *count) {
+    const kiln_expr *c = e->arg[0];
+    return c->arg[0]->dtype == e->dtype && is_vector(p, c->arg[0], count) &&
+           is_vector(p, c->arg[1], count);
 }
 
 static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
@@ -129,10 +155,10 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
         return false;
     switch (e->kind) {
     case KILN_EXPR_BROADCAST: /* of one lane that a count may leave out */
-        return (is_computed(e->dtype) && (count == NULL || is_bare(e))) ||
+        return (is_computed(p, e->dtype) && (count == NULL || is_bare(e))) ||
                (is_stored(p, e->dtype) && e->arg[0]->kind == KILN_EXPR_INT);
     case KILN_EXPR_LOAD:
-        return (is_computed(e->dtype) || is_small_int(e->dtype)) &&
+        return (is_computed(p, e->dtype) || is_small_int(e->dtype)) &&
                (e->u.load.mask == NULL ||
                 (p->unit->dialect->vectors->has_counts && is_count(p, e->u.load.mask) &&
                  (count == NULL || kiln_expr_eq(count, e->u.load.mask)))) &&
@@ -142,12 +168,17 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
     case KILN_EXPR_MUL:
     case KILN_EXPR_DIV:
     case KILN_EXPRS_EXTREME:
-        return is_computed(e->dtype) &&
-               (e->kind != KILN_EXPR_DIV || e->dtype != KILN_I32) &&
+        return is_computed(p, e->dtype) &&
+               (e->kind != KILN_EXPR_DIV || kiln_dtype_is_float(e->dtype)) &&
                is_vector(p, e->arg[0], count) && is_vector(p, e->arg[1], count);
+    case KILN_EXPRS_BITWISE:
+        return is_wrapped(p, e->dtype) && is_vector(p, e->arg[0], count) &&
+               is_vector(p, e->arg[1], count);
     case KILN_EXPR_SELECT:
-        return is_computed(e->dtype) && is_choice(p, e, count);
+        return is_computed(p, e->dtype) && is_choice(p, e, count);
     case KILN_EXPR_CAST:
+        if (is_comparison(e->arg[0]))
+            return is_wrapped(p, e->dtype) && is_compared(p, e, count);
         return is_converted(p, e->arg[0]->dtype, e->dtype) &&
                has_vectors(p, KILN_I32, e->lanes) && is_vector(p, e->arg[0], count);
     case KILN_EXPR_CALL: /* what others do is printed lane by lane */
@@ -155,7 +186,7 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
                p->unit->dialect->vectors->round != NULL &&
                is_vector(p, e->arg[0], count);
     case KILN_EXPRS_CONSTANT:
-    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPARING:
     case KILN_EXPRS_SCOPED:
     case KILN_EXPRS_TENSOR:
     case KILN_EXPR_BITCAST:
@@ -181,24 +212,58 @@ static const char *held(kiln_c_printer *p, const kiln_expr *e, const char *count
     const char *name =
         kiln_format(p->arena, "%s_in_%s", from, kiln_dtype_name(e->dtype));
     (void)kiln_c_vector_type(p, KILN_I32, e->lanes);
-    (void)kiln_c_convert(p, e->arg[0]->dtype, e->dtype);
     kiln_c_vector_text(p, name, from, e->dtype, e->lanes,
                        p->unit->dialect->vectors->held);
     return kiln_format(p->arena, "%s(%s)", name, vector(p, e->arg[0], count));
 }
 
+static const char *two(kiln_c_printer *p, const char *op, const char *v,
+                       const kiln_expr *e, const char *count) {
+    const char *a = vector(p, e->arg[0], count);
+    return kiln_format(p->arena, "%s_%s(%s, %s)", op, v, a,
+                       vector(p, e->arg[1], count));
+}
+
+/* What only integers do. */
+static const char *of_bits(kiln_c_printer *p, const char *op, const char *v,
+                           const kiln_expr *e, const char *count) {
+    kiln_c_vector_text(p, kiln_format(p->arena, "bits_%s", v), NULL, e->arg[0]->dtype,
+                       e->lanes, p->unit->dialect->vectors->bits);
+    return two(p, op, v, e, count);
+}
+
+/* Of an i32 or a wider one, as a small integer that is widened again. */
+static const char *wrapped(kiln_c_printer *p, const kiln_expr *e, const char *count) {
+    const char *v = kiln_c_vector_type(p, KILN_I32, e->lanes);
+    const kiln_expr wide = {.kind = KILN_EXPR_CAST,
+                            .dtype = KILN_I32,
+                            .lanes = e->lanes,
+                            .n_arg = 1,
+                            .arg = e->arg};
+    const char *inner =
+        vector(p, e->arg[0]->dtype == KILN_I32 ? e->arg[0] : &wide, count);
+    const char *name = kiln_format(p->arena, "%s_%s", kiln_dtype_name(e->dtype), v);
+    kiln_c_vector_text(p, name, v, e->dtype, e->lanes, p->unit->dialect->vectors->wrap);
+    return kiln_format(p->arena, "%s(%s)", name, inner);
+}
+
 static const char *converted(kiln_c_printer *p, const kiln_expr *e, const char *count) {
+    static const char *const compare[] = {"same", "other", "less", "most"};
     const kiln_expr *x = e->arg[0];
-    const bool is_narrow = is_small_int(e->dtype);
-    const bool is_held = x->kind == KILN_EXPR_CAST && is_small_int(x->dtype);
-    const char *inner = is_narrow ? held(p, e, count)
-                        : is_held ? held(p, x, count)
-                                  : vector(p, x, count);
-    const kiln_dtype dtype = is_narrow || is_held ? KILN_I32 : x->dtype;
+    const bool is_narrow = is_small_int(e->dtype) && x->dtype == KILN_F32;
+    const bool is_widened = x->kind == KILN_EXPR_CAST && is_small_int(x->dtype);
+    const bool is_held = is_widened && x->arg[0]->dtype == KILN_F32;
+    const char *to = kiln_c_vector_type(p, e->dtype, e->lanes);
+    if (is_comparison(x))
+        return of_bits(p, compare[x->kind - KILN_EXPR_EQ], to, x, count);
+    const char *inner = is_narrow    ? held(p, e, count)
+                        : is_held    ? held(p, x, count)
+                        : is_widened ? wrapped(p, x, count)
+                                     : vector(p, x, count);
+    const kiln_dtype dtype = is_narrow || is_widened ? KILN_I32 : x->dtype;
     if (dtype == e->dtype)
         return inner;
     const char *from = kiln_c_vector_type(p, dtype, e->lanes);
-    const char *to = kiln_c_vector_type(p, e->dtype, e->lanes);
     const char *name = kiln_format(p->arena, "%s_to_%s", from, to);
     kiln_c_vector_text(p, name, from, e->dtype, e->lanes,
                        p->unit->dialect->vectors->convert);
@@ -209,7 +274,9 @@ static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v
                             const char *count) {
     static const char *const op[KILN_EXPR_LAST + 1] = {
         [KILN_EXPR_ADD] = "add", [KILN_EXPR_SUB] = "sub", [KILN_EXPR_MUL] = "mul",
-        [KILN_EXPR_DIV] = "div", [KILN_EXPR_MIN] = "min", [KILN_EXPR_MAX] = "max"};
+        [KILN_EXPR_DIV] = "div", [KILN_EXPR_MIN] = "min", [KILN_EXPR_MAX] = "max",
+        [KILN_EXPR_SHL] = "shl", [KILN_EXPR_SHR] = "shr", [KILN_EXPR_AND] = "and",
+        [KILN_EXPR_OR] = "or",   [KILN_EXPR_XOR] = "xor"};
     const kiln_expr *x = e->arg[0], *y = e->arg[1];
     if (e->kind == KILN_EXPR_ADD &&
         (x->kind == KILN_EXPR_MUL || y->kind == KILN_EXPR_MUL)) {
@@ -219,9 +286,9 @@ static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v
         return kiln_format(p->arena, "muladd_%s(%s, %s, %s)", v, a, b,
                            vector(p, mul == y ? x : y, count));
     }
-    const char *a = vector(p, x, count);
-    return kiln_format(p->arena, "%s_%s(%s, %s)", op[e->kind], v, a,
-                       vector(p, y, count));
+    return op[e->kind] != NULL && e->kind >= KILN_EXPR_AND
+               ? of_bits(p, op[e->kind], v, e, count)
+               : two(p, op[e->kind], v, e, count);
 }
 
 static const char *count_of(kiln_c_printer *p, const kiln_expr *cond) {
@@ -236,9 +303,8 @@ static const char *count_of(kiln_c_printer *p, const kiln_expr *cond) {
 static const char *chosen(kiln_c_printer *p, const kiln_expr *e, const char *v,
                           const char *count) {
     const kiln_expr *cond = e->arg[0];
-    const bool is_whole = cond->kind == KILN_EXPR_BROADCAST;
-    if (is_whole) {
-        const kiln_c_text c = kiln_c_expr(p, cond->arg[0], NULL);
+    if (is_uniform(cond)) {
+        const kiln_c_text c = kiln_c_expr(p, cond, cond->lanes > 1 ? "0" : NULL);
         const char *a = vector(p, e->arg[1], count);
         return kiln_format(p->arena, "(%s ? %s : %s)", kiln_c_in(p, c, KILN_C_COMPARE),
                            a, vector(p, e->arg[2], count));
@@ -281,11 +347,9 @@ static const char *loaded(kiln_c_printer *p, const kiln_expr *e, const char *v,
     return kiln_format(p->arena, "%s(&%s, %s)", some, at, count);
 }
 
-/* The helper of one number is there for those that have no vectors. */
 static const char *rounded(kiln_c_printer *p, const kiln_expr *e, const char *v,
                            const char *count) {
     const char *name = kiln_format(p->arena, "round_%s", v);
-    (void)kiln_c_helper(p, "round", e->dtype);
     kiln_c_vector_text(p, name, NULL, e->dtype, e->lanes,
                        p->unit->dialect->vectors->round);
     return kiln_format(p->arena, "%s(%s)", name, vector(p, e->arg[0], count));
@@ -306,9 +370,10 @@ static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *cou
     case KILN_EXPR_CALL:
         return rounded(p, e, v, count);
     case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_BITWISE:
         return combined(p, e, v, count);
     case KILN_EXPRS_CONSTANT:
-    case KILN_EXPRS_LOGICAL:
+    case KILN_EXPRS_COMPARING:
     case KILN_EXPRS_SCOPED:
     case KILN_EXPRS_TENSOR:
     case KILN_EXPR_BITCAST:
@@ -325,7 +390,7 @@ static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *cou
 bool kiln_c_vector_store(kiln_c_printer *p, const kiln_stmt *s) {
     const kiln_expr *value = s->u.store.value;
     if (s->u.store.mask != NULL || s->u.store.buffer->rank != 1 ||
-        !(is_computed(value->dtype) || is_stored(p, value->dtype)) ||
+        !(is_computed(p, value->dtype) || is_stored(p, value->dtype)) ||
         !is_contiguous(s->u.store.index[0]) || !is_vector(p, value, NULL))
         return false;
     const char *v = kiln_c_vector_type(p, value->dtype, value->lanes);

@@ -40,7 +40,7 @@ static const char int_text[] =
     "#if defined(__GNUC__)\n"
     "typedef @T @V __attribute__((vector_size(@B)));\n"
     "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
-    "typedef u@T @V_wraps __attribute__((vector_size(@B)));\n"
+    "typedef @U @V_wraps __attribute__((vector_size(@B)));\n"
     "typedef @I @V_bits __attribute__((vector_size(@B)));\n"
     "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"
     "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"
@@ -119,7 +119,7 @@ static const char float_op[] =
     "    return x;\n}\n";
 static const char int_op[] = "static @V %s_@V(@V x, @V y) {\n"
                              "    for (int i = 0; i < @N; i++)\n"
-                             "        x.at[i] = (@T)((u@T)x.at[i] %s (u@T)y.at[i]);\n"
+                             "        x.at[i] = (@T)((@U)x.at[i] %s (@U)y.at[i]);\n"
                              "    return x;\n}\n";
 
 static const char convert_text[] =
@@ -129,6 +129,44 @@ static const char convert_text[] =
     "static @V @F_to_@V(@F x) {\n    @V v;\n"
     "    for (int i = 0; i < @N; i++)\n        v.at[i] = (@T)x.at[i];\n"
     "    return v;\n}\n"
+    "#endif\n";
+
+/* What only integers do; a comparison is 0 or 1. */
+static const char bits_text[] =
+    "#if defined(__GNUC__)\n"
+    "#define and_@V(x, y) ((x) & (y))\n"
+    "#define or_@V(x, y) ((x) | (y))\n"
+    "#define xor_@V(x, y) ((x) ^ (y))\n"
+    "#define shl_@V(x, y) ((@V)((@V_wraps)(x) << ((@V_wraps)(y) & @Q)))\n"
+    "#define shr_@V(x, y) ((x) >> ((y) & @Q))\n"
+    "#define same_@V(x, y) ((@V)((@V_bits)((x) == (y)) & 1))\n"
+    "#define other_@V(x, y) ((@V)((@V_bits)((x) != (y)) & 1))\n"
+    "#define less_@V(x, y) ((@V)((@V_bits)((x) < (y)) & 1))\n"
+    "#define most_@V(x, y) ((@V)((@V_bits)((x) <= (y)) & 1))\n"
+    "#else\n"
+    "@A{and}{&}@A{or}{|}@A{xor}{^}@A{same}{==}@A{other}{!=}@A{less}{<}@A{most}{<=}"
+    "static @V shl_@V(@V x, @V y) {\n"
+    "    for (int i = 0; i < @N; i++)\n"
+    "        x.at[i] = (@T)((@U)x.at[i] << ((unsigned)y.at[i] & @Qu));\n"
+    "    return x;\n}\n"
+    "static @V shr_@V(@V x, @V y) {\n"
+    "    for (int i = 0; i < @N; i++)\n"
+    "        x.at[i] = (@T)(x.at[i] >> ((unsigned)y.at[i] & @Qu));\n"
+    "    return x;\n}\n"
+    "#endif\n";
+static const char bits_op[] = "static @V %s_@V(@V x, @V y) {\n"
+                              "    for (int i = 0; i < @N; i++)\n"
+                              "        x.at[i] = (@T)(x.at[i] %s y.at[i]);\n"
+                              "    return x;\n}\n";
+
+/* The low bits of an i32, as the small integer that they are. */
+static const char wrap_text[] =
+    "#if defined(__GNUC__)\n"
+    "#define @K_@F(v) ((@F)((@S)((@F_wraps)(v) << @H) >> @H))\n"
+    "#else\n"
+    "static @F @K_@F(@F x) {\n"
+    "    for (int i = 0; i < @N; i++)\n        x.at[i] = (@T)x.at[i];\n"
+    "    return x;\n}\n"
     "#endif\n";
 
 /* Truncates; saturates; NaN becomes 0: as the conversion of one number does, to an i32 that
@@ -143,7 +181,11 @@ static const char held_text[] =
     "    __builtin_convertvector(h_, i32x@N); })\n"
     "#else\n"
     "static i32x@N @F_in_@K(@F x) {\n    i32x@N v;\n"
-    "    for (int i = 0; i < @N; i++)\n        v.at[i] = (int32_t)f32_to_@K(x.at[i]);\n"
+    "    for (int i = 0; i < @N; i++) {\n"
+    "        float n = x.at[i] != x.at[i] ? 0.0f : x.at[i];\n"
+    "        n = n < @P ? @P : n;\n"
+    "        v.at[i] = (int32_t)(n > @M ? @M : n);\n"
+    "    }\n"
     "    return v;\n}\n"
     "#endif\n";
 
@@ -170,7 +212,18 @@ static const char round_text[] =
     "    (@V)((@V_bits)blend_@V((@V_bits)(a_ < 8388608.0f), r_, a_) | s_); })\n"
     "#else\n"
     "static @V round_@V(@V x) {\n"
-    "    for (int i = 0; i < @N; i++)\n        x.at[i] = round_f32(x.at[i]);\n"
+    "    for (int i = 0; i < @N; i++) {\n"
+    "        union {\n            float value;\n            uint32_t bits;\n"
+    "        } r;\n"
+    "        uint32_t sign;\n"
+    "        r.value = x.at[i];\n"
+    "        sign = r.bits & 0x80000000u;\n"
+    "        r.bits ^= sign;\n"
+    "        if (r.value < 8388608.0f)\n"
+    "            r.value = (r.value + 8388608.0f) - 8388608.0f;\n"
+    "        r.bits |= sign;\n"
+    "        x.at[i] = r.value;\n"
+    "    }\n"
     "    return x;\n}\n"
     "#endif\n";
 
@@ -178,6 +231,8 @@ const kiln_c_vectors kiln_c_vectors_gnu = {.floats = float_text,
                                            .ints = int_text,
                                            .small = small_text,
                                            .convert = convert_text,
+                                           .bits = bits_text,
+                                           .wrap = wrap_text,
                                            .held = held_text,
                                            .round = round_text,
                                            .some = some_text,
@@ -201,10 +256,11 @@ static void fill(const filling *f, const char *text, kiln_buf *out);
 static const char *put_op(const filling *f, const char *at, const char *pattern,
                           kiln_buf *out) {
     char name[8] = "", op[4] = "";
-    const size_t n = strcspn(at + 1, "}");
+    size_t n = strcspn(at + 1, "}");
     memcpy(name, at + 1, n < sizeof name ? n : 0);
     at += n + 2;
-    op[0] = at[1];
+    n = strcspn(at + 1, "}");
+    memcpy(op, at + 1, n < sizeof op ? n : 0);
     kiln_buf text;
     kiln_buf_init(&text, f->p->arena);
     for (const char *c = pattern; *c != '\0'; c++) {
@@ -216,7 +272,7 @@ static const char *put_op(const filling *f, const char *at, const char *pattern,
         c += is_hole;
     }
     fill(f, text.p, out);
-    return at + 2;
+    return at + 1 + n;
 }
 
 /* {0, 1, 2, 3} */
@@ -266,6 +322,15 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
         case 'E':
             kiln_buf_printf(out, "%d", elem);
             break;
+        case 'U':
+            kiln_buf_printf(out, "uint%d_t", 8 * elem);
+            break;
+        case 'Q':
+            kiln_buf_printf(out, "%d", 8 * elem - 1);
+            break;
+        case 'H':
+            kiln_buf_printf(out, "%d", 32 - 8 * elem);
+            break;
         case 'I':
             kiln_buf_printf(out, "int%d_t", 8 * elem);
             break;
@@ -286,6 +351,13 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
             break;
         case 'O':
             c = put_op(f, c + 1, float_op, out);
+            break;
+        case 'A':
+            c = put_op(f, c + 1, bits_op, out);
+            break;
+        case 'S':
+            kiln_buf_printf(out, "%s%s", f->from,
+                            kiln_dtype_get(f->dtype)->is_signed ? "" : "_wraps");
             break;
         case 'W':
             c = put_op(f, c + 1, int_op, out);
@@ -313,8 +385,8 @@ const char *kiln_c_vector_type(kiln_c_printer *p, kiln_dtype d, int lanes) {
     const char *name = name_of(p, d, lanes);
     const kiln_c_vectors *words = p->unit->dialect->vectors;
     kiln_c_vector_text(p, name, NULL, d, lanes,
-                       kiln_dtype_is_float(d) ? words->floats
-                       : d == KILN_I32        ? words->ints
-                                              : words->small);
+                       kiln_dtype_is_float(d)     ? words->floats
+                       : kiln_dtype_bytes(d) >= 4 ? words->ints
+                                                  : words->small);
     return name;
 }

@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of one packed operand; and of all that are kept between candidates. */
-static const size_t max_operand_bytes = (size_t)4 << 30;
+/* Of one packed operand, which a small machine has less room for; and of all that are
+ * kept between candidates. */
+static const uint64_t max_operand_bytes = UINT64_C(1)
+                                          << (SIZE_MAX > UINT32_MAX ? 32 : 30);
 static const size_t max_kept_bytes = (size_t)384 << 20;
 
 int64_t kiln_value_elems(const kiln_wire_value *v) {
@@ -44,7 +46,8 @@ kiln_status kiln_operand_check(const kiln_wire_value *v, const kiln_wire_operand
                              "axis %" PRIu32 " of an operand is broken", i);
         all *= (uint64_t)s->extent;
         if (all > max_operand_bytes)
-            return kiln_fail(err, KILN_ERR_LIMIT, "an operand of more than %zu bytes",
+            return kiln_fail(err, KILN_ERR_LIMIT,
+                             "an operand of more than %" PRIu64 " bytes",
                              max_operand_bytes);
         held[s->axis] *= s->extent;
     }
