@@ -84,8 +84,8 @@ static void add_blocks(const kiln_conv_problem *p, kiln_space *s) {
     for (int64_t b = 1; b <= 2 * p->lanes && n < 16; b *= 2)
         if (p->groups == 1 ? b < 2 * p->c : p->c_group % b == 0)
             value[n++] = b;
-    if (p->groups == 1 && p->c == 3)
-        value[n++] = 3;
+    if (p->groups == 1 && p->c < p->lanes && (p->c & (p->c - 1)) != 0 && n < 16)
+        value[n++] = p->c; /* few, such as an image's: all of them, nothing filled up */
     kiln_space_add_ints(s, "ic_block", "input channels next to each other; 1: plain",
                         value, n);
 }
