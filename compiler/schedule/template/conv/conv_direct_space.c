@@ -58,7 +58,7 @@ kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
     p.block = p.lanes;
     while (p.groups > 1 && p.o_group % p.block != 0)
         p.block /= 2;
-    p.blocks = kiln_conv_ceil_div(p.o_group, p.block);
+    p.blocks = kiln_ceil_div(p.o_group, p.block);
     return p;
 }
 
@@ -161,9 +161,9 @@ int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p) {
     const int64_t made = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
     int64_t ic = p->lanes;
     if (made > 0 && made <= p->lanes &&
-        kiln_conv_ceil_div(p->c, made) * made * 4 <= p->c * 5)
+        kiln_ceil_div(p->c, made) * made * 4 <= p->c * 5)
         return made;
-    while (p->groups == 1 && kiln_conv_ceil_div(p->c, ic) * ic * 10 > p->c * 11)
+    while (p->groups == 1 && kiln_ceil_div(p->c, ic) * ic * 10 > p->c * 11)
         ic /= 2;
     return ic;
 }
