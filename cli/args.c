@@ -103,6 +103,8 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
     const bool has_value = kiln_str_cut(&rest, '=', &name) && name.n < strlen(argv[*i]);
     const int o = find_option(v->option, v->n_options, name);
     const int common = find_option(kiln_common_option, N_COMMON, name);
+    KILN_ASSERT(o < 0 || common < 0, "kiln %s hides every verb's option '%s'", v->name,
+                v->option[o].name);
     const kiln_option *opt = common >= 0 ? &kiln_common_option[common] : NULL;
     if (o >= 0)
         opt = &v->option[o];
@@ -131,9 +133,14 @@ static kiln_status take_option(const kiln_verb *v, int argc, const char *const *
 kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
                             const char *const *argv, kiln_cli_args *out,
                             bool *wants_help, kiln_err *err) {
+    KILN_ASSERT(v->n_options == 0 || v->option != NULL, "kiln %s has no table",
+                v->name);
+    KILN_ASSERT(v->n_pos_min <= v->n_pos_max, "kiln %s takes %zu to %zu arguments",
+                v->name, v->n_pos_min, v->n_pos_max);
     const size_t n_args = argc > 0 ? (size_t)argc : 0;
     const char **pos = kiln_array(a, const char *, n_args + 1);
-    *out = (kiln_cli_args){.arena = a, .pos = pos, .color = "auto"};
+    *out = (kiln_cli_args){
+        .arena = a, .pos = pos, .n_options = v->n_options, .color = "auto"};
     out->value = kiln_array(a, const char **, v->n_options + 1);
     out->n_value = kiln_array(a, size_t, v->n_options + 1);
     for (size_t o = 0; o < v->n_options; o++)
@@ -159,12 +166,19 @@ kiln_status kiln_args_parse(kiln_arena *a, const kiln_verb *v, int argc,
     return check_positional(v, out->n_pos, err);
 }
 
+static void assert_option(const kiln_cli_args *args, int option) {
+    KILN_ASSERT(option >= 0 && (size_t)option < args->n_options,
+                "option %d of a table of %zu", option, args->n_options);
+}
+
 bool kiln_args_has(const kiln_cli_args *args, int option) {
+    assert_option(args, option);
     return args->n_value[option] > 0;
 }
 
 const char *kiln_args_get(const kiln_cli_args *args, int option,
                           const char *otherwise) {
+    assert_option(args, option);
     const size_t n = args->n_value[option];
     return n > 0 ? args->value[option][n - 1] : otherwise;
 }
@@ -172,6 +186,7 @@ const char *kiln_args_get(const kiln_cli_args *args, int option,
 kiln_status kiln_cli_number(const char *text, const char *option, int min, int max,
                             int *out, kiln_err *err) {
     int64_t n;
+    KILN_ASSERT(min <= max, "%s from %d to %d", option, min, max);
     if (!kiln_parse_i64(kiln_str_from(text), &n) || n < min || n > max)
         return kiln_fail(err, KILN_ERR_ARG,
                          "%s must be a number from %d to %d, is '%.64s'", option, min,
@@ -196,6 +211,7 @@ kiln_status kiln_cli_percent(const kiln_cli_args *args, int option, const char *
                          name, most,
                          kiln_str_printable(args->arena, kiln_str_from(text), 64));
     *out = percent / 100;
+    KILN_ASSERT(*out > 0 && *out <= most / 100, "%s is a share of %g", name, *out);
     return KILN_OK;
 }
 
@@ -216,6 +232,7 @@ kiln_status kiln_cli_seconds(const kiln_cli_args *args, int option, const char *
                          "%s must be a time such as 90s, 15m or 2h, is '%s'", name,
                          kiln_str_printable(args->arena, kiln_str_from(text), 64));
     *out *= unit;
+    KILN_ASSERT(*out > 0 && *out <= 1e7, "%s is %g s", name, *out);
     return KILN_OK;
 }
 
@@ -225,6 +242,7 @@ static void put_options(kiln_buf *out, const char *title, const kiln_option *opt
         kiln_buf_printf(out, "\n%s:\n", title);
     for (size_t i = 0; i < n; i++) {
         const kiln_option *o = &option[i];
+        KILN_ASSERT(o->name[0] == '-' && o->doc != NULL, "row %zu of '%s'", i, title);
         const char *left =
             kiln_format(out->arena, "%s%s%s", o->name, o->metavar != NULL ? " " : "",
                         o->metavar != NULL ? o->metavar : "");

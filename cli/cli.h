@@ -38,6 +38,7 @@ typedef struct kiln_cli_args {
     size_t n_pos;
     const char ***value; /* per option: its values in order; a flag's value is "" */
     size_t *n_value;
+    size_t n_options;  /* of the verb's own table */
     bool is_quiet;     /* --quiet */
     const char *color; /* --color: "auto", "always", "never" */
 } kiln_cli_args;

@@ -76,6 +76,7 @@ kiln_status kiln_cli_advice(const kiln_cli_args *args, int option, int no_ready,
     kiln_tune_advice *advice = kiln_new(args->arena, kiln_tune_advice);
     kiln_oracle *oracle = kiln_new(args->arena, kiln_oracle);
     KILN_TRY(kiln_cli_ready(args, no_ready, &ready, err));
+    KILN_ASSERT(threads > 0, "advice for %d threads", threads);
     *advice = (kiln_tune_advice){.threads = threads,
                                  .ready = ready != NULL ? ready->db : NULL,
                                  .arena = args->arena};

@@ -54,6 +54,7 @@ static kiln_status scalar_of(kiln_arena *a, const char *name, kiln_str value,
     KILN_TRY(kiln_type_check(t, err));
     kiln_wide w = kiln_wide_new(a, t);
     double f = 0;
+    KILN_ASSERT((w.f != NULL) != (w.i != NULL), "'%s' is of numbers of one kind", name);
     int64_t v = 0;
     const bool is_int = kiln_parse_i64(value, &v);
     if (!is_int && !(w.f != NULL && kiln_parse_f64(value, &f)))
@@ -153,6 +154,7 @@ kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
                                     int opt_shape, int opt_bind, int opt_signature,
                                     kiln_import_options *out, kiln_err *err) {
+    KILN_ASSERT(opt_shape != opt_bind, "shapes and values are option %d", opt_bind);
     kiln_arena *a = args->arena;
     const size_t n_shapes = args->n_value[opt_shape],
                  n_values = args->n_value[opt_bind];

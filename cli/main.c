@@ -93,6 +93,8 @@ static kiln_status run_verb(kiln_arena *a, const kiln_verb *v, int argc,
         kiln_cli_screen_open(&args);
         const kiln_status st = v->run(&args, code, err);
         kiln_cli_screen_close();
+        KILN_ASSERT(*code >= KILN_EXIT_OK && *code <= KILN_EXIT_INTERRUPTED,
+                    "kiln %s ends with %d", v->name, *code);
         return st;
     }
     kiln_buf_init(&text, a);
@@ -107,6 +109,7 @@ static bool is_one_of(const char *word, const char *x, const char *y, const char
 /* argv: behind the program, one word at least. */
 static kiln_status run(kiln_arena *a, int argc, const char *const *argv, int *code,
                        kiln_err *err) {
+    KILN_ASSERT(argc > 0 && argv[0] != NULL, "no word behind the program");
     const bool asks_help = is_one_of(argv[0], "--help", "-h", "help");
     const kiln_verb *v = asks_help ? &kiln_verb_help : kiln_verb_find(argv[0]);
     kiln_buf text;

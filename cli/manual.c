@@ -86,6 +86,8 @@ static void put_codes(kiln_buf *out) {
         {KILN_EXIT_INVALID, "a gate could not compare"},
         {KILN_EXIT_INTERRUPTED, "interrupted: the same command goes on"},
     };
+    _Static_assert(sizeof codes / sizeof codes[0] == KILN_EXIT_INTERRUPTED + 1,
+                   "a row for each exit code");
     kiln_buf_puts(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         kiln_buf_printf(out, ".TP\n%d\n%s\n", codes[i].code, codes[i].means);

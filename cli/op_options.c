@@ -62,6 +62,7 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
     p->numerics =
         strcmp(word, "strict") == 0 ? KILN_NUMERICS_STRICT : KILN_NUMERICS_FAST;
     if (p->device != NULL) {
+        KILN_ASSERT(p->device != p, "'%s' is its own device", p->name);
         kiln_profile *device = kiln_arena_dup(args->arena, p->device, sizeof *p);
         device->numerics = p->numerics;
         p->device = device;

@@ -23,6 +23,8 @@ void kiln_cli_answer_init(kiln_cli_answer *r, kiln_arena *a) {
 kiln_status kiln_cli_answer_give(kiln_cli_answer *r, const kiln_cli_args *args,
                                  int json_option, kiln_err *err) {
     const char *path = kiln_args_get(args, json_option, NULL);
+    KILN_ASSERT(r->w.depth == 0 && !r->w.after_key,
+                "JSON of a verb is given before it ends, %d deep", r->w.depth);
     if (r->json.n > 0 && r->json.p[r->json.n - 1] != '\n')
         kiln_buf_puts(&r->json, "\n");
     if (path != NULL)

@@ -66,6 +66,7 @@ void kiln_cli_screen_open(const kiln_cli_args *args) {
     (void)unsetenv(variable); /* ours, not our children's */
     if (args->is_quiet)
         mode = KILN_PROGRESS_QUIET;
+    KILN_ASSERT(args->color != NULL, "nothing says when to colour");
     screen.color = args->color;
     kiln_progress_screen_init(&screen.progress, mode, width_of_terminal(),
                               kiln_now_ns());
@@ -156,6 +157,7 @@ static kiln_str colored(kiln_arena *a, kiln_str text) {
         n_plain = i + strlen(w->text);
         i = n_plain - 1;
     }
+    KILN_ASSERT(n_plain <= text.n, "coloured %zu bytes of %zu", n_plain, text.n);
     kiln_buf_add(&out, text.p + n_plain, text.n - n_plain);
     return kiln_buf_str(&out);
 }

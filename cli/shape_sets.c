@@ -43,6 +43,8 @@ static kiln_status count_sets(const kiln_cli_args *args, int opt_shape, size_t *
 /* The k-th shape of each input, or its only one. */
 static kiln_cli_args one_set(const kiln_cli_args *args, int opt_shape, int n_options,
                              size_t k) {
+    KILN_ASSERT((size_t)n_options == args->n_options, "%d options of %zu", n_options,
+                args->n_options);
     kiln_arena *a = args->arena;
     const size_t n = args->n_value[opt_shape];
     kiln_cli_args own = *args;
@@ -57,6 +59,7 @@ static kiln_cli_args one_set(const kiln_cli_args *args, int opt_shape, int n_opt
         if (count(args, opt_shape, n, w) == 1 || count(args, opt_shape, i, w) == k)
             word[own.n_value[opt_shape]++] = w;
     }
+    KILN_ASSERT(n == 0 || own.n_value[opt_shape] > 0, "set %zu has no shape", k);
     return own;
 }
 

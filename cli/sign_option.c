@@ -146,6 +146,7 @@ static kiln_status open_key(const kiln_cli_args *args, kiln_str text, const char
         file != NULL
             ? read_file(file, password, err)
             : ask(kiln_format(args->arena, "password of '%s': ", path), password, err);
+    KILN_ASSERT(memchr(password, '\0', sizeof password) != NULL, "a password ends");
     given = (kiln_str){password, strlen(password)};
     if (st == KILN_OK)
         st = kiln_secret_key_read(text, path, given, out, err);

@@ -52,6 +52,7 @@ kiln_status kiln_cli_source_write(const kiln_cli_args *args, const kiln_source *
     kiln_csource made;
     kiln_buf text;
     kiln_buf_init(&text, args->arena);
+    KILN_ASSERT(o->is_source, "an archive is asked for, not its source");
     KILN_TRY(kiln_csource_write(args->arena, s, e, p, &o->options, &made, err));
     kiln_csource_text(&text, &made);
     return kiln_cli_print(args->arena, kiln_buf_str(&text), err);

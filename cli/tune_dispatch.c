@@ -64,6 +64,7 @@ static const char *const *command_of(const kiln_cli_args *args,
 /* Of a time limit the last one, which does what only one can, has a quarter. */
 static const char *const *own_words(kiln_arena *a, const char *shard, const char *name,
                                     double seconds) {
+    KILN_ASSERT(name != NULL && seconds >= 0, "a tuner of no name, for %g s", seconds);
     words w = {.n = 0};
     const char *const more[] = {"--as", name, "--json", "{out}.json", NULL};
     if (shard != NULL) {
@@ -159,6 +160,7 @@ static kiln_status put_file(kiln_arena *a, kiln_buf *out, const char *path,
 static kiln_status give_answer(const kiln_cli_args *args, const kiln_fleet *f,
                                kiln_err *err) {
     kiln_arena *a = args->arena;
+    KILN_ASSERT(f->member.n > 0, "a fleet of nobody has no last tuner");
     const kiln_fleet_member *last = &f->member.v[f->member.n - 1];
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, a);

@@ -278,12 +278,14 @@ static void show_round(void *user, int done, int total) {
 /* "1,2,4" */
 static kiln_status read_list(const kiln_cli_args *args, int option, int max,
                              const int **out, int *n, kiln_err *err) {
+    KILN_ASSERT(max >= 1, "%s at most %d", options[option].name, max);
     kiln_str rest = kiln_str_from(kiln_args_get(args, option, "1")), word;
     int *number = kiln_array(args->arena, int, rest.n + 1);
     *n = 0;
     while (kiln_str_cut(&rest, ',', &word))
         KILN_TRY(kiln_cli_number(kiln_str_dupv(args->arena, word), options[option].name,
                                  1, max, &number[(*n)++], err));
+    KILN_ASSERT(*n > 0, "%s is a list of nothing", options[option].name);
     *out = number;
     return KILN_OK;
 }
@@ -468,6 +470,7 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
     if (is_load)
         return bench_load(args, &subject, &load, exit_code, err);
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));
+    KILN_ASSERT(bench.side.n > 0, "a bench of nobody");
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
     kiln_net_bench_json(&answer.json, &bench);

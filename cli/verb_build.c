@@ -196,6 +196,7 @@ static kiln_status read_pack(const kiln_cli_args *args, bool *at_open, kiln_err 
 }
 
 static bool is_tuned_enough(const kiln_build *b, double share) {
+    KILN_ASSERT(share >= 0 && share <= 1, "a share of %g must be tuned", share);
     int64_t all = 0;
     for (int c = 0; c < KILN_N_COVERAGE; c++)
         all += b->ledger.all.muladds[c];
@@ -363,6 +364,9 @@ static kiln_status build_one(building *x, const shaped *s, size_t profile,
         return st;
     b->n_ready = x->with->advice->n_ready - n_ready;
     b->n_predicted = x->with->advice->n_predicted - n_predicted;
+    KILN_ASSERT(b->n_ready >= 0 && b->n_predicted >= 0,
+                "records used by '%s': %d ready, %d predicted",
+                x->profile[profile].name, b->n_ready, b->n_predicted);
     return KILN_OK;
 }
 
@@ -411,6 +415,8 @@ static kiln_status put_beside_all(building *x, size_t first, size_t n,
 
 /* One archive for these profiles and all shapes. */
 static kiln_status build_joined(building *x, size_t first, size_t n, kiln_err *err) {
+    KILN_ASSERT(n > 0 && first + n <= x->n_profiles && x->n_shapes > 0,
+                "profiles %zu to %zu of %zu", first, first + n, x->n_profiles);
     kiln_arena *a = x->args->arena;
     kiln_build *b = kiln_array(a, kiln_build, n * x->n_shapes);
     const char *dir = NULL;
@@ -460,6 +466,8 @@ static kiln_status order_profiles(building *x, kiln_profile *profile, kiln_err *
             if (strcmp(profile[i].name, given[k].name) == 0)
                 word[i] = x->args->value[OPT_PROFILE][k];
         }
+    for (size_t i = 0; i < x->n_profiles; i++)
+        KILN_ASSERT(word[i] != NULL, "nobody asked for '%s'", profile[i].name);
     x->profile_word = word;
     return KILN_OK;
 }

@@ -203,6 +203,7 @@ static void put_fish_text(kiln_buf *out, const char *z) {
 }
 
 static void put_fish_option(kiln_buf *out, const char *verb, const kiln_option *o) {
+    KILN_ASSERT(o->name[0] == '-' && o->name[1] != '\0', "an option '%s'", o->name);
     const bool is_long = kiln_str_starts(kiln_str_from(o->name), "--");
     kiln_buf_printf(out,
                     "complete -c kiln -n '__fish_seen_subcommand_from %s' -%c "

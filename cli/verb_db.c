@@ -22,6 +22,7 @@ static const kiln_option options[N_OPTIONS] = {
                   "stats, check: write the findings as JSON ('-': standard output)",
                   false},
 };
+_Static_assert(N_OPTIONS <= 32, "actions name their options by bits");
 
 /* ---- stats ----------------------------------------------------------------------- */
 
@@ -216,6 +217,7 @@ static kiln_status prune(const kiln_cli_args *args, kiln_db *db, int *exit_code,
                          "--keep must be a number of 1 or more, is '%s'",
                          kiln_str_printable(args->arena, kiln_str_from(text), 64));
     KILN_TRY(kiln_db_prune(db, (int)keep, &gone, err));
+    KILN_ASSERT(gone >= 0, "%" PRId64 " trials went", gone);
     KILN_TRY(kiln_db_log(
         db, "prune",
         kiln_format(args->arena, "%" PRId64 " trial%s", gone, kiln_plural(gone)), err));

@@ -72,6 +72,7 @@ static kiln_status read_stages(const kiln_cli_args *args, unsigned *out,
         stages |= found;
     }
     *out = stages != 0 ? stages : 1U << KILN_EXPLAIN_SUMMARY;
+    KILN_ASSERT(*out < 1U << KILN_N_EXPLAIN_STAGES, "stages %#x", *out);
     return KILN_OK;
 }
 

@@ -67,6 +67,7 @@ static kiln_status check_out(kiln_arena *a, const char *path, const kiln_source 
 
 static void put_answer(kiln_cli_answer *r, const kiln_exporter *to, const char *path,
                        const kiln_graph *g, const kiln_exported *x) {
+    KILN_ASSERT(x->n_nodes >= 0 && x->model.n > 0, "'%s' was not written", path);
     kiln_json_writer *const w = &r->w;
     kiln_json_begin_object(w);
     kiln_json_member_str(w, "file", path);

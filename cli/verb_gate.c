@@ -70,6 +70,8 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_gate_options *o,
                                  2000000000, &seed, err));
     o->seed = (uint64_t)seed;
     o->limits = kiln_gate_limits_of(o->limits);
+    KILN_ASSERT(o->limits.fail_above > 0 && o->limits.pass_below > 0,
+                "limits of %g and %g", o->limits.fail_above, o->limits.pass_below);
     KILN_TRY(kiln_cli_percent(args, OPT_FAIL_ABOVE, "--fail-above", 100,
                               &o->limits.fail_above, err));
     KILN_TRY(kiln_cli_percent(args, OPT_PASS_BELOW, "--pass-below", 100,

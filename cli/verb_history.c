@@ -36,6 +36,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_DRY_RUN] = {"--dry-run", NULL, "prune: say what would go, remove nothing",
                      false},
 };
+_Static_assert(N_OPTIONS <= 32, "actions name their options by bits");
 
 /* The file, or the folder that it lies in: one that is not there yet is a folder unless
  * its name says otherwise. */
@@ -80,6 +81,7 @@ static kiln_status list(const kiln_cli_args *args, kiln_history *h, int *exit_co
 /* Of the same pipeline up to the night asked for: the nights that it was judged by. */
 static kiln_status find_night(const kiln_cli_args *args, kiln_history *h,
                               kiln_nights *out, size_t *at, kiln_err *err) {
+    KILN_ASSERT(args->n_pos > 2, "%zu arguments name no night", args->n_pos);
     const char *run = args->pos[2], *pipeline = kiln_args_get(args, OPT_PIPELINE, NULL);
     kiln_nights all;
     KILN_TRY(kiln_history_read(h, args->arena, pipeline, KILN_NIGHTS_MOST, &all, err));
@@ -180,6 +182,7 @@ static kiln_status read_run(kiln_arena *a, const char *run, kiln_night *out,
  * history nor leaves one with half of what was asked for. */
 static kiln_status add(const kiln_cli_args *args, kiln_history *none, int *exit_code,
                        kiln_err *err) {
+    KILN_ASSERT(args->n_pos > 2, "%zu arguments name no run", args->n_pos);
     const size_t n_runs = args->n_pos - 2;
     kiln_night *night = kiln_array(args->arena, kiln_night, n_runs);
     kiln_history *h = NULL;

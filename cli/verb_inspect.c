@@ -68,6 +68,8 @@ static parameters count_parameters(kiln_arena *a, const kiln_graph *g) {
         if (!kiln_value_is_const(v) || uses[v->id] == 0)
             continue;
         p.bytes += kiln_type_bytes(&v->type);
+        KILN_ASSERT(p.bytes >= 0, "constants up to '%s' have %" PRId64 " bytes",
+                    v->name, p.bytes);
         if (kiln_dtype_is_float(v->type.dtype))
             p.elems += kiln_type_elems(&v->type);
     }
@@ -84,12 +86,22 @@ static parameters count_parameters(kiln_arena *a, const kiln_graph *g) {
     return p;
 }
 
+static int64_t sum_of(const int64_t count[KILN_N_OPS]) {
+    int64_t sum = 0;
+    for (int k = 0; k < KILN_N_OPS; k++)
+        sum += count[k];
+    return sum;
+}
+
 /* Nodes per operator, in order of the table; regions included. */
 static void count_ops(const kiln_graph *g, int64_t count[KILN_N_OPS]) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *n = g->nodes.v[i];
+        const int64_t before = sum_of(count);
         for (int k = 0; k < KILN_N_OPS; k++)
             count[k] += kiln_op_at(k) == n->op;
+        KILN_ASSERT(sum_of(count) == before + 1, "'%s' is in the table once",
+                    n->op->name);
         for (size_t k = 0; k < n->op->n_attr; k++)
             if (n->op->attr[k].kind == KILN_ATTR_GRAPH && n->attr[k].graph != NULL)
                 count_ops(n->attr[k].graph, count);

@@ -176,6 +176,8 @@ static kiln_status find_db(const kiln_cli_args *args, const kiln_provenance *p,
 static kiln_status print(const kiln_cli_args *args, const kiln_rebuild *r,
                          kiln_err *err) {
     const char *path = args->pos[0];
+    KILN_ASSERT(r->difference.n > 0 || r->bytes > 0, "'%s' equals what was not built",
+                path);
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
     kiln_json_begin_object(&answer.w);

@@ -70,6 +70,7 @@ static void options_of(const kiln_cli_args *args, const kiln_option *option,
     KILN_VEC(const char *) word = {0};
     kiln_vec_push(args->arena, &word, "--profile");
     kiln_vec_push(args->arena, &word, to->profile);
+    KILN_ASSERT(to->profile != NULL, "an example for no profile");
     for (size_t i = 0; i < to->n_same; i++)
         for (size_t k = 0; k < args->n_value[to->same[i]]; k++) {
             kiln_vec_push(args->arena, &word, option[to->same[i]].name);

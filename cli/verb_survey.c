@@ -15,6 +15,7 @@ static const char *shown(kiln_arena *a, const char *name) {
 
 /* "f32[batch,3,?,?]" */
 static void put_type(kiln_buf *out, const kiln_declared_input *d) {
+    KILN_ASSERT(d->has_type || d->what != NULL, "'%s' is of no kind", d->name);
     kiln_buf_puts(out, d->has_type ? kiln_dtype_name(d->dtype) : d->what);
     kiln_buf_puts(out, d->rank < 0 ? " of any shape" : "[");
     for (int k = 0; k < d->rank; k++) {
@@ -53,6 +54,7 @@ static void put_option(kiln_buf *command, const char *option, const char *value)
 
 /* What the user gave and what was found, as one command. */
 static void put_command(kiln_buf *out, const kiln_cli_survey *s) {
+    KILN_ASSERT(s->suggestion != NULL, "a command of what was not suggested");
     kiln_buf command;
     kiln_buf_init(&command, out->arena);
     kiln_buf_puts(&command, "kiln inspect");

@@ -204,6 +204,7 @@ static kiln_status read_place(const kiln_cli_args *args, kiln_tune_options *o,
         return kiln_fail(err, KILN_ERR_ARG,
                          "--shard must be K/N with K from 0 to N - 1, is '%s'",
                          kiln_str_printable(args->arena, kiln_str_from(text), 64));
+    KILN_ASSERT(k < n && n <= INT16_MAX, "tuner %" PRId64 " of %" PRId64, k, n);
     enum { FAR = 100003 }; /* further than works of one run, each with the next seed */
     o->seed += (uint64_t)k * FAR;
     return KILN_OK;

@@ -91,6 +91,8 @@ static void add_lines(kiln_buf *out, const kiln_checks *c, bool passed_too) {
 
 static kiln_status print(const kiln_cli_args *args, const kiln_checks *c,
                          bool passed_too, kiln_err *err) {
+    KILN_ASSERT(c->n_passed + c->n_failed + c->n_unsupported == c->list.n,
+                "%zu checks have other verdicts", c->list.n);
     kiln_cli_answer answer;
     kiln_cli_answer_init(&answer, args->arena);
     kiln_checks_json(&answer.json, c);

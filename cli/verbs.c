@@ -21,6 +21,7 @@ const kiln_verb *kiln_verb_find(const char *name) {
 
 const char *kiln_verb_last_word(const kiln_verb *v) {
     const char *space = strrchr(v->name, ' ');
+    KILN_ASSERT(space == NULL || space[1] != '\0', "a verb ends in '%s'", v->name);
     return space != NULL ? space + 1 : v->name;
 }
 

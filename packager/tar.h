@@ -1,8 +1,10 @@
 /* The one form of tar that packages have: POSIX ustar (IEEE Std 1003.1, pax, "ustar
  * Interchange Format"), regular files of mode 0644, owner 0, no names of people, all of
  * one time. Every header is a function of name, size and time; what differs from it in
- * any bit is refused, and the message says how it differs.
- */
+ * any bit is refused, and the message says how it differs. So libarchive, which packs
+ * and unpacks the compressed bytes (codec.c), has no part in this: it could write such
+ * headers, but it reads whatever a tar can be, and would mend silently what has to be
+ * refused. */
 #ifndef KILN_PACKAGER_TAR_H
 #define KILN_PACKAGER_TAR_H
 

@@ -16,6 +16,11 @@
 #include "compiler/target/target.h"
 #include "compiler/tensor/compute.h"
 
+/* How many parts of y elements x elements are cut into, the last of what is left; y > 0. */
+static inline int64_t kiln_ceil_div(int64_t x, int64_t y) {
+    return x / y + (x % y != 0);
+}
+
 /* ---- workloads ------------------------------------------------------------------ */
 
 typedef struct kiln_workload {

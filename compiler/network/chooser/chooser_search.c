@@ -108,7 +108,12 @@ static kiln_status try_solution(kiln_net_survey *s, const kiln_net_solution *x,
              x->n_options, x->is_least ? "least" : "near the least", n_changed,
              r.net.n_conversions, f->greedy_conversions);
     f->search_ns = ns;
-    if (st == KILN_OK && ns * needed_gain(s, x) < f->greedy_ns) {
+    const double gain = needed_gain(s, x);
+    const bool is_better = st == KILN_OK && ns * gain < f->greedy_ns;
+    KILN_LOG(DEBUG, "layout", "'%s': %s, as %.0f%% must be gained", s->n->g->name,
+             is_better ? "the search's layouts are taken" : "greedy's layouts stay",
+             100 * (gain - 1));
+    if (is_better) {
         f->chosen_ns = ns;
         f->n_changed = n_changed;
         say_changes(s, x, f);

@@ -61,6 +61,10 @@ static kiln_status choose(kiln_net *n, kiln_err *err) {
     bool is_worth = false;
     KILN_TRY(kiln_net_rehearse(n, NULL, &greedy, err));
     kiln_status st = is_worth_it(n, &greedy, &is_worth, err);
+    if (!is_worth)
+        KILN_LOG(DEBUG, "layout",
+                 "'%s': each step by itself: nobody measured kernels in other layouts",
+                 n->g->name);
     if (st == KILN_OK && is_worth)
         st = kiln_net_search(n, &greedy, err);
     for (size_t i = 0; i < n->step.n && !is_worth; i++)

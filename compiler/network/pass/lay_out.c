@@ -77,6 +77,23 @@ static kiln_status bring_back(kiln_net *n, const kiln_net_step *step, kiln_err *
     return KILN_OK;
 }
 
+/* Who decided it; layout.c says what follows of inputs. */
+static void say_made(const kiln_net *n, const kiln_net_step *step,
+                     const kiln_choice *by, const kiln_net_choice *chosen) {
+    const bool is_rule = by->origin == KILN_ORIGIN_GUESS;
+    if (n->walk->notes != NULL) /* it is but tried */
+        return;
+    for (int i = step->n_read; i < step->n_operands; i++) {
+        const kiln_type t = kiln_net_type_of(&n->slot.v[step->operand[i]]);
+        KILN_LOG(DEBUG, "layout", "'%s%s' lies as %s: %s makes it so, by %s%s%s",
+                 n->walk->path, step->value[i]->name,
+                 kiln_type_text(&n->walk->scratch, &t), by->tmpl->name,
+                 is_rule ? "its rule" : "a configuration: ",
+                 is_rule ? "" : kiln_origin_name(by->origin),
+                 chosen != NULL && chosen->is_searched ? ", as the search chose" : "");
+    }
+}
+
 /* A step that calls a kernel. */
 static kiln_status add_call(kiln_net *n, size_t at, kiln_err *err) {
     const kiln_net_step *fused = &n->walk->fused[at];
@@ -103,6 +120,7 @@ static kiln_status add_call(kiln_net *n, size_t at, kiln_err *err) {
     /* Its kernel has it; who rehearses wants to know more. */
     step.choice = n->walk->notes != NULL ? n->walk->choice[at] : NULL;
     KILN_TRY(operands_of(n, fused->group, &s, part.from, &step, err));
+    say_made(n, &step, &w.choice, chosen);
     kiln_vec_push(n->arena, &n->step, step);
     return chosen != NULL && chosen->is_alone ? bring_back(n, &step, err) : KILN_OK;
 }

@@ -73,9 +73,8 @@ static kiln_status split_twice(nest *k, kiln_iter *x, int64_t tile, int64_t chun
                                kiln_iter *out[3]) {
     kiln_iter *tiles;
     KILN_TRY(kiln_split(k->stage.y, x, tile, &tiles, &out[2], k->err));
-    const int64_t n_chunks =
-        kiln_conv_ceil_div(tiles->extent, kiln_conv_ceil_div(chunk, tile));
-    return kiln_split(k->stage.y, tiles, kiln_conv_ceil_div(tiles->extent, n_chunks),
+    const int64_t n_chunks = kiln_ceil_div(tiles->extent, kiln_ceil_div(chunk, tile));
+    return kiln_split(k->stage.y, tiles, kiln_ceil_div(tiles->extent, n_chunks),
                       &out[0], &out[1], k->err);
 }
 

@@ -51,9 +51,6 @@ void kiln_conv_direct_guess_loops(const kiln_conv_problem *p, const kiln_knob *t
                                   int option[3]);
 
 static inline int64_t kiln_conv_min(int64_t x, int64_t y) { return x < y ? x : y; }
-static inline int64_t kiln_conv_ceil_div(int64_t x, int64_t y) {
-    return x / y + (x % y != 0);
-}
 /* The largest divisor of n that is at most `most`. */
 static inline int64_t kiln_conv_divisor(int64_t n, int64_t most) {
     int64_t d = kiln_conv_min(n, most);

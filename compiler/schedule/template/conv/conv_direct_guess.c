@@ -77,9 +77,9 @@ static double chunk_cycles(const guesser *g, int64_t rows, int64_t blocks) {
     const kiln_conv_problem *p = g->p;
     const int64_t extent[3] = {rows, p->ow, blocks};
     const double x = (double)(((rows - 1) * p->stride_h + p->extent_h) * g->x_row);
-    const int64_t panels = kiln_conv_ceil_div(blocks, g->tile[KILN_CONV_TILE_OC]);
-    const int64_t tiles = kiln_conv_ceil_div(rows, g->tile[KILN_CONV_TILE_OH]) *
-                          kiln_conv_ceil_div(p->ow, g->tile[KILN_CONV_TILE_OW]);
+    const int64_t panels = kiln_ceil_div(blocks, g->tile[KILN_CONV_TILE_OC]);
+    const int64_t tiles = kiln_ceil_div(rows, g->tile[KILN_CONV_TILE_OH]) *
+                          kiln_ceil_div(p->ow, g->tile[KILN_CONV_TILE_OW]);
     double sum = kiln_call_cycles(p->profile) +
                  kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps;
     if (p->pads) /* a vector is read and written */
@@ -104,10 +104,10 @@ typedef struct chunks {
 } chunks;
 
 static chunks chunks_of(int64_t extent, int64_t tile, int64_t size) {
-    const int64_t tiles = kiln_conv_ceil_div(extent, tile);
-    const int64_t n = kiln_conv_ceil_div(tiles, kiln_conv_ceil_div(size, tile));
-    const int64_t each = kiln_conv_ceil_div(tiles, n);
-    const chunks c = {.n = kiln_conv_ceil_div(tiles, each), .size = each * tile};
+    const int64_t tiles = kiln_ceil_div(extent, tile);
+    const int64_t n = kiln_ceil_div(tiles, kiln_ceil_div(size, tile));
+    const int64_t each = kiln_ceil_div(tiles, n);
+    const chunks c = {.n = kiln_ceil_div(tiles, each), .size = each * tile};
     return (chunks){c.n, c.size, extent - (c.n - 1) * c.size};
 }
 

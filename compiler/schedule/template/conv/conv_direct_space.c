@@ -58,7 +58,7 @@ kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
     p.block = p.lanes;
     while (p.groups > 1 && p.o_group % p.block != 0)
         p.block /= 2;
-    p.blocks = kiln_conv_ceil_div(p.o_group, p.block);
+    p.blocks = kiln_ceil_div(p.o_group, p.block);
     return p;
 }
 
@@ -84,8 +84,8 @@ static void add_blocks(const kiln_conv_problem *p, kiln_space *s) {
     for (int64_t b = 1; b <= 2 * p->lanes && n < 16; b *= 2)
         if (p->groups == 1 ? b < 2 * p->c : p->c_group % b == 0)
             value[n++] = b;
-    if (p->groups == 1 && p->c == 3)
-        value[n++] = 3;
+    if (p->groups == 1 && p->c < p->lanes && (p->c & (p->c - 1)) != 0 && n < 16)
+        value[n++] = p->c; /* few, such as an image's: all of them, nothing filled up */
     kiln_space_add_ints(s, "ic_block", "input channels next to each other; 1: plain",
                         value, n);
 }
@@ -161,9 +161,9 @@ int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p) {
     const int64_t made = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
     int64_t ic = p->lanes;
     if (made > 0 && made <= p->lanes &&
-        kiln_conv_ceil_div(p->c, made) * made * 4 <= p->c * 5)
+        kiln_ceil_div(p->c, made) * made * 4 <= p->c * 5)
         return made;
-    while (p->groups == 1 && kiln_conv_ceil_div(p->c, ic) * ic * 10 > p->c * 11)
+    while (p->groups == 1 && kiln_ceil_div(p->c, ic) * ic * 10 > p->c * 11)
         ic /= 2;
     return ic;
 }

@@ -90,8 +90,6 @@ static problem problem_of(const kiln_workload *w, const kiln_profile *profile) {
     return p;
 }
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 /* ---- space ----------------------------------------------------------------------- */
 
 static const int64_t tile_ps[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14};
@@ -111,7 +109,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
     kiln_space_add_up_to(s, "tile_p", "pixels of a row of x in a tile", tile_ps,
                          COUNT(tile_ps), p.cols);
     kiln_space_add_up_to(s, "tile_oc", "blocks of output channels in a tile", tile_ocs,
-                         COUNT(tile_ocs), ceil_div(p.o, p.lanes));
+                         COUNT(tile_ocs), kiln_ceil_div(p.o, p.lanes));
     kiln_space_add_up_to(s, "unroll_ic", "copies of the body of the channel loop",
                          unrolls, COUNT(unrolls), p.c);
     kiln_space_add_words(s, "order", "which panels are the outer loop", order, 2);
@@ -137,7 +135,7 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
 static kiln_status check(const problem *x, const plan *p, kiln_err *err) {
     enum { MAX_BODY = 448 }; /* multiply-adds of one unrolled body: 40 ms of LLVM */
     const int64_t vectors =
-        p->tile_rows * x->taps_w * p->tile_oc * ceil_div(p->oc_block, x->lanes);
+        p->tile_rows * x->taps_w * p->tile_oc * kiln_ceil_div(p->oc_block, x->lanes);
     const int64_t need = kiln_tile_registers(p->tile_p, vectors);
     if (need > x->profile->vector_registers)
         return kiln_fail(err, KILN_ERR_ARG,
@@ -235,8 +233,8 @@ static double tiles_cycles(const problem *x, int64_t rows, int64_t pixels, int64
     const int64_t taps = rows * x->taps_w; /* of a tile */
     const int64_t times = x->rows * (x->taps / taps);
     return (double)times * kiln_tiles_cycles(x->profile, x->cols,
-                                             ceil_div(x->o, x->lanes) * taps, pixels,
-                                             oc * taps);
+                                             kiln_ceil_div(x->o, x->lanes) * taps,
+                                             pixels, oc * taps);
 }
 
 static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {
@@ -266,17 +264,19 @@ static bool guess_channels_outer(const problem *x, const plan *p) {
     const double pixels = (double)(x->rows * x->cols);
     const double in = pixels * (double)(x->c * x->elem_bytes);
     const double weights = (double)(x->c * x->o * x->taps * x->elem_bytes);
-    const double tiles = (double)(x->rows * ceil_div(x->cols, p->tile_p));
-    const double panels = (double)ceil_div(ceil_div(x->o, p->oc_block), p->tile_oc);
+    const double tiles = (double)(x->rows * kiln_ceil_div(x->cols, p->tile_p));
+    const double panels =
+        (double)kiln_ceil_div(kiln_ceil_div(x->o, p->oc_block), p->tile_oc);
     const double by_pixels = in + weights * (weights > cache ? tiles : 1);
     const double by_channels = weights + in * (in > cache ? panels : 1);
     return by_channels < by_pixels;
 }
 
 static kiln_tiles_parallel guess_parallel(const problem *x, const plan *p) {
-    const int64_t channels = ceil_div(ceil_div(x->o, p->oc_block), p->tile_oc);
+    const int64_t channels =
+        kiln_ceil_div(kiln_ceil_div(x->o, p->oc_block), p->tile_oc);
     const int64_t pixels =
-        x->rows * (x->taps_h / p->tile_rows) * ceil_div(x->cols, p->tile_p);
+        x->rows * (x->taps_h / p->tile_rows) * kiln_ceil_div(x->cols, p->tile_p);
     const kiln_tile_counts n = {x->around, p->channels_outer ? channels : pixels,
                                 p->channels_outer ? pixels : channels};
     const double muladds = (double)(x->around * x->rows * x->cols) *

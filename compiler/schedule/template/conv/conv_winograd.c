@@ -106,8 +106,8 @@ static kiln_status find_stages(nest *k) {
 /* An axis in parts of about one size, of so many elements at most. */
 static kiln_status split_even(kiln_stage *st, kiln_iter *x, int64_t most,
                               kiln_iter *out[2], kiln_err *err) {
-    const int64_t n = kiln_conv_ceil_div(x->extent, most);
-    return kiln_split(st, x, kiln_conv_ceil_div(x->extent, n), &out[0], &out[1], err);
+    const int64_t n = kiln_ceil_div(x->extent, most);
+    return kiln_split(st, x, kiln_ceil_div(x->extent, n), &out[0], &out[1], err);
 }
 
 static kiln_status fuse_all(kiln_stage *st, kiln_iter *const *loop, int n,

@@ -34,9 +34,9 @@ static guesser guesser_of(const kiln_conv_problem *p, int64_t size) {
                  .size = size,
                  .positions = (size + 2) * (size + 2),
                  .images = p->w->anchor->in[0]->type.dim[0],
-                 .rows = kiln_conv_ceil_div(p->oh, size),
-                 .columns = kiln_conv_ceil_div(p->ow, size),
-                 .c_blocks = kiln_conv_ceil_div(p->c, p->lanes),
+                 .rows = kiln_ceil_div(p->oh, size),
+                 .columns = kiln_ceil_div(p->ow, size),
+                 .c_blocks = kiln_ceil_div(p->c, p->lanes),
                  .cache = (double)cache,
                  .last_cache = (double)kiln_cache_reach(p->profile)};
     g.weights = (double)(g.positions * p->c * p->blocks * p->lanes * p->elem_bytes);
@@ -61,7 +61,7 @@ static double products_cycles(const guesser *g, const int64_t *tile, int64_t row
     const int64_t extent[3] = {rows, g->columns, blocks};
     double n = 1, sums = 1;
     for (int i = 0; i < 3; i++) {
-        n *= (double)kiln_conv_ceil_div(extent[i], tile[i]);
+        n *= (double)kiln_ceil_div(extent[i], tile[i]);
         sums *= (double)extent[i];
     }
     return (double)g->positions *
@@ -102,7 +102,7 @@ static double streamed_cycles(const guesser *g, double products, double part,
 
 /* Elements of equal parts of an axis, each at most `most`. */
 static int64_t part_of(int64_t extent, int64_t most) {
-    return kiln_conv_ceil_div(extent, kiln_conv_ceil_div(extent, most));
+    return kiln_ceil_div(extent, kiln_ceil_div(extent, most));
 }
 
 /* At most so many rows of tiles and blocks of y's channels at a time. x transformed is
@@ -111,8 +111,8 @@ static double chunks_cycles(const guesser *g, const int64_t *tile, int64_t most_
                             int64_t most_blocks, bool is_ahead) {
     const int64_t rows = part_of(g->rows, most_rows);
     const int64_t each = part_of(g->p->blocks, most_blocks);
-    const int64_t n_rows = kiln_conv_ceil_div(g->rows, rows);
-    const int64_t n_oc = kiln_conv_ceil_div(g->p->blocks, each);
+    const int64_t n_rows = kiln_ceil_div(g->rows, rows);
+    const int64_t n_oc = kiln_ceil_div(g->p->blocks, each);
     const int64_t n_chunks = g->images * n_rows;
     const double n = (double)n_oc, all = (double)n_chunks;
     const double kept = products_bytes(g, rows, each);

@@ -25,8 +25,8 @@ static void add_blocks(const kiln_conv_problem *p, kiln_space *s) {
 }
 
 static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
-    const int64_t rows = kiln_conv_ceil_div(p->oh, sizes[0]);
-    const int64_t columns = kiln_conv_ceil_div(p->ow, sizes[0]);
+    const int64_t rows = kiln_ceil_div(p->oh, sizes[0]);
+    const int64_t columns = kiln_ceil_div(p->ow, sizes[0]);
     const int64_t registers = p->profile->vector_registers;
     int64_t value[3 * MAX_TILES];
     int n = 0;
@@ -56,7 +56,7 @@ kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *prof
     kiln_space_add_parts(out, "oc_chunk", "channel blocks multiplied at once",
                          p.blocks);
     kiln_space_add_parts(out, "row_chunk", "rows of tiles of one parallel part",
-                         kiln_conv_ceil_div(p.oh, sizes[0]));
+                         kiln_ceil_div(p.oh, sizes[0]));
     kiln_space_add_words(out, "transform", "when x is transformed", transform_words, 2);
     kiln_space_add_ints(out, "unroll", "steps of the sums in one body, at most", unroll,
                         4);

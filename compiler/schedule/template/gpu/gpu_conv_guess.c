@@ -9,7 +9,6 @@
 
 enum { OC = KILN_GPU_CONV_OC, OH = KILN_GPU_CONV_OH, OW = KILN_GPU_CONV_OW };
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
 
@@ -36,10 +35,11 @@ static double sectors_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_pla
     enum { SECTOR = 32 };
     const int64_t columns = kiln_gpu_conv_columns(p, x);
     const int64_t oc = kiln_gpu_conv_block(x, OC);
-    const int64_t row = (ceil_div(columns * p->bytes, SECTOR) + p->has_window) * SECTOR;
-    const int64_t filters = p->is_packed
-                                ? p->taps * ceil_div(oc * p->bytes, SECTOR) * SECTOR
-                                : oc * (p->taps * p->bytes + SECTOR);
+    const int64_t row =
+        (kiln_ceil_div(columns * p->bytes, SECTOR) + p->has_window) * SECTOR;
+    const int64_t filters =
+        p->is_packed ? p->taps * kiln_ceil_div(oc * p->bytes, SECTOR) * SECTOR
+                     : oc * (p->taps * p->bytes + SECTOR);
     const int64_t rows = kiln_gpu_conv_patch(p, x) / columns;
     return (double)(row * rows + filters);
 }
@@ -58,10 +58,10 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
     const bool in_fours =
         is_shared && (x->tile[OW] * p->step[1] % 4 == 0 || x->threads[OW] == 1);
     const double of_x = (p->is_depthwise ? (double)x->tile[OC] : 1) * rows *
-                        (double)(in_fours ? ceil_div(columns, 4) : columns);
+                        (double)(in_fours ? kiln_ceil_div(columns, 4) : columns);
     const double of_w =
         (double)p->taps *
-        (p->is_packed ? (double)ceil_div(x->tile[OC], 4) : (double)x->tile[OC]);
+        (p->is_packed ? (double)kiln_ceil_div(x->tile[OC], 4) : (double)x->tile[OC]);
     /* Threads of a warp that differ in columns and rows, in channels. */
     const int64_t pixels = least(x->threads[OH] * x->threads[OW], warp);
     const int64_t channels = most(1, warp / pixels);
@@ -69,9 +69,9 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
     const double filters = (double)(kiln_gpu_conv_block(x, OC) * p->taps);
     const double all = (double)(threads * x->threads_k);
     const int64_t blocks = p->batch * p->groups *
-                           ceil_div(p->o, kiln_gpu_conv_block(x, OC)) *
-                           ceil_div(p->oh, kiln_gpu_conv_block(x, OH)) *
-                           ceil_div(p->ow, kiln_gpu_conv_block(x, OW));
+                           kiln_ceil_div(p->o, kiln_gpu_conv_block(x, OC)) *
+                           kiln_ceil_div(p->oh, kiln_gpu_conv_block(x, OH)) *
+                           kiln_ceil_div(p->ow, kiln_gpu_conv_block(x, OW));
     kiln_gpu_work w = {
         .blocks = blocks,
         .threads = threads * x->threads_k,
@@ -79,7 +79,7 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
                      KILN_GPU_OTHER_REGISTERS,
         .shared_bytes = kiln_gpu_conv_shared(p, x) * (x->ahead ? 2 : 1) +
                         (x->threads_k > 1 ? (int64_t)(all * sums) * p->sum_bytes : 0),
-        .steps = (double)ceil_div(p->c, x->step_ic * x->threads_k),
+        .steps = (double)kiln_ceil_div(p->c, x->step_ic * x->threads_k),
         .muladds = sums * (double)p->taps * step,
         .loads = (of_x + of_w) * step,
         .turns = step * (of_x * turns_of(in_fours ? pixels : pixels / 4) +
@@ -188,8 +188,9 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
 static void try_tile(search *k, const int64_t *tile) {
     enum { MOST_THREADS = 512 };
     const kiln_gpu_conv_problem *p = k->p;
-    const int64_t across[] = {ceil_div(p->o, tile[OC]), ceil_div(p->oh, tile[OH]),
-                              ceil_div(p->ow, tile[OW])};
+    const int64_t across[] = {kiln_ceil_div(p->o, tile[OC]),
+                              kiln_ceil_div(p->oh, tile[OH]),
+                              kiln_ceil_div(p->ow, tile[OW])};
     kiln_gpu_conv_plan x = {.lanes = 1};
     for (int i = 0; i < 3; i++)
         x.tile[i] = tile[i];
@@ -198,8 +199,8 @@ static void try_tile(search *k, const int64_t *tile) {
             for (int64_t w = 0; w < 8; w++)
                 for (int64_t parts = 1; parts <= 64 && parts <= p->c; parts *= 2) {
                     x.threads[OC] = oc;
-                    x.threads[OH] = ceil_div(across[OH], h + 1);
-                    x.threads[OW] = ceil_div(across[OW], w + 1);
+                    x.threads[OH] = kiln_ceil_div(across[OH], h + 1);
+                    x.threads[OW] = kiln_ceil_div(across[OW], w + 1);
                     x.threads_k = parts;
                     if (x.threads[OH] * h >= across[OH] ||
                         x.threads[OW] * w >= across[OW])

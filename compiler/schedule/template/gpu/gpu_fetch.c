@@ -5,8 +5,6 @@
 
 enum { MAX_UNROLLED = 16, MAX_CHUNKS = 4 };
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 /* The loop over all of the plane's elements, or vectors; the axis of planes is left
  * outside it. */
 static kiln_status fuse_plane(kiln_stage *copy, const kiln_gpu_fetched *f,
@@ -38,8 +36,8 @@ kiln_status kiln_gpu_fetch(kiln_stage *copy, const kiln_gpu_fetched *f, int64_t 
         return kiln_bind(copy, thread, "threadIdx.x", err);
     }
     kiln_iter *plane = kiln_stage_axis(copy, f->plane_axis);
-    const int64_t elems = ceil_div(f->plane, f->lanes > 1 ? f->lanes : 1);
-    const int64_t chunks = ceil_div(elems, threads);
+    const int64_t elems = kiln_ceil_div(f->plane, f->lanes > 1 ? f->lanes : 1);
+    const int64_t chunks = kiln_ceil_div(elems, threads);
     int64_t planes = threads / elems;
     while (planes > 1 && f->planes % planes != 0)
         planes--;
@@ -50,7 +48,8 @@ kiln_status kiln_gpu_fetch(kiln_stage *copy, const kiln_gpu_fetched *f, int64_t 
             kiln_reorder(copy, (kiln_iter *[]){chunk, inner, thread, outer}, 4, err));
         KILN_TRY(kiln_fuse(copy, inner, thread, &thread, err));
     } else {
-        KILN_TRY(kiln_split(copy, all, ceil_div(elems, chunks), &chunk, &thread, err));
+        KILN_TRY(
+            kiln_split(copy, all, kiln_ceil_div(elems, chunks), &chunk, &thread, err));
         KILN_TRY(kiln_reorder(copy, (kiln_iter *[]){chunk, thread, plane}, 3, err));
         outer = plane;
     }

@@ -158,9 +158,7 @@ static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
 
 /* ---- guess ----------------------------------------------------------------------- */
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
-static double ceiling(int64_t x, int64_t y) { return (double)ceil_div(x, y); }
+static double ceiling(int64_t x, int64_t y) { return (double)kiln_ceil_div(x, y); }
 
 /* One row: b is read once, and how fast that is decides. */
 static bool is_row(const kiln_product *x) { return x->m == 1; }

@@ -132,8 +132,6 @@ static kiln_status check(const kiln_product *x, const kiln_gpu_mma *t, kiln_err 
 
 /* ---- guess ----------------------------------------------------------------------- */
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 /* Cycles of a processor for all its blocks, by what is busiest: products (1024 a cycle),
  * operands from shared memory (128 bytes a cycle), or from L2 (about 40). */
 static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
@@ -160,7 +158,7 @@ static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
     const double ends =
         40 * (double)t->step / DEPTH + 300; /* first step, last stores */
     const double waits = 30 * DEPTH / (double)t->step * (t->stages > 2 ? 1 : 4);
-    return (double)ceil_div((int64_t)blocks, g->processors) *
+    return (double)kiln_ceil_div((int64_t)blocks, g->processors) *
            (steps_all * (each + waits) + ends);
 }
 

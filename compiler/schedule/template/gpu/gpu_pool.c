@@ -130,15 +130,13 @@ static kiln_status check(const problem *p, const plan *x, kiln_err *err) {
 
 /* ---- guess ----------------------------------------------------------------------- */
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static double cost_of(const problem *p, const plan *x) {
     const double loads = (double)patch_of(p, x);
     const double sums = (double)(x->tile_oh * x->tile_ow);
     const kiln_gpu_work w = {
-        .blocks = p->batch * ceil_div(p->c, x->c) *
-                  ceil_div(p->oh, x->oh * x->tile_oh) *
-                  ceil_div(p->ow, x->ow * x->tile_ow),
+        .blocks = p->batch * kiln_ceil_div(p->c, x->c) *
+                  kiln_ceil_div(p->oh, x->oh * x->tile_oh) *
+                  kiln_ceil_div(p->ow, x->ow * x->tile_ow),
         .threads = x->c * x->oh * x->ow,
         .registers = (int64_t)(loads + sums) + KILN_GPU_OTHER_REGISTERS,
         .steps = 1,

@@ -305,8 +305,6 @@ static kiln_status shape_sums(build *b) {
     return KILN_OK;
 }
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* Of short axes no more than they have: all threads of a block come to what it fetches,
@@ -319,8 +317,8 @@ static kiln_gpu_tiles cut_to(const kiln_gpu_tiles *t, const kiln_te *y) {
         if (x->within > 0)
             dim = least(dim, x->within);
         x->tile = least(x->tile, dim);
-        x->threads = least(x->threads, ceil_div(dim, x->tile));
-        x->virtual = least(x->virtual, ceil_div(dim, x->threads * x->tile));
+        x->threads = least(x->threads, kiln_ceil_div(dim, x->tile));
+        x->virtual = least(x->virtual, kiln_ceil_div(dim, x->threads * x->tile));
     }
     if (t->n > 0 && out.axis[t->n - 1].tile % t->lanes != 0)
         out.lanes = 1;

@@ -90,8 +90,6 @@ static void add_panels(kiln_space *s, const char *name, const char *doc,
     kiln_space_add_ints(s, name, doc, value, n);
 }
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
                          kiln_space *s, kiln_err *err) {
     static const char *const order[] = {"channels", "pixels"};
@@ -216,8 +214,8 @@ static kiln_status prefetch(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
                             kiln_err *err) {
     const kiln_profile *profile = x->profile;
     const int64_t l1 = kiln_cache_l1(profile), l2 = kiln_cache_l2(profile);
-    const int64_t terms = ceil_div(x->c, p->ic_block) * p->ic_block;
-    const int64_t blocks = ceil_div(x->o, p->oc_block);
+    const int64_t terms = kiln_ceil_div(x->c, p->ic_block) * p->ic_block;
+    const int64_t blocks = kiln_ceil_div(x->o, p->oc_block);
     const int64_t bytes = terms * p->oc_block * x->elem_bytes;
     if (p->ic_block == 1 || blocks <= p->tile_oc ||
         p->oc_block * x->elem_bytes < kiln_line_bytes(profile) ||

@@ -2,8 +2,6 @@
 #include "compiler/schedule/template/product/conv_1x1.h"
 #include "compiler/schedule/template/product/product.h"
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static void guess_tile(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config *c) {
     const int64_t vectors = (x->o + x->lanes - 1) / x->lanes;
     double best = 0;
@@ -34,7 +32,8 @@ static void guess_tile(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config 
 /* Tiles at the ends of axes are decided inside the loop over terms where both loops over
  * panels are one; else they are code of their own. */
 static bool has_rest(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p) {
-    return x->cols % p->tile_p != 0 || ceil_div(x->o, p->oc_block) % p->tile_oc != 0;
+    return x->cols % p->tile_p != 0 ||
+           kiln_ceil_div(x->o, p->oc_block) % p->tile_oc != 0;
 }
 
 typedef struct axis {
@@ -42,16 +41,16 @@ typedef struct axis {
 } axis;
 
 static axis axis_of(int64_t extent, int64_t tile, int64_t block) {
-    const int64_t all = ceil_div(extent, tile);
+    const int64_t all = kiln_ceil_div(extent, tile);
     const int64_t panels = block > 0 && block < all ? block : all;
-    return (axis){ceil_div(all, panels), panels};
+    return (axis){kiln_ceil_div(all, panels), panels};
 }
 
 /* Sets which loops run on several threads; how many iterations those have. */
 static int64_t guess_parallel(const kiln_conv_1x1 *x, const kiln_space *s,
                               kiln_config *c, kiln_tiles_parallel most) {
     const kiln_conv_1x1_plan p = kiln_conv_1x1_plan_of(s, c);
-    const axis oc = axis_of(ceil_div(x->o, p.oc_block), p.tile_oc, p.block_oc);
+    const axis oc = axis_of(kiln_ceil_div(x->o, p.oc_block), p.tile_oc, p.block_oc);
     const axis row = axis_of(x->rows, p.tile_rows, 0);
     const axis col = axis_of(x->cols, p.tile_p, p.block_p);
     const int64_t pixels = row.panels * col.panels;
@@ -120,7 +119,7 @@ static kiln_config by_cycles(const kiln_conv_1x1 *x, const kiln_space *s,
     static const double least_gain = 0.95;
     const kiln_product product = product_of(x);
     const kiln_conv_1x1_plan p = kiln_conv_1x1_plan_of(s, rule);
-    const int64_t vectors = ceil_div(x->o, p.oc_block);
+    const int64_t vectors = kiln_ceil_div(x->o, p.oc_block);
     kiln_config best = *rule, c = *rule;
     double least = cycles_of(x, &product, s, &c) * least_gain;
     for (int i = 0; i < s->knob[KILN_CONV_1X1_BLOCK_P].n; i++)

@@ -3,11 +3,9 @@
  * (matmul_guess.c). */
 #include "compiler/schedule/template/product/product_matmul.h"
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static int64_t vectors_of(const kiln_product *x, int64_t columns) {
     const int64_t n = columns < x->n ? columns : x->n;
-    return ceil_div(n, x->lanes);
+    return kiln_ceil_div(n, x->lanes);
 }
 
 /* The option of a knob that is nearest below. */
@@ -77,13 +75,13 @@ static void consider(search *g, kiln_config c) {
 /* 0, and blocks of equal size of which one takes at most that many bytes. */
 static int panels_that_fit(int64_t extent, int64_t tile, int64_t row_bytes,
                            int64_t cache, int64_t out[3]) {
-    const int64_t all = ceil_div(extent, tile);
+    const int64_t all = kiln_ceil_div(extent, tile);
     int n = 1;
     out[0] = 0;
     for (int64_t share = 2; share <= 4; share *= 2) {
         const int64_t most = cache / share / (tile * row_bytes);
         if (most >= 1 && most < all)
-            out[n++] = ceil_div(all, ceil_div(all, most));
+            out[n++] = kiln_ceil_div(all, kiln_ceil_div(all, most));
     }
     return n;
 }
@@ -195,18 +193,19 @@ kiln_config kiln_matmul_by_cuts(const kiln_product *x, const kiln_profile *prof,
     const int64_t cache = kiln_cache_l2(prof) / 4 * 3;
     const int64_t kept =
         cut > 0 ? rows_that_stay(x, cache, cut, p.tile_n) / p.tile_m : 0;
-    const int64_t row = ceil_div(x->m, p.tile_m), col = ceil_div(x->n, p.tile_n);
+    const int64_t row = kiln_ceil_div(x->m, p.tile_m),
+                  col = kiln_ceil_div(x->n, p.tile_n);
     if (kept < 1)
         return *rule;
     set(s, &c, KILN_MATMUL_BLOCK_K, cut);
     set(s, &c, KILN_MATMUL_BLOCK_M,
-        kept < row ? ceil_div(row, ceil_div(row, kept)) : 0);
+        kept < row ? kiln_ceil_div(row, kiln_ceil_div(row, kept)) : 0);
     kiln_config_set_word(s, &c, KILN_MATMUL_ORDER, "columns");
     kiln_config_set_word(s, &c, KILN_MATMUL_PACK_A,
                          kiln_matmul_needs_copies(x, p.tile_m) ? "rows" : "no");
     const int64_t high = kept < row ? kept * p.tile_m : x->m;
     const int64_t sums = high * p.tile_n * (prof->vector_bytes / x->lanes);
-    const int64_t share = ceil_div(col, prof->cores);
+    const int64_t share = kiln_ceil_div(col, prof->cores);
     const int64_t near = kiln_cache_l2(prof) / 4 / sums;
     kiln_config as_it_is = *rule;
     g.cycles = least_gain * far_cycles_of(&g, &as_it_is);

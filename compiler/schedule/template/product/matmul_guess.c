@@ -2,11 +2,9 @@
 #include "compiler/schedule/template/product/product_matmul.h"
 #include "compiler/schedule/template/shares.h"
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static int64_t vectors_of(const kiln_product *x, int64_t columns) {
     const int64_t n = columns < x->n ? columns : x->n;
-    return ceil_div(n, x->lanes);
+    return kiln_ceil_div(n, x->lanes);
 }
 
 static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
@@ -19,7 +17,7 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
             const int64_t m = s->knob[KILN_MATMUL_TILE_M].value[i],
                           n = s->knob[KILN_MATMUL_TILE_N].value[k];
             const double t = kiln_tiles_cycles(x->profile, x->m, vectors_of(x, x->n), m,
-                                               ceil_div(n, x->lanes)) *
+                                               kiln_ceil_div(n, x->lanes)) *
                              (x->m > m && x->m % m > 0 ? last_block : 1);
             if (kiln_tile_registers(m, vectors_of(x, n)) >
                     x->profile->vector_registers ||
@@ -85,8 +83,8 @@ bool kiln_matmul_needs_copies(const kiln_product *x, int64_t tile_m) {
 static void guess_block_m(const kiln_product *x, int64_t kept, const kiln_space *s,
                           kiln_config *c) {
     const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
-    const int64_t all = ceil_div(x->m, tile_m);
-    set(s, c, KILN_MATMUL_BLOCK_M, ceil_div(all, ceil_div(all, kept)));
+    const int64_t all = kiln_ceil_div(x->m, tile_m);
+    set(s, c, KILN_MATMUL_BLOCK_M, kiln_ceil_div(all, kiln_ceil_div(all, kept)));
     const int64_t block = kiln_config_int(s, c, KILN_MATMUL_BLOCK_M, 0) * tile_m;
     if (block > 0 && x->m % block != 0 && x->m / block < KILN_MATMUL_MIN_BLOCKS)
         set(s, c, KILN_MATMUL_BLOCK_M, 0);
@@ -99,7 +97,7 @@ static void guess_blocks(const kiln_product *x, const kiln_space *s, kiln_config
     const int64_t cache = kiln_cache_l2(x->profile);
     const int64_t rows_kept = cache / 2 / x->a_row_bytes;
     const int64_t tile_m = kiln_config_int(s, c, KILN_MATMUL_TILE_M, 0);
-    const int64_t all = ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
+    const int64_t all = kiln_ceil_div(x->m, tile_m), kept = rows_kept / tile_m;
     const bool is_large = x->m > rows_kept;
     if (is_large && kept < 3 && x->m >= KILN_MATMUL_MIN_ROWS) {
         guess_cuts(x, cache, s, c);
@@ -137,7 +135,8 @@ static void guess_order(const kiln_product *x, const kiln_profile *prof,
     const kiln_matmul_plan p = kiln_matmul_plan_of(s, c);
     if (!has_rest(x, &p) || p.block_m > 0 || p.pack_a)
         return;
-    const int64_t row = ceil_div(x->m, p.tile_m), col = ceil_div(x->n, p.tile_n);
+    const int64_t row = kiln_ceil_div(x->m, p.tile_m),
+                  col = kiln_ceil_div(x->n, p.tile_n);
     const double by_row = kiln_share_loss(x->batch * row, prof->cores);
     const double by_col = kiln_share_loss(x->batch * col, prof->cores);
     const bool meet = row > 1 && rows_meet(x);

@@ -38,8 +38,6 @@ static const char *const pack_words[] = {"no", "inside"};
 static const char *const parallel_words[] = {"no", "batch", "blocks"};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 /* Sizes as the operator names them; axes of [..., row, column]. */
 typedef struct work {
     const kiln_node *node;
@@ -137,14 +135,14 @@ static plan plan_of(const kiln_space *s, const kiln_config *c) {
  * and 0.287 ms for 12 heads of 128 tokens). */
 static double guess_tile(const work *x, const kiln_space *s, kiln_config *c, int row,
                          int64_t n_rows, int64_t columns) {
-    const int64_t all = ceil_div(columns, x->lanes);
+    const int64_t all = kiln_ceil_div(columns, x->lanes);
     double best = -1;
     for (int i = 0; i < s->knob[row].n; i++)
         for (int k = 0; k < s->knob[row + 1].n; k++) {
-            const int64_t wide = ceil_div(s->knob[row + 1].value[k], x->lanes);
+            const int64_t wide = kiln_ceil_div(s->knob[row + 1].value[k], x->lanes);
             const int64_t m = s->knob[row].value[i], n = wide < all ? wide : all;
             const double t =
-                kiln_tiles_cycles(x->profile, ceil_div(n_rows, m) * m, all, m, n);
+                kiln_tiles_cycles(x->profile, kiln_ceil_div(n_rows, m) * m, all, m, n);
             if (kiln_tile_registers(m, n) > x->profile->vector_registers ||
                 (best >= 0 && t >= best))
                 continue;
@@ -182,7 +180,7 @@ static double cycles_of(const work *x, const kiln_space *s, kiln_config *c,
     enum { PASSES = 6 };
     const int64_t scores = block * x->s * x->bytes;
     const int64_t read = x->s * (x->d + x->e) * x->bytes;
-    const int64_t blocks = ceil_div(x->m, block);
+    const int64_t blocks = kiln_ceil_div(x->m, block);
     const int64_t shared = divides(x, block) ? x->batch * blocks : x->batch;
     const double products =
         (double)x->d * guess_tile(x, s, c, SCORE_ROWS, block, x->s) +
@@ -229,7 +227,7 @@ typedef struct build {
 
 static kiln_status check_tile(const build *b, int64_t tile_rows, int64_t columns,
                               int64_t all) {
-    const int64_t n = ceil_div(columns < all ? columns : all, b->x->lanes);
+    const int64_t n = kiln_ceil_div(columns < all ? columns : all, b->x->lanes);
     const int64_t need = kiln_tile_registers(tile_rows, n);
     if (need <= b->x->profile->vector_registers)
         return KILN_OK;

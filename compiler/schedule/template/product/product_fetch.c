@@ -17,8 +17,6 @@
 #include "compiler/schedule/schedule_internal.h"
 #include "compiler/schedule/template/product/product.h"
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static int64_t bytes_of_b(const kiln_product *x) {
     return (int64_t)kiln_dtype_bytes(kiln_product_source_of_b(x)->type.dtype);
 }
@@ -39,7 +37,7 @@ static kiln_status fetch_next(const kiln_product *x, kiln_stage *st, const kiln_
                               const kiln_product_walk *walk, kiln_err *err) {
     const int64_t steps = walk->n_rows * walk->k->extent;
     const int64_t line = line_of(x), part = walk->terms * walk->tile_n;
-    const int64_t each = ceil_div(ceil_div(part, line), steps);
+    const int64_t each = kiln_ceil_div(kiln_ceil_div(part, line), steps);
     int64_t step = each * line;
     while (step % 2 == 0 && steps * (step / 2) >= part)
         step /= 2;
@@ -48,7 +46,7 @@ static kiln_status fetch_next(const kiln_product *x, kiln_stage *st, const kiln_
         const kiln_ahead ahead = {.elems = walk->next + i * line,
                                   .step_elems = step,
                                   .around = walk->rows,
-                                  .around_wraps = ceil_div(part, tile),
+                                  .around_wraps = kiln_ceil_div(part, tile),
                                   .around_elems = tile,
                                   .last = walk->cols,
                                   .last_elems = walk->last_next - walk->next};
@@ -62,10 +60,12 @@ static kiln_status fetch_own(const kiln_product *x, kiln_stage *st, const kiln_t
                              const kiln_product_walk *walk, kiln_err *err) {
     kiln_iter *k = walk->k;
     const int64_t line = line_of(x);
-    const int64_t step = ceil_div(walk->terms, k->extent) * walk->tile_n; /* elements */
+    const int64_t step =
+        kiln_ceil_div(walk->terms, k->extent) * walk->tile_n; /* elements */
     const int64_t ahead = kiln_fetch_bytes(x->profile) / bytes_of_b(x);
-    for (int64_t i = 0; i < ceil_div(step, line); i++) {
-        const kiln_ahead a = {.iterations = ceil_div(ahead, step), .elems = i * line};
+    for (int64_t i = 0; i < kiln_ceil_div(step, line); i++) {
+        const kiln_ahead a = {.iterations = kiln_ceil_div(ahead, step),
+                              .elems = i * line};
         KILN_TRY(kiln_prefetch(st, b, k, &a, err));
     }
     return KILN_OK;

@@ -21,8 +21,6 @@
 
 #include <inttypes.h>
 
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
-
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
     return kiln_product_fits(w);
@@ -70,7 +68,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     add_blocks(s, "block_m", "row panels in a block; 0: all", row_panels,
                COUNT(row_panels), x.m);
     add_blocks(s, "block_n", "column panels in a block; 0: all", column_panels,
-               COUNT(column_panels), ceil_div(x.n, x.lanes));
+               COUNT(column_panels), kiln_ceil_div(x.n, x.lanes));
     add_blocks(s, "block_k", "terms summed before the next panel; 0: all", cuts,
                COUNT(cuts), x.k);
     kiln_space_add_up_to(s, "unroll_k", "copies of the body of the k loop", unrolls,
@@ -106,7 +104,7 @@ kiln_matmul_plan kiln_matmul_plan_of(const kiln_space *s, const kiln_config *c) 
 
 static int64_t vectors_of(const kiln_product *x, int64_t columns) {
     const int64_t n = columns < x->n ? columns : x->n;
-    return ceil_div(n, x->lanes);
+    return kiln_ceil_div(n, x->lanes);
 }
 
 static kiln_status check(const kiln_product *x, const kiln_matmul_plan *p,

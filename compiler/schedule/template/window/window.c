@@ -49,7 +49,6 @@ typedef struct plan {
 /* ---- the problem ----------------------------------------------------------------- */
 
 static int64_t min2(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static void measure(problem *p, const int64_t *kernel) {
     const kiln_node *n = p->w->anchor;
@@ -156,12 +155,14 @@ static int64_t most_columns(const problem *p) {
 static int64_t guess_rows(const problem *p, const kiln_space *s, int64_t c_block) {
     static const double gain = 1.03; /* that smaller parts must bring */
     const kiln_knob *rows = &s->knob[OH_CHUNK];
-    const int64_t around = p->w->anchor->in[0]->type.dim[0] * ceil_div(p->c, c_block);
+    const int64_t around =
+        p->w->anchor->in[0]->type.dim[0] * kiln_ceil_div(p->c, c_block);
     const int64_t cores = p->profile->cores;
     int64_t best = p->oh;
     for (int i = rows->n - 1; i-- > 0 && rows->value[i] >= 4;)
-        if (kiln_share_loss(around * ceil_div(p->oh, rows->value[i]), cores) * gain <
-            kiln_share_loss(around * ceil_div(p->oh, best), cores))
+        if (kiln_share_loss(around * kiln_ceil_div(p->oh, rows->value[i]), cores) *
+                gain <
+            kiln_share_loss(around * kiln_ceil_div(p->oh, best), cores))
             best = rows->value[i];
     return best;
 }
@@ -185,7 +186,7 @@ kiln_config kiln_windows_guess(const kiln_workload *w, const kiln_profile *profi
         p->weights != NULL ? registers - taps - 3 - (p->stride_w > 1) : registers / 4;
     const int64_t most = min2(p->ow, min2(room > 1 ? room : 1, most_columns(p)));
     for (int64_t columns = 1; columns <= most; columns++) {
-        const int64_t all = ceil_div(p->ow, columns) * columns;
+        const int64_t all = kiln_ceil_div(p->ow, columns) * columns;
         const double cost = (1 + loads_per_add(p, columns)) * (double)all +
                             0.5 * (double)all / (double)columns;
         if (columns == 1 || cost < best) {
