@@ -17,6 +17,7 @@ typedef struct row {
 static row rows[] = {{"C2", 56, 64, 64, 85},
                      {"C6", 28, 128, 128, 85},
                      {"C9", 14, 256, 256, 85},
+                     {"C12", 7, 512, 512, 85},
                      {"matmul-1024", 1024, 0, 0, 85}};
 
 static kiln_graph *graph_of(kiln_arena *a, const row *r) {
@@ -138,6 +139,9 @@ static void check(void **state) {
             t.tmpl->name, p.name, hot.fma, hot.instructions, loop.fma,
             loop.instructions, config.p);
         assert_null(strstr(text, ".local"));
+        /* Copies that may come later do. */
+        assert_int_equal(strstr(text, "cp.async.c") != NULL,
+                         strstr(config.p, "\"async\"") != NULL);
         assert_true(hot.fma * 100 >= hot.instructions * r->percent);
         if (ptxas_is_here())
             check_assembled(&a, &p, text);
