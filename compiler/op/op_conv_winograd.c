@@ -82,11 +82,15 @@ static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles, int n,
 
 static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd *f,
                                const kiln_te_value *pad, const int64_t *tiles,
-                               kiln_te_value *out) {
+                               bool has_tiles_last, kiln_te_value *out) {
     kiln_arena *a = cx->arena;
-    /* Positions outermost: what is multiplied for one lies together. */
-    static const uint8_t order[RANK] = {I, J, N, ROW, COLUMN, C};
-    const kiln_type t = tiles_type(&pad->type, tiles, f->n, order);
+    /* Positions outermost: what is multiplied for one lies together. Input
+     * channels are neighbours, or tiles are: where weights have input channels before
+     * output channels. */
+    static const uint8_t by_channels[RANK] = {I, J, N, ROW, COLUMN, C},
+                         by_tiles[RANK] = {I, J, N, C, ROW, COLUMN};
+    const kiln_type t =
+        tiles_type(&pad->type, tiles, f->n, has_tiles_last ? by_tiles : by_channels);
     kiln_te_value rows;
     for (int axis = 0; axis < 2; axis++) {
         const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
@@ -188,7 +192,8 @@ const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
 kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
                                const kiln_te_value *x, int weights, int64_t channels,
                                kiln_te_value *out) {
-    const kiln_winograd *f = kiln_winograd_of(cx->in[weights].type.layout.winograd);
+    const kiln_layout *u = &cx->in[weights].type.layout;
+    const kiln_winograd *f = kiln_winograd_of(u->winograd);
     kiln_window whole = *w; /* every tile in full */
     int64_t tiles[2];
     kiln_te_value pad, v, m;
@@ -199,7 +204,7 @@ kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
     }
     KILN_TRY(kiln_compute_pad(cx, x, &whole, kiln_x_number(cx->arena, x->type.dtype, 0),
                               &pad));
-    KILN_TRY(transform_x(cx, f, &pad, tiles, &v));
+    KILN_TRY(transform_x(cx, f, &pad, tiles, u->n_order == 4 && u->order[2] == 1, &v));
     KILN_TRY(multiply(cx, f, &v, weights, channels, &m));
     return transform_columns(cx, f, &m, out);
 }

@@ -11,7 +11,8 @@
  *
  *     "pad"            x with zeros around it, as far as whole tiles read
  *     "winograd.rows"  B^T d: the first axis transformed
- *     "winograd.x"     (B^T d) B
+ *     "winograd.x"     (B^T d) B; tiles innermost where weights have their input channels
+ *                      before their output channels, else channels
  *     "winograd.sum"   products, summed over channels
  *     "winograd.cols"  A^T M, given to the caller: kiln_conv_winograd_at is A^T M A */
 kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,

@@ -320,25 +320,66 @@ void kiln_nvptx_wait(kiln_cg *g) {
         (void)kiln_cg_intrinsic(g, "llvm.nvvm.cp.async.wait.group", NULL, 0, &n, 1);
 }
 
+static bool is_zero(const kiln_expr *e) {
+    return (e->kind == KILN_EXPR_INT && e->u.i == 0) ||
+           (e->kind == KILN_EXPR_FLOAT && e->u.f == 0);
+}
+
+/* The load that is copied; with a condition: zeros, where that does not hold. NULL: it is
+ * none of these. */
+static const kiln_expr *copied(const kiln_expr *e, const kiln_expr **cond) {
+    *cond = NULL;
+    if (e->kind == KILN_EXPR_SELECT && e->lanes == 1 && is_zero(e->arg[2]) &&
+        !kiln_cg_is_unsafe(e->arg[0])) {
+        *cond = e->arg[0];
+        e = e->arg[1];
+    }
+    if (e->kind != KILN_EXPR_LOAD || e->u.load.mask != NULL)
+        return NULL;
+    for (int i = 0; *cond != NULL && i < e->u.load.buffer->rank; i++)
+        if (kiln_cg_is_unsafe(e->arg[i]))
+            return NULL;
+    return e;
+}
+
+/* How many of the bytes are copied, others are zeros; what is not read is not asked for
+ * at an address behind the buffer either. */
+static LLVMValueRef bytes_where(kiln_cg *g, const kiln_expr *cond, int64_t bytes,
+                                const kiln_buffer *from, LLVMValueRef *address) {
+    const LLVMValueRef c = kiln_cg_expr(g, cond, NULL);
+    *address = LLVMBuildSelect(g->b, c, *address, kiln_cg_memory_of(g, from)->base, "");
+    return LLVMBuildSelect(g->b, c, kiln_cg_int(g, g->i32, bytes, 1),
+                           LLVMConstNull(g->i32), "");
+}
+
 bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s) {
-    const kiln_expr *from = s->u.store.value;
+    static const char *const copies[][2] = {
+        {"llvm.nvvm.cp.async.ca.shared.global.4",
+         "llvm.nvvm.cp.async.ca.shared.global.4.s"},
+        {"llvm.nvvm.cp.async.ca.shared.global.8",
+         "llvm.nvvm.cp.async.ca.shared.global.8.s"},
+        {"llvm.nvvm.cp.async.cg.shared.global.16",
+         "llvm.nvvm.cp.async.cg.shared.global.16.s"}};
+    if (!g->is_async || s->u.store.mask != NULL ||
+        s->u.store.buffer->scope != KILN_SCOPE_SHARED)
+        return false;
+    const kiln_expr *cond, *from = copied(s->u.store.value, &cond);
+    if (from == NULL)
+        return false;
     const int64_t bytes =
         (int64_t)kiln_dtype_bytes(s->u.store.buffer->dtype) * from->lanes;
     unsigned align[2] = {0, 0};
-    if (!g->is_async || s->u.store.mask != NULL || from->kind != KILN_EXPR_LOAD ||
-        from->u.load.mask != NULL || s->u.store.buffer->scope != KILN_SCOPE_SHARED ||
-        (bytes != 4 && bytes != 8 && bytes != BYTES))
+    if (bytes != 4 && bytes != 8 && bytes != BYTES)
         return false;
-    LLVMValueRef arg[2] = {
+    LLVMValueRef arg[3] = {
         kiln_cg_address(g, s->u.store.buffer, s->u.store.index, &align[0]),
         kiln_cg_address(g, from->u.load.buffer, from->arg, &align[1])};
     if (arg[0] == NULL || arg[1] == NULL || align[0] < bytes || align[1] < bytes ||
         LLVMGetPointerAddressSpace(LLVMTypeOf(arg[1])) != KILN_NVPTX_GLOBAL)
         return false;
-    (void)kiln_cg_intrinsic(g,
-                            bytes == BYTES ? "llvm.nvvm.cp.async.cg.shared.global.16"
-                            : bytes == 8   ? "llvm.nvvm.cp.async.ca.shared.global.8"
-                                           : "llvm.nvvm.cp.async.ca.shared.global.4",
-                            NULL, 0, arg, 2);
+    if (cond != NULL)
+        arg[2] = bytes_where(g, cond, bytes, from->u.load.buffer, &arg[1]);
+    (void)kiln_cg_intrinsic(g, copies[bytes == BYTES ? 2 : bytes / 8][cond != NULL],
+                            NULL, 0, arg, cond != NULL ? 3 : 2);
     return true;
 }

@@ -23,8 +23,11 @@ enum {
     STEP_IC,
     FETCH,
     LANES,
-    AHEAD
+    AHEAD,
+    SPLITS,
+    N_KNOBS
 };
+_Static_assert((int)N_KNOBS == (int)KILN_GPU_CONV_KNOBS, "knobs of gpu_conv");
 
 static const int64_t threads[] = {1, 2, 4, 8, 16, 32, 64};
 static const int64_t parts[] = {1, 2, 4, 8, 16, 32, 64};
@@ -34,7 +37,8 @@ static const int64_t columns[] = {1, 2, 3, 4, 6, 7, 8, 14, 16};
 static const int64_t steps[] = {1, 2, 4, 8, 16, 32};
 static const int64_t lanes[] = {1, 2, 4, 8, 16};
 static const char *const fetch_words[] = {"none", "shared", "local"};
-static const char *const ahead_words[] = {"no", "ahead"};
+static const char *const ahead_words[] = {"no", "ahead", "async"};
+static const int64_t splits[] = {1, 2, 4, 8, 16, 32};
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
@@ -56,6 +60,8 @@ kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,
     const kiln_attr *dilation = kiln_node_attr(n, "dilations");
     kiln_gpu_conv_problem p = {.profile = profile,
                                .n_spatial = y->rank - 2,
+                               .channels = 1,
+                               .filter_sets = 1,
                                .batch = y->dim[0],
                                .groups = kiln_node_attr(n, "groups")->i,
                                .oh = 1,
@@ -65,6 +71,7 @@ kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,
                                .kernel = {1, 1},
                                .step = {1, 1},
                                .reach = {1, 1},
+                               .elems = kiln_type_elems(y),
                                .far = 1,
                                .bytes = (int64_t)kiln_dtype_bytes(x->dtype),
                                .sum_bytes = (int64_t)kiln_dtype_bytes(x->dtype)};
@@ -97,28 +104,34 @@ kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,
     return p;
 }
 
+void kiln_gpu_conv_knobs(const kiln_gpu_conv_problem *p, kiln_space *s) {
+    kiln_space_add_up_to(s, "threads_oc", "threads of a block along channels", threads,
+                         COUNT(threads), p->o);
+    kiln_space_add_parts(s, "threads_oh", "threads of a block along rows", p->oh);
+    kiln_space_add_parts(s, "threads_ow", "threads of a block along columns", p->ow);
+    kiln_space_add_up_to(s, "threads_k", "threads that share one sum", parts,
+                         COUNT(parts), p->c);
+    kiln_space_add_up_to(s, "tile_oc", "channels of a thread's tile", tiles,
+                         COUNT(tiles), p->o);
+    kiln_space_add_up_to(s, "tile_oh", "rows of a thread's tile", rows, COUNT(rows),
+                         p->oh);
+    kiln_space_add_up_to(s, "tile_ow", "columns of a thread's tile", columns,
+                         COUNT(columns), p->ow);
+    kiln_space_add_up_to(s, "step_ic", "input channels that are fetched at once", steps,
+                         COUNT(steps), p->c);
+    kiln_space_add_words(s, "fetch", "where the terms of a step lie", fetch_words, 3);
+    kiln_space_add_ints(s, "lanes", "columns of a vector", lanes, COUNT(lanes));
+    kiln_space_add_words(s, "ahead", "is the next step fetched while one is summed",
+                         ahead_words, kiln_gpu_has_mma(p->profile) ? 3 : 2);
+    kiln_space_add_up_to(s, "splits", "blocks that share one sum", splits,
+                         COUNT(splits), p->c);
+}
+
 static kiln_status space(const kiln_workload *w, const kiln_profile *prof,
                          kiln_space *s, kiln_err *err) {
     const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
     (void)err;
-    kiln_space_add_up_to(s, "threads_oc", "threads of a block along channels", threads,
-                         COUNT(threads), p.o);
-    kiln_space_add_parts(s, "threads_oh", "threads of a block along rows", p.oh);
-    kiln_space_add_parts(s, "threads_ow", "threads of a block along columns", p.ow);
-    kiln_space_add_up_to(s, "threads_k", "threads that share one sum", parts,
-                         COUNT(parts), p.c);
-    kiln_space_add_up_to(s, "tile_oc", "channels of a thread's tile", tiles,
-                         COUNT(tiles), p.o);
-    kiln_space_add_up_to(s, "tile_oh", "rows of a thread's tile", rows, COUNT(rows),
-                         p.oh);
-    kiln_space_add_up_to(s, "tile_ow", "columns of a thread's tile", columns,
-                         COUNT(columns), p.ow);
-    kiln_space_add_up_to(s, "step_ic", "input channels that are fetched at once", steps,
-                         COUNT(steps), p.c);
-    kiln_space_add_words(s, "fetch", "where the terms of a step lie", fetch_words, 3);
-    kiln_space_add_ints(s, "lanes", "columns of a vector", lanes, COUNT(lanes));
-    kiln_space_add_words(s, "ahead", "is the next step fetched while one is summed",
-                         ahead_words, 2);
+    kiln_gpu_conv_knobs(&p, s);
     return KILN_OK;
 }
 
@@ -130,8 +143,10 @@ kiln_gpu_conv_plan kiln_gpu_conv_plan_of(const kiln_space *s, const kiln_config 
     kiln_gpu_conv_plan p = {.threads_k = kiln_config_int(s, c, THREADS_K, 0),
                             .step_ic = kiln_config_int(s, c, STEP_IC, 0),
                             .lanes = kiln_config_int(s, c, LANES, 0),
+                            .splits = kiln_config_int(s, c, SPLITS, 0),
                             .fetch = (kiln_gpu_conv_fetch)c->option[FETCH]};
-    p.ahead = kiln_config_is(s, c, AHEAD, "ahead") && p.fetch == KILN_GPU_CONV_SHARED;
+    p.ahead = !kiln_config_is(s, c, AHEAD, "no") && p.fetch == KILN_GPU_CONV_SHARED;
+    p.is_async = p.ahead && kiln_config_is(s, c, AHEAD, "async");
     for (int i = 0; i < 3; i++) {
         p.threads[i] = kiln_config_int(s, c, THREADS_OC + i, 0);
         p.tile[i] = kiln_config_int(s, c, TILE_OC + i, 0);
@@ -149,7 +164,9 @@ kiln_config kiln_gpu_conv_config(const kiln_space *s, const kiln_gpu_conv_plan *
     kiln_config_set(s, &c, STEP_IC, &x->step_ic);
     kiln_config_set(s, &c, LANES, &x->lanes);
     kiln_config_set_word(s, &c, FETCH, fetch_words[x->fetch]);
-    kiln_config_set_word(s, &c, AHEAD, ahead_words[x->ahead]);
+    kiln_config_set(s, &c, SPLITS, &x->splits);
+    kiln_config_set_word(s, &c, AHEAD,
+                         ahead_words[x->is_async ? 2 : (x->ahead ? 1 : 0)]);
     return c;
 }
 
@@ -190,16 +207,20 @@ int64_t kiln_gpu_conv_shared(const kiln_gpu_conv_problem *p,
                : 0;
 }
 
-static kiln_gpu_tiles tiles_of(const kiln_gpu_conv_problem *p,
-                               const kiln_gpu_conv_plan *x) {
+kiln_gpu_tiles kiln_gpu_conv_tiles(const kiln_gpu_conv_problem *p,
+                                   const kiln_gpu_conv_plan *x) {
     /* Four channels of 9 taps for 32 sums: filters are read four at a time. */
     kiln_gpu_tiles t = {.lanes = x->tile[OW] % x->lanes == 0 ? x->lanes : 1,
                         .max_unroll = 1152,
                         .parts = x->threads_k,
-                        .double_buffer = x->ahead && x->step_ic * x->threads_k < p->c};
-    const int last = p->n_spatial + 1;
-    t.axis[t.n++] =
-        (kiln_gpu_axis){1, x->threads[OC], x->tile[OC], 1, p->groups > 1 ? p->o : 0};
+                        .splits = x->splits,
+                        .threads_after = kiln_gpu_threads_for(p->profile, p->elems),
+                        .double_buffer =
+                            x->ahead && x->step_ic * x->threads_k * x->splits < p->c,
+                        .is_async = x->is_async};
+    const int last = p->channels + p->n_spatial;
+    t.axis[t.n++] = (kiln_gpu_axis){p->channels, x->threads[OC], x->tile[OC], 1,
+                                    p->groups > 1 ? p->o : 0};
     if (p->n_spatial > 1)
         t.axis[t.n++] = (kiln_gpu_axis){last - 1, x->threads[OH], x->tile[OH], 1, 0};
     t.axis[t.n++] = (kiln_gpu_axis){last, x->threads[OW], x->tile[OW], 1, 0};
@@ -221,12 +242,17 @@ static int64_t operands_of(const kiln_gpu_conv_problem *p,
 
 kiln_status kiln_gpu_conv_check(const kiln_gpu_conv_problem *p,
                                 const kiln_gpu_conv_plan *x, kiln_err *err) {
-    const kiln_gpu_tiles t = tiles_of(p, x);
-    if (x->threads_k > 1 && x->threads_k * x->step_ic > p->c)
+    const kiln_gpu_tiles t = kiln_gpu_conv_tiles(p, x);
+    if (x->splits > 1 && p->c % x->splits != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%" PRId64 " blocks do not share %" PRId64
+                         " input channels equally",
+                         x->splits, p->c);
+    if (x->threads_k > 1 && x->threads_k * x->step_ic > p->c / x->splits)
         return kiln_fail(err, KILN_ERR_ARG,
                          "%" PRId64 " threads of %" PRId64
                          " input channels share sums of %" PRId64,
-                         x->threads_k, x->step_ic, p->c);
+                         x->threads_k, x->step_ic, p->c / x->splits);
     return kiln_gpu_tiles_check(&t, p->profile, kiln_gpu_conv_shared(p, x),
                                 operands_of(p, x), p->sum_bytes, err);
 }
@@ -256,17 +282,17 @@ static int64_t lanes_of(const kiln_gpu_conv_problem *p, int64_t block, int64_t a
     return p->profile->gpu.warp > 1 ? n : 1;
 }
 
-static void fetch_to_shared(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x,
-                            const kiln_te *in, bool is_filter, kiln_gpu_tiles *t) {
+void kiln_gpu_conv_fetches(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x,
+                           const kiln_te *in, bool is_filter, kiln_gpu_tiles *t) {
     const int64_t step = x->step_ic * x->threads_k;
     kiln_gpu_fetched f = {.te = in, .lanes = 1, .pad_axis = -1, .plane_axis = -1};
     if (is_filter) { /* planes of input channels, plain ones of output channels */
-        f.plane_axis = 0;
+        f.plane_axis = p->channels - 1;
         f.planes = p->is_packed ? step : kiln_gpu_conv_block(x, OC);
         f.plane = p->taps * (p->is_packed ? kiln_gpu_conv_block(x, OC) : step);
     } else {
         const int64_t n = (kiln_gpu_conv_block(x, OW) - 1) * p->step[1] + p->reach[1];
-        f.plane_axis = 1;
+        f.plane_axis = p->channels;
         f.planes = p->is_depthwise ? kiln_gpu_conv_block(x, OC) : step;
         f.plane = kiln_gpu_conv_rows(p, x) * n;
     }
@@ -289,7 +315,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
     const kiln_gpu_conv_plan x = kiln_gpu_conv_plan_of(s, c);
     kiln_scheduled made = {.loop = {.max_unroll = 4096, .keep_large_loops = true}};
-    kiln_gpu_tiles t = tiles_of(&p, &x);
+    kiln_gpu_tiles t = kiln_gpu_conv_tiles(&p, &x);
     KILN_TRY(kiln_gpu_conv_check(&p, &x, err));
     KILN_TRY(
         kiln_graph_compute(a, w->graph, layouts_of(a, w, &p), false, &made.te, err));
@@ -305,7 +331,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     for (int i = 0; i < acc->te->n_in && t.n_fetched < KILN_GPU_FETCHES; i++) {
         const kiln_te *in = acc->te->in[i];
         if (x.fetch == KILN_GPU_CONV_SHARED)
-            fetch_to_shared(&p, &x, in, in == filter, &t);
+            kiln_gpu_conv_fetches(&p, &x, in, in == filter, &t);
         else if (x.fetch == KILN_GPU_CONV_LOCAL && in != filter)
             t.fetched[t.n_fetched++] = (kiln_gpu_fetched){
                 .te = in, .pad_axis = -1, .plane_axis = -1, .is_own = true};

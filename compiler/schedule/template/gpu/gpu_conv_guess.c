@@ -21,7 +21,13 @@ static bool divides(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x)
     return p->o % kiln_gpu_conv_block(x, OC) == 0 &&
            p->oh % kiln_gpu_conv_block(x, OH) == 0 &&
            p->ow % kiln_gpu_conv_block(x, OW) == 0 &&
-           p->c % (x->step_ic * x->threads_k) == 0;
+           p->c % (x->step_ic * x->threads_k * x->splits) == 0;
+}
+
+static int64_t tiles_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+    return p->batch * p->groups * kiln_ceil_div(p->o, kiln_gpu_conv_block(x, OC)) *
+           kiln_ceil_div(p->oh, kiln_gpu_conv_block(x, OH)) *
+           kiln_ceil_div(p->ow, kiln_gpu_conv_block(x, OW));
 }
 
 /* ---- one plan -------------------------------------------------------------------- */
@@ -68,24 +74,23 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
     const double patch = (double)kiln_gpu_conv_patch(p, x);
     const double filters = (double)(kiln_gpu_conv_block(x, OC) * p->taps);
     const double all = (double)(threads * x->threads_k);
-    const int64_t blocks = p->batch * p->groups *
-                           kiln_ceil_div(p->o, kiln_gpu_conv_block(x, OC)) *
-                           kiln_ceil_div(p->oh, kiln_gpu_conv_block(x, OH)) *
-                           kiln_ceil_div(p->ow, kiln_gpu_conv_block(x, OW));
+    const int64_t tiles = tiles_of(p, x);
     kiln_gpu_work w = {
-        .blocks = blocks,
+        .blocks = tiles * x->splits,
         .threads = threads * x->threads_k,
         .registers = (int64_t)sums + x->tile[OC] + columns * x->tile[OH] +
                      KILN_GPU_OTHER_REGISTERS,
         .shared_bytes = kiln_gpu_conv_shared(p, x) * (x->ahead ? 2 : 1) +
                         (x->threads_k > 1 ? (int64_t)(all * sums) * p->sum_bytes : 0),
-        .steps = (double)kiln_ceil_div(p->c, x->step_ic * x->threads_k),
+        .steps = (double)kiln_ceil_div(p->c, x->step_ic * x->threads_k * x->splits),
         .muladds = sums * (double)p->taps * step,
         .loads = (of_x + of_w) * step,
         .turns = step * (of_x * turns_of(in_fours ? pixels : pixels / 4) +
                          of_w * turns_of(channels)),
-        .waits = x->ahead ? 0.4 : 1,
+        .waits = x->is_async ? 0.1 : (x->ahead ? 0.4 : 1),
         .tail = x->threads_k > 1 ? 200 + 6 * sums : 100,
+        .again_bytes =
+            x->splits > 1 ? (double)(x->splits * p->elems * p->sum_bytes) : 0,
     };
     /* Load and store of each element, some with bounds; filters four at a time. */
     const double fetched =
@@ -95,9 +100,9 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
         w.turns =
             step * (of_w + of_x * kiln_gpu_lines(p->profile, x->threads[OW],
                                                  x->tile[OW] * p->step[1] * p->bytes));
-    w.cache_bytes = (double)(blocks * p->c) * sectors_of(p, x);
+    w.cache_bytes = (double)(tiles * p->c) * sectors_of(p, x);
     w.memory_bytes = (double)p->bytes *
-                     ((double)(p->o * p->c * p->groups * p->taps) +
+                     ((double)(p->filter_sets * p->o * p->c * p->groups * p->taps) +
                       (double)(p->batch * p->groups * (p->is_depthwise ? p->o : p->c) *
                                p->oh * p->ow * p->step[0] * p->step[1]) +
                       (double)(p->batch * p->groups * p->o * p->oh * p->ow));
@@ -106,9 +111,15 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
 
 /* What is cut off at the edges is guarded sum by sum: of three instructions one is a
  * multiply-add. */
-static double cost_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x) {
+double kiln_gpu_conv_cycles(const kiln_gpu_conv_problem *p,
+                            const kiln_gpu_conv_plan *x) {
     const kiln_gpu_work w = work_of(p, x);
-    return kiln_gpu_cycles(p->profile, &w) * (divides(p, x) ? 1 : 1.8);
+    /* Products alone are as good as their share of multiply-adds: the model, made for
+     * windows, overlooks what a short step has beside them. */
+    enum { BESIDE = 24 };
+    const bool is_short = p->filter_sets > 1 && w.loads + BESIDE > 0.15 * w.muladds;
+    return kiln_gpu_cycles(p->profile, &w) * (divides(p, x) ? 1 : 1.8) *
+           (is_short ? 1.3 : 1);
 }
 
 /* ---- threads that are loops of a CPU --------------------------------------------- */
@@ -120,10 +131,12 @@ static kiln_gpu_conv_plan cut_to_space(const kiln_space *s,
 }
 
 /* One a block, with vectors of columns. */
-static kiln_config guess_alone(const kiln_gpu_conv_problem *p, const kiln_space *s) {
+static kiln_gpu_conv_plan guess_alone(const kiln_gpu_conv_problem *p,
+                                      const kiln_space *s) {
     kiln_gpu_conv_plan x = {.threads = {1, 1, 1},
                             .tile = {6, 1, p->step[1] == 1 ? 16 : 4},
                             .threads_k = 1,
+                            .splits = 1,
                             .step_ic = 32,
                             .lanes = p->step[1] == 1 ? 8 : 1,
                             .fetch = KILN_GPU_CONV_SHARED};
@@ -132,6 +145,7 @@ static kiln_config guess_alone(const kiln_gpu_conv_problem *p, const kiln_space 
             !has_room(p, &(kiln_gpu_conv_plan){.threads = {1, 1, 1},
                                                .tile = {x.tile[0], 1, x.tile[2]},
                                                .threads_k = 1,
+                                               .splits = 1,
                                                .step_ic = 1,
                                                .lanes = 1}))
             x.tile[OC] /= 2;
@@ -144,7 +158,7 @@ static kiln_config guess_alone(const kiln_gpu_conv_problem *p, const kiln_space 
         x.lanes /= 2;
     if (!has_room(p, &x))
         x.fetch = KILN_GPU_CONV_NONE;
-    return kiln_gpu_conv_config(s, &x);
+    return cut_to_space(s, &x);
 }
 
 /* ---- search ---------------------------------------------------------------------- */
@@ -154,16 +168,34 @@ typedef struct search {
     const kiln_space *s;
     kiln_gpu_conv_plan best;
     double least;
+    bool has_async; /* copies that nobody waits for */
 } search;
 
 static void consider(search *k, const kiln_gpu_conv_plan *plan) {
-    if (cost_of(k->p, plan) >= k->least)
+    if (kiln_gpu_conv_cycles(k->p, plan) >= k->least)
         return;
     const kiln_gpu_conv_plan x = cut_to_space(k->s, plan);
-    const double cost = cost_of(k->p, &x);
+    const double cost = kiln_gpu_conv_cycles(k->p, &x);
     if (cost < k->least && has_room(k->p, &x)) {
         k->least = cost;
         k->best = x;
+    }
+}
+
+/* Blocks share sums only where there are fewer of them than processors; where copies come
+ * while others are summed, all steps but a single one do. */
+static void try_splits(search *k, kiln_gpu_conv_plan *x) {
+    enum { MOST_SPLITS = 32, MOST_PARTS = 2 };
+    const int64_t c = k->p->c, step = x->step_ic * x->threads_k;
+    const int64_t tiles = tiles_of(k->p, x);
+    const int64_t processors = k->p->profile->gpu.processors;
+    for (x->splits = 1; x->splits <= MOST_SPLITS; x->splits *= 2) {
+        if (x->splits > 1 &&
+            (x->threads_k > MOST_PARTS || tiles >= processors ||
+             tiles * x->splits > 4 * processors || c % (step * x->splits) != 0))
+            return;
+        x->ahead = x->is_async = k->has_async && step * x->splits < c;
+        consider(k, x);
     }
 }
 
@@ -171,6 +203,8 @@ static void consider(search *k, const kiln_gpu_conv_plan *plan) {
  * channel is read so few times that it need not lie there: all loads of a thread are on
  * their way at once, and nobody waits for others. */
 static void try_steps(search *k, kiln_gpu_conv_plan *x) {
+    x->splits = 1;
+    x->ahead = x->is_async = false;
     if (k->p->is_depthwise) {
         x->step_ic = 1;
         x->fetch = KILN_GPU_CONV_LOCAL;
@@ -182,7 +216,7 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
          x->step_ic *= 2)
         if (x->step_ic * k->p->taps <= 80 &&
             (x->threads_k == 1 || k->p->c % (x->step_ic * x->threads_k) == 0))
-            consider(k, x);
+            try_splits(k, x);
 }
 
 static void try_tile(search *k, const int64_t *tile) {
@@ -211,27 +245,36 @@ static void try_tile(search *k, const int64_t *tile) {
                 }
 }
 
-kiln_config kiln_gpu_conv_guess(const kiln_workload *w, const kiln_profile *prof,
-                                const kiln_space *s) {
+kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
+                                      const kiln_space *s) {
     static const int64_t channels[] = {1, 2, 4, 8}, rows[] = {1, 2, 4},
                          columns[] = {1, 2, 4, 7, 8};
-    const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
-    search k = {.p = &p, .s = s, .least = HUGE_VAL};
-    if (prof->gpu.warp <= 1)
-        return guess_alone(&p, s);
+    search k = {
+        .p = p, .s = s, .least = HUGE_VAL, .has_async = kiln_gpu_has_mma(p->profile)};
+    if (p->profile->gpu.warp <= 1)
+        return guess_alone(p, s);
     k.best = (kiln_gpu_conv_plan){.threads = {1, 1, 1},
                                   .tile = {1, 1, 1},
                                   .threads_k = 1,
+                                  .splits = 1,
                                   .step_ic = 1,
                                   .lanes = 1};
     /* Few rows, some channels; of depthwise ones the other way round. */
-    const int first = p.is_depthwise || p.o == 1 ? 0 : 1;
-    const int n_channels = p.is_depthwise ? 2 : COUNT(channels);
-    const int n_rows = p.is_depthwise ? COUNT(rows) : 2;
+    const int first = p->is_depthwise || p->o == 1 ? 0 : 1;
+    const int n_channels = p->is_depthwise ? 2 : COUNT(channels);
+    const int n_rows = p->is_depthwise ? COUNT(rows) : 2;
     for (int i = first; i < n_channels; i++)
         for (int h = 0; h < n_rows; h++)
             for (int c = 0; c < COUNT(columns); c++)
-                try_tile(&k, (int64_t[]){least(channels[i], p.o), least(rows[h], p.oh),
-                                         least(columns[c], p.ow)});
-    return kiln_gpu_conv_config(s, &k.best);
+                try_tile(&k,
+                         (int64_t[]){least(channels[i], p->o), least(rows[h], p->oh),
+                                     least(columns[c], p->ow)});
+    return k.best;
+}
+
+kiln_config kiln_gpu_conv_guess(const kiln_workload *w, const kiln_profile *prof,
+                                const kiln_space *s) {
+    const kiln_gpu_conv_problem p = kiln_gpu_conv_problem_of(w, prof);
+    const kiln_gpu_conv_plan best = kiln_gpu_conv_best(&p, s);
+    return kiln_gpu_conv_config(s, &best);
 }

@@ -18,7 +18,8 @@ enum {
     FETCH,
     LANES,
     AHEAD,
-    PAD
+    PAD,
+    SPLITS
 };
 
 static const int64_t threads[] = {1, 2, 4, 8, 16, 32, 64};
@@ -29,7 +30,8 @@ static const int64_t steps[] = {1, 2, 4, 8, 16, 32};
 static const int64_t lanes[] = {1, 2, 4, 8, 16};
 static const int64_t pads[] = {0, 1, 4};
 static const char *const fetch_words[] = {"none", "shared"};
-static const char *const ahead_words[] = {"no", "ahead"};
+static const int64_t splits[] = {1, 2, 4, 8, 16, 32};
+static const char *const ahead_words[] = {"no", "ahead", "async"};
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
@@ -77,9 +79,11 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
     kiln_space_add_ints(s, "lanes", "columns of a vector", lanes,
                         x.b_along_n ? COUNT(lanes) : 1);
     kiln_space_add_words(s, "ahead", "is the next step fetched while one is summed",
-                         ahead_words, 2);
+                         ahead_words, kiln_gpu_has_mma(p) ? 3 : 2);
     kiln_space_add_ints(s, "pad", "elements between rows of a step, for other banks",
                         pads, x.a_along_k || !x.b_along_n ? COUNT(pads) : 1);
+    kiln_space_add_up_to(s, "splits", "blocks that share one sum", splits,
+                         COUNT(splits), x.k);
     return KILN_OK;
 }
 
@@ -87,8 +91,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
 
 typedef struct plan {
     int64_t threads_m, threads_n, threads_k, tile_m, tile_n, virtual, step_k, lanes,
-        pad;
-    bool fetches, ahead;
+        pad, splits;
+    bool fetches, ahead, is_async; /* is_async: only with ahead */
 } plan;
 
 static plan plan_of(const kiln_product *x, const kiln_space *s, const kiln_config *c) {
@@ -101,9 +105,11 @@ static plan plan_of(const kiln_product *x, const kiln_space *s, const kiln_confi
               .step_k = kiln_config_int(s, c, STEP_K, 0),
               .lanes = kiln_config_int(s, c, LANES, 0),
               .pad = kiln_config_int(s, c, PAD, 0),
+              .splits = kiln_config_int(s, c, SPLITS, 0),
               .fetches = kiln_config_is(s, c, FETCH, "shared")};
-    p.ahead = p.fetches && kiln_config_is(s, c, AHEAD, "ahead") &&
-              p.step_k * p.threads_k < x->k;
+    p.ahead = p.fetches && !kiln_config_is(s, c, AHEAD, "no") &&
+              p.step_k * p.threads_k * p.splits < x->k;
+    p.is_async = p.ahead && kiln_config_is(s, c, AHEAD, "async");
     return p;
 }
 
@@ -124,11 +130,16 @@ static int64_t shared_bytes(const kiln_product *x, const plan *p) {
     return p->fetches ? step * (bm * bytes_of(x->a) + bn * bytes_of(x->b)) : 0;
 }
 
+static int64_t elems_of(const kiln_product *x) { return x->batch * x->m * x->n; }
+
 static kiln_gpu_tiles tiles_of(const kiln_product *x, const plan *p) {
     kiln_gpu_tiles t = {.step = {p->step_k},
                         .lanes = p->lanes,
                         .parts = p->threads_k,
+                        .splits = p->splits,
+                        .threads_after = kiln_gpu_threads_for(x->profile, elems_of(x)),
                         .double_buffer = p->ahead,
+                        .is_async = p->is_async,
                         .max_unroll = 1024};
     if (x->row >= 0)
         t.axis[t.n++] = (kiln_gpu_axis){x->row, p->threads_m, p->tile_m, 1, 0};
@@ -147,11 +158,15 @@ static int64_t sum_bytes(const kiln_product *x) {
 
 static kiln_status check(const kiln_product *x, const plan *p, kiln_err *err) {
     const kiln_gpu_tiles t = tiles_of(x, p);
-    if (p->threads_k > 1 && p->threads_k * p->step_k > x->k)
+    if (p->splits > 1 && x->k % p->splits != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "%" PRId64 " blocks do not share %" PRId64 " terms equally",
+                         p->splits, x->k);
+    if (p->threads_k > 1 && p->threads_k * p->step_k > x->k / p->splits)
         return kiln_fail(err, KILN_ERR_ARG,
                          "%" PRId64 " threads of %" PRId64
                          " terms share sums of %" PRId64,
-                         p->threads_k, p->step_k, x->k);
+                         p->threads_k, p->step_k, x->k / p->splits);
     return kiln_gpu_tiles_check(&t, x->profile, shared_bytes(x, p),
                                 p->tile_m + p->tile_n * p->virtual, sum_bytes(x), err);
 }
@@ -189,22 +204,24 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
     const bool is_aligned = x->n * bytes % SECTOR == 0;
     const double sectors = (ceil(row / SECTOR) + (is_aligned ? 0 : 1)) * SECTOR / row;
     kiln_gpu_work w = {
-        .blocks = (int64_t)blocks,
+        .blocks = (int64_t)blocks * p->splits,
         .threads = all,
         .registers =
             (int64_t)sums + p->tile_m + (int64_t)tile_n + KILN_GPU_OTHER_REGISTERS,
         .shared_bytes = shared_bytes(x, p) * (p->ahead ? 2 : 1) +
                         (p->threads_k > 1 ? all * (int64_t)sums * sum_bytes(x) : 0),
-        .steps = ceiling(x->k, p->step_k * p->threads_k),
+        .steps = ceiling(x->k, p->step_k * p->threads_k * p->splits),
         .muladds = sums * step,
         .loads = of_a + of_b,
         .others = p->fetches ? 4 * fetched / (double)all + 20 : of_a + of_b + 8,
         .turns = of_a + of_b * meets * fmax(1, wide),
-        .waits = p->ahead ? 0.4 : 1,
+        .waits = p->is_async ? 0.1 : (p->ahead ? 0.4 : 1),
         .cache_bytes = blocks * (double)x->k * (bm + bn) * (double)bytes,
         .memory_bytes = (double)(x->batch * bytes) *
                         (double)(x->m * x->k + x->n * x->k + x->m * x->n),
         .tail = p->threads_k > 1 ? 300 + 12 * sums : 100,
+        .again_bytes =
+            p->splits > 1 ? (double)(p->splits * elems_of(x) * sum_bytes(x)) : 0,
     };
     if (is_row(x)) { /* parts are added one after another */
         w.tail = p->threads_k > 1 ? 200 + 8 * (double)p->threads_k : 100;
@@ -219,7 +236,7 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
 static double cost_of(const kiln_product *x, const plan *p) {
     const kiln_gpu_work w = work_of(x, p);
     /* What is cut off at the edges is guarded sum by sum. */
-    const bool cuts_terms = x->k % (p->step_k * p->threads_k) != 0;
+    const bool cuts_terms = x->k % (p->step_k * p->threads_k * p->splits) != 0;
     /* A row's vectors are whole or not there, and its last terms are a loop of their
      * own. */
     const bool has_edge =
@@ -240,6 +257,9 @@ static kiln_config with(const kiln_space *s, const plan *p) {
     kiln_config_set(s, &c, STEP_K, &p->step_k);
     kiln_config_set(s, &c, LANES, &p->lanes);
     kiln_config_set(s, &c, PAD, &p->pad);
+    kiln_config_set(s, &c, SPLITS, &p->splits);
+    kiln_config_set_word(s, &c, AHEAD,
+                         ahead_words[p->is_async ? 2 : (p->ahead ? 1 : 0)]);
     if (s->knob[FETCH].n > 1)
         kiln_config_set_word(s, &c, FETCH, fetch_words[p->fetches]);
     return c;
@@ -253,6 +273,7 @@ static kiln_config guess_alone(const kiln_product *x, const kiln_space *s) {
               .tile_m = x->m < 6 ? x->m : 6,
               .tile_n = 16,
               .virtual = 1,
+              .splits = 1,
               .step_k = 4,
               .lanes = 8};
     if (!x->b_along_n)
@@ -300,11 +321,34 @@ static int64_t vector_of(const kiln_product *x, int64_t tile_n) {
     return n;
 }
 
+/* Blocks share sums only where there are fewer of them than processors; where copies come
+ * while others are summed, all steps but a single one do. */
+static void try_splits(search *g, plan *p) {
+    enum { MOST_SPLITS = 32, MOST_PARTS = 2 };
+    const kiln_product *x = g->x;
+    const int64_t step = p->step_k * p->threads_k;
+    const int64_t blocks =
+        x->batch * kiln_ceil_div(x->m, rows_of(p)) * kiln_ceil_div(x->n, columns_of(p));
+    const int64_t processors = x->profile->gpu.processors;
+    for (p->splits = 1; p->splits <= MOST_SPLITS; p->splits *= 2) {
+        if (p->splits > 1 &&
+            (p->threads_k > MOST_PARTS || blocks >= processors ||
+             blocks * p->splits > 4 * processors || x->k % (step * p->splits) != 0))
+            break;
+        p->ahead = p->is_async =
+            kiln_gpu_has_mma(x->profile) && step * p->splits < x->k;
+        consider(g, p);
+    }
+    p->splits = 1;
+    p->ahead = p->is_async = false;
+}
+
 /* How many threads share a sum, how many terms a step has. Terms that are left over are
  * guarded: where b is not fetched that is a loop behind the others. */
 static void try_terms(search *g, plan *p) {
     enum { MOST_THREADS = 512 };
     const bool is_vector = p->tile_m * p->threads_m == 1, is_alone = is_row(g->x);
+    p->splits = 1;
     for (p->threads_k = 1; p->threads_k <= (is_alone ? 128 : 64); p->threads_k *= 2)
         for (p->step_k = 4; p->step_k <= 16; p->step_k *= 2) {
             const int64_t all = p->threads_m * p->threads_n * p->threads_k;
@@ -317,7 +361,7 @@ static void try_terms(search *g, plan *p) {
             p->lanes = 1;
             /* Nothing of a row's b is read twice. */
             if (divides && !(is_alone && g->x->b_along_n))
-                consider(g, p);
+                try_splits(g, p);
             p->fetches = false;
             if (g->x->b_along_n)
                 p->lanes = vector_of(g->x, p->tile_n);
@@ -347,6 +391,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
                              .tile_n = 1,
                              .virtual = 1,
                              .step_k = 1,
+                             .splits = 1,
                              .lanes = 1});
     for (int i = 0; i < s->knob[THREADS_M].n * s->knob[THREADS_N].n; i++)
         for (int k = 0; k < 2 * s->knob[TILE_M].n * s->knob[TILE_N].n; k++) {

@@ -9,7 +9,13 @@
  *   y    blocks..., thread, each
  *   acc  at each: parts
  *   part at the last of the blocks, shared: thread, tile...
- *   sum  at the thread: steps..., [fetched], terms of a step..., tile... */
+ *   sum  at the thread: steps..., [fetched], terms of a step..., tile...
+ *
+ * Where blocks share one sum, parts meet in global memory, and a second launch adds them:
+ *
+ *   part    as y above, with one more axis of blocks; its sum as acc
+ *   y       blocks, thread
+ *   acc     at the thread: parts */
 #include "compiler/schedule/template/gpu/gpu_tiles.h"
 
 #include <inttypes.h>
@@ -247,7 +253,8 @@ static kiln_status fetch(build *b, const kiln_gpu_fetched *f, kiln_iter *at) {
             copy, f->pad_axis, f->modulo > 0 ? f->modulo : BANKS,
             f->stride % (f->modulo > 0 ? f->modulo : BANKS), b->err));
     if (b->t->double_buffer)
-        KILN_TRY(kiln_double_buffer(copy, b->err));
+        KILN_TRY(b->t->is_async ? kiln_fill_ahead(copy, 1, true, b->err)
+                                : kiln_double_buffer(copy, b->err));
     return kiln_gpu_fetch(copy, f, b->n_threads, b->err);
 }
 
@@ -360,16 +367,50 @@ static kiln_status apply_parts(build *b) {
     return shape_sums(&inner);
 }
 
+/* Each block sums a piece of the terms; what it has is an axis more, the first, in global
+ * memory, and acc sums over that in a launch of its own. */
+static kiln_status apply_splits(build *b) {
+    const kiln_gpu_tiles *t = b->t;
+    const kiln_gpu_share share = {.threads = t->threads_after, .each = 1, .lanes = 1};
+    kiln_iter *terms = kiln_stage_reduce(b->acc, 0), *piece, *each;
+    kiln_stage *part, *sum;
+    kiln_gpu_tiles own = *t;
+    KILN_TRY(kiln_split(b->acc, terms, kiln_ceil_div(terms->extent, t->splits), &piece,
+                        &terms, b->err));
+    KILN_TRY(kiln_rfactor_axis(b->acc, piece, 0, &part, b->err));
+    KILN_TRY(kiln_cache_write(part, KILN_SCOPE_LOCAL, &sum, b->err));
+    KILN_TRY(kiln_gpu_deal(b->y, &share, &each, b->err));
+    KILN_TRY(kiln_set_scope(b->acc, KILN_SCOPE_LOCAL, b->err));
+    KILN_TRY(kiln_compute_at(b->acc, b->y, each, b->err));
+    KILN_TRY(kiln_unroll(b->acc, kiln_stage_reduce(b->acc, 0), b->err));
+    for (int i = 0; i < t->n; i++)
+        own.axis[i].axis++;
+    own.splits = 1;
+    return kiln_gpu_tiles_apply(part, sum, &own, b->err);
+}
+
 kiln_status kiln_gpu_tiles_apply(kiln_stage *y, kiln_stage *acc,
                                  const kiln_gpu_tiles *t, kiln_err *err) {
     const kiln_gpu_tiles cut = cut_to(t, y->te);
     build b = {.t = &cut, .y = y, .acc = acc, .err = err};
     KILN_ASSERT(t->n > 0 && acc->te->n_reduce > 0 && y->te->rank == acc->te->rank,
                 "'%s' is no contraction for '%s'", acc->te->name, y->te->name);
+    if (cut.splits > 1)
+        return apply_splits(&b);
     if (cut.parts > 1)
         return apply_parts(&b);
     KILN_TRY(shape_output(&b));
     KILN_TRY(kiln_set_scope(acc, KILN_SCOPE_LOCAL, err));
     KILN_TRY(kiln_compute_at(acc, y, b.thread[t->n - 1], err));
     return shape_sums(&b);
+}
+
+kiln_status kiln_gpu_tiles_map(kiln_stage *y, const kiln_gpu_tiles *t,
+                               kiln_iter **thread, kiln_err *err) {
+    const kiln_gpu_tiles cut = cut_to(t, y->te);
+    build b = {.t = &cut, .y = y, .err = err};
+    KILN_ASSERT(t->n > 0 && t->n < KILN_GPU_AXES, "%d axes", t->n);
+    KILN_TRY(shape_output(&b));
+    *thread = b.thread[t->n - 1];
+    return KILN_OK;
 }

@@ -28,18 +28,24 @@ typedef struct kiln_gpu_fetched {
     int32_t stride, modulo; /* modulo: another than 32; 0: that */
 } kiln_gpu_fetched;
 
-enum { KILN_GPU_AXES = 4, KILN_GPU_FETCHES = 4 };
+enum { KILN_GPU_AXES = 6, KILN_GPU_FETCHES = 4 };
 typedef struct kiln_gpu_tiles {
-    int n; /* axes that threads share, at most 3; all others are blocks of one element */
+    int n; /* axes that threads share, at most 3 of a sum, 5 of what is none; all others
+              are blocks of one element */
     kiln_gpu_axis axis[KILN_GPU_AXES]; /* the last one's threads are neighbours */
     int64_t step[KILN_MAX_AXES];       /* iterations of each reduction axis in a step */
     int64_t lanes;                     /* of the tile along the last axis; 1: scalars */
     int n_fetched;
     kiln_gpu_fetched fetched[KILN_GPU_FETCHES];
-    int64_t parts; /* threads that share one sum: each has every so manieth step of the
+    int64_t parts;  /* threads that share one sum: each has every so manieth step of the
                       first reduction axis; 1 or less: one has all */
-    bool double_buffer; /* the next step is fetched while one is summed */
-    int64_t max_unroll; /* multiply-adds that a step may be unrolled to */
+    int64_t splits; /* blocks that share one sum: each has an equal piece of the first
+                       reduction axis, a second launch adds what they leave in memory;
+                       1 or less: one has all */
+    int64_t threads_after; /* of a block of that launch */
+    bool double_buffer;    /* the next step is fetched while one is summed */
+    bool is_async;         /* and nobody waits for it meanwhile: see kiln_fill_ahead */
+    int64_t max_unroll;    /* multiply-adds that a step may be unrolled to */
 } kiln_gpu_tiles;
 
 /* `copy`, in shared memory, by so many threads of the block. */
@@ -47,9 +53,14 @@ kiln_status kiln_gpu_fetch(kiln_stage *copy, const kiln_gpu_fetched *f, int64_t 
                            kiln_err *err);
 
 /* `y`, untouched, has the axes of `acc`, the reduction that it reads; both become one
- * launch. */
+ * launch, or two where sums are split. */
 kiln_status kiln_gpu_tiles_apply(kiln_stage *y, kiln_stage *acc,
                                  const kiln_gpu_tiles *t, kiln_err *err);
+
+/* The same of a stage that sums nothing: *thread is the loop whose iterations compute a
+ * tile each. */
+kiln_status kiln_gpu_tiles_map(kiln_stage *y, const kiln_gpu_tiles *t,
+                               kiln_iter **thread, kiln_err *err);
 
 /* Of one block, or thread. */
 int64_t kiln_gpu_tiles_threads(const kiln_gpu_tiles *t);
