@@ -10,6 +10,7 @@
  * (`dirty`): only that part has to be zeroed again.
  */
 #include "base/arena.h"
+#include "base/resting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,15 @@ void kiln_arena_defer(kiln_arena *a, void (*fn)(void *), void *p) {
     kiln_arena_cleanup *c = kiln_new(a, kiln_arena_cleanup);
     *c = (kiln_arena_cleanup){.next = a->cleanup, .fn = fn, .p = p};
     a->cleanup = c;
+}
+
+void *kiln_arena_find_deferred(const kiln_arena *a, void (*fn)(void *),
+                               bool (*is_it)(const void *p, const void *user),
+                               const void *user) {
+    for (const kiln_arena_cleanup *c = a->cleanup; c != NULL; c = c->next)
+        if (c->fn == fn && is_it(c->p, user))
+            return c->p;
+    return NULL;
 }
 
 kiln_arena_mark kiln_arena_save(const kiln_arena *a) {

@@ -1,5 +1,6 @@
 /* Reading and writing files: see file.h. Folders and paths are in dir.c. */
 #include "base/file.h"
+#include "base/resting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,6 +69,24 @@ kiln_status kiln_file_map(kiln_arena *a, const char *path, uint64_t max_bytes,
     const kiln_status st = map_open_file(a, fd, path, max_bytes, out, err);
     close(fd); /* the mapping stays */
     return st;
+}
+
+static bool has_place(const void *p, const void *user) {
+    const mapping *const m = p;
+    const char *const first = m->p, *const at = user;
+    return at >= first && at < first + m->n;
+}
+
+void kiln_file_rest(const kiln_arena *a, const void *p, size_t bytes) {
+    const mapping *const m = kiln_arena_find_deferred(a, unmap, has_place, p);
+    const long page = sysconf(_SC_PAGESIZE);
+    if (m == NULL || bytes == 0 || page < 1)
+        return;
+    /* Clean pages of a file: nothing is lost with those that are only touched. */
+    const size_t at = (size_t)((const char *)p - (const char *)m->p);
+    const size_t first = at - at % (size_t)page;
+    const size_t end = bytes < m->n - at ? at + bytes : m->n;
+    kiln_memory_forget((char *)m->p + first, end - first);
 }
 
 enum { WRITER_BUFFER_BYTES = 64 * 1024 };

@@ -4,6 +4,7 @@
  * any file, which gives them a description of their own. */
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/resting.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -36,6 +37,8 @@ kiln_status kiln_memory_file_seal(int fd, kiln_err *err) {
                          strerror(errno));
     return KILN_OK;
 }
+
+void kiln_memory_forget(void *p, size_t bytes) { madvise(p, bytes, MADV_DONTNEED); }
 
 /* A file that is one number; UINT64_MAX: it is none, or says "max". */
 static uint64_t number_in(const char *path) {

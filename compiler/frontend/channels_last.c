@@ -1,6 +1,7 @@
 /* Operators of formats that keep their channels last: see channels_last.h. Sources:
  * TensorFlow, "tf.nn" (padding, conv2d_transpose, resize). */
 #include "compiler/frontend/channels_last.h"
+#include "base/resting.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,14 +48,23 @@ kiln_value *kiln_channels_last(kiln_compose *c, kiln_value *x) {
 
 /* ---- weights ----------------------------------------------------------------------- */
 
-/* Elements of `from` in the order of `t`, whose axis i is its axis with `stride`[i]. */
-static void copy_turned(const kiln_type *t, const int64_t *stride, const char *from,
-                        char *to) {
+/* Elements of `from`, of type t, go where axis i has `stride`[i]. They are read in their
+ * order, and what was read need not stay in memory: the file and its turned copy are as
+ * large as each other. */
+static void copy_turned(const kiln_arena *a, const kiln_type *t, const int64_t *stride,
+                        const char *from, char *to) {
+    enum { BLOCK = 4 << 20 };
     const size_t bytes = kiln_dtype_bytes(t->dtype);
     const int64_t count = kiln_type_elems(t);
     int64_t at[KILN_MAX_RANK] = {0}, offset = 0;
+    size_t rested = 0;
     for (int64_t i = 0; i < count; i++) {
-        memcpy(to + (size_t)i * bytes, from + (size_t)offset * bytes, bytes);
+        const size_t place = (size_t)i * bytes;
+        if (place - rested >= BLOCK) {
+            kiln_file_rest(a, from + rested, place - rested);
+            rested = place;
+        }
+        memcpy(to + (size_t)offset * bytes, from + place, bytes);
         for (int k = t->rank - 1; k >= 0; k--) {
             offset += stride[k];
             if (++at[k] < t->dim[k])
@@ -63,6 +73,7 @@ static void copy_turned(const kiln_type *t, const int64_t *stride, const char *f
             at[k] = 0;
         }
     }
+    kiln_file_rest(a, from + rested, (size_t)count * bytes - rested);
 }
 
 kiln_value *kiln_turn_const(kiln_compose *c, kiln_value *w, const int64_t *perm) {
@@ -78,14 +89,14 @@ kiln_value *kiln_turn_const(kiln_compose *c, kiln_value *w, const int64_t *perm)
         bytes > c->cx->bytes_left)
         return kiln_compose_transpose(c, w, perm);
     kiln_compose_fail(c, kiln_import_spend(c->cx, bytes));
-    kiln_strides(rank, w->type.dim, own);
-    for (int i = 0; i < rank; i++) {
+    for (int i = 0; i < rank; i++)
         dim[i] = w->type.dim[perm[i]];
-        stride[i] = own[perm[i]];
-    }
+    kiln_strides(rank, dim, own);
+    for (int i = 0; i < rank; i++)
+        stride[perm[i]] = own[i];
     const kiln_type t = kiln_type_make(w->type.dtype, rank, dim);
     const kiln_tensor out = kiln_tensor_new(c->cx->arena, &t);
-    copy_turned(&t, stride, w->data, out.data);
+    copy_turned(c->cx->arena, &w->type, stride, w->data, out.data);
     return kiln_graph_add_const(c->cx->graph, w->name, &t, out.data);
 }
 

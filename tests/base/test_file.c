@@ -1,5 +1,6 @@
 /* Files and folders: atomic writing, mapped reading, listing, removing without
  * following links. */
+#include "base/resting.h"
 #include "tests/support/kiln_test.h"
 
 #include <errno.h>
@@ -200,6 +201,29 @@ static void map_outlives_replacing_the_file(void **state) {
     kiln_assert_status_ok(kiln_file_map(&a, path, 0, &got, &err), &err);
     write_text(path, "behind");
     assert_true(kiln_str_is(got, "before"));
+    kiln_arena_fini(&a);
+}
+
+/* Pages that may rest are read again; what is no mapping of the arena is left alone. */
+static void pages_that_rest_come_back(void **state) {
+    (void)state;
+    enum { BYTES = 3 * 65536 + 7 };
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_str got;
+    const char *const path = in(kiln_test_dir(), "large");
+    char *const text = kiln_arena_alloc(&a, BYTES);
+    for (int i = 0; i < BYTES; i++)
+        text[i] = (char)('a' + i % 23);
+    kiln_assert_status_ok(kiln_file_write(path, text, BYTES, &err), &err);
+    kiln_assert_status_ok(kiln_file_map(&a, path, 0, &got, &err), &err);
+    assert_memory_equal(got.p, text, BYTES);
+    kiln_file_rest(&a, got.p + 5000, BYTES); /* more than there is behind it */
+    kiln_file_rest(&a, got.p, 0);
+    kiln_file_rest(&a, text, BYTES);
+    assert_memory_equal(got.p, text, BYTES);
+    for (int i = 0; i < BYTES; i++)
+        assert_int_equal(text[i], 'a' + i % 23);
     kiln_arena_fini(&a);
 }
 
@@ -430,6 +454,7 @@ int main(void) {
         cmocka_unit_test(map_refuses_what_is_no_file),
         cmocka_unit_test(map_holds_size_against_the_limit),
         cmocka_unit_test(map_outlives_replacing_the_file),
+        cmocka_unit_test(pages_that_rest_come_back),
         cmocka_unit_test(makes_folders_with_parents),
         cmocka_unit_test(lists_sorted_by_bytes),
         cmocka_unit_test(removes_a_tree_but_not_behind_links),
