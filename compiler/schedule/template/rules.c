@@ -402,7 +402,8 @@ static void widen_columns(const planner *p, int r, int shared, kiln_nest_plan *p
  * begins, so that the lanes of one row's sum meet while others are read. As many as stay
  * in the L1 cache, and leave nothing over. */
 static int rows_together(const planner *p, int r, int64_t extent) {
-    const double l1 = (double)kiln_cache_l1(p->nester.profile) / 2;
+    static const double kept = 0.75; /* as the cycle model counts on (cycles.c) */
+    const double l1 = kept * (double)kiln_cache_l1(p->nester.profile);
     int n = MOST_ROWS;
     while (n > 1 && (bytes_of_column(p, r) * n > l1 || extent % n != 0 ||
                      extent < (int64_t)MANY_TILES * n))
