@@ -3,10 +3,11 @@
 #include "compiler/codegen/llvm_cpu/cpu.h"
 
 /* The code is vectorised and unrolled already. sroa makes registers of tiles; licm
- * needs the loops in rotated form, in which they are emitted. */
+ * needs the loops in rotated form, in which they are emitted, and moves no branches: the
+ * first simplifycfg makes choices of those that early-cse has emptied of loads. */
 static const char pipeline[] =
-    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
-    "simplifycfg,early-cse)";
+    "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop-mssa(licm),simplifycfg,early-cse)";
 
 typedef struct session {
     kiln_cg_session s;

@@ -124,6 +124,21 @@ static void add_read(void *user, const kiln_expr *e) {
     kiln_vec_push(c->arena, &c->out->read, x);
 }
 
+int kiln_accesses_lane_bytes(const kiln_accesses *x, int axis) {
+    int most = 1;
+    for (int k = 0; k < x->te->n_out; k++) {
+        const int bytes = (int)kiln_dtype_bytes(x->te->dtype[k]);
+        most = bytes > most ? bytes : most;
+    }
+    for (size_t i = 0; i < x->read.n; i++) {
+        const kiln_access *r = &x->read.v[i];
+        const int bytes = (int)kiln_dtype_bytes(r->read->dtype);
+        const bool is_place = r->read->dtype == KILN_I64 && r->step[axis] == 0;
+        most = bytes > most && !is_place ? bytes : most;
+    }
+    return most;
+}
+
 void kiln_accesses_of(kiln_arena *a, const kiln_te *te, kiln_accesses *out) {
     collector c = {.arena = a, .ranges = {.arena = a}, .out = out};
     *out = (kiln_accesses){

@@ -28,6 +28,10 @@ typedef struct kiln_accesses {
 
 void kiln_accesses_of(kiln_arena *a, const kiln_te *te, kiln_accesses *out);
 
+/* Of the widest element that lanes along `axis` take up: integers that all of them share
+ * are places, which take up none. */
+int kiln_accesses_lane_bytes(const kiln_accesses *x, int axis);
+
 /* About how many vector instructions the stage takes when `axis` runs over lanes of
  * `lanes` elements; axis -1: scalar code. `extent` (n_axes entries) overrides the axes'
  * own where the stage computes only a region. */

@@ -4,13 +4,15 @@
 
 enum {
     TRANSPOSE_ROWS = 16, /* at most: a body, not a machine */
+    COPIED_VECTORS = 4,  /* the same */
     MAX_CANDIDATES = 32
 };
 
-static int lanes_of(const kiln_nester *n, const kiln_accesses *x, int64_t extent) {
+static int lanes_of(const kiln_nester *n, const kiln_accesses *x, int axis,
+                    int64_t extent) {
     int lanes = n->choice.lanes;
     if (lanes == 0) {
-        lanes = n->profile->vector_bytes / (x->max_bytes > 0 ? x->max_bytes : 1);
+        lanes = n->profile->vector_bytes / kiln_accesses_lane_bytes(x, axis);
         if (lanes < 1)
             lanes = 1;
     }
@@ -38,7 +40,7 @@ static int pick_axis(const kiln_nester *n, const kiln_accesses *x,
     for (int i = x->n_axes - 1; i >= -1; i--) {
         if (i >= 0 && !may_be_vectors(x, extent, i, allowed))
             continue;
-        const int lanes = i < 0 ? 1 : lanes_of(n, x, kiln_nest_extent(x, extent, i));
+        const int lanes = i < 0 ? 1 : lanes_of(n, x, i, kiln_nest_extent(x, extent, i));
         const double c = kiln_accesses_cost(x, extent, i, lanes);
         int at = n_axes++;
         for (; at > 0 && cost[at - 1] > c; at--) {
@@ -151,10 +153,33 @@ static int squares_of(const kiln_nester *n, const kiln_accesses *x, int side,
     return (int)most;
 }
 
+/* Elements as they are, of one place or another. */
+static bool is_moved(const kiln_expr *e) {
+    if (e->kind == KILN_EXPR_SELECT)
+        return is_moved(e->arg[1]) && is_moved(e->arg[2]);
+    return e->kind == KILN_EXPR_READ || e->kind == KILN_EXPR_FLOAT ||
+           e->kind == KILN_EXPR_INT;
+}
+
+/* Vectors of a row that is copied, one behind the other: a loop of one load and one store
+ * is mostly counting, and where a row is found costs as much again. */
+static int copied_vectors(const kiln_accesses *x, const int64_t *extent,
+                          const kiln_nest_plan *p) {
+    for (int k = 0; k < x->te->n_out; k++)
+        if (!is_moved(x->te->body[k]))
+            return 1;
+    return kiln_power_below(kiln_nest_extent(x, extent, p->axis) / p->lanes,
+                            COPIED_VECTORS);
+}
+
 static void plan_injective(const kiln_nester *n, const kiln_accesses *x,
                            const int64_t *extent, kiln_nest_plan *p) {
-    if (p->axis < 0 || !kiln_accesses_strided(x, p->axis))
+    if (p->axis < 0)
         return;
+    if (!kiln_accesses_strided(x, p->axis)) {
+        p->n_vectors = copied_vectors(x, extent, p);
+        return;
+    }
     for (int i = x->n_spatial; i-- > 0 && p->rows < 0;)
         if (i != p->axis && kiln_nest_extent(x, extent, i) > 1 &&
             kiln_accesses_contiguous(x, i))
@@ -182,7 +207,7 @@ kiln_nest_plan kiln_nest_plan_of(const kiln_nester *n, const kiln_accesses *x,
                         .n_vectors = 1,
                         .n_rows = 1};
     if (p.axis >= 0)
-        p.lanes = lanes_of(n, x, kiln_nest_extent(x, extent, p.axis));
+        p.lanes = lanes_of(n, x, p.axis, kiln_nest_extent(x, extent, p.axis));
     if (p.axis >= x->n_spatial) {
         const int64_t all = kiln_nest_extent(x, extent, p.axis) / p.lanes;
         p.n_vectors = n->choice.accumulators > 0 ? n->choice.accumulators

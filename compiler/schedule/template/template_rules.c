@@ -339,12 +339,43 @@ static kiln_status place_member(planner *p, unit *root, unit *u, const inside *i
     return kiln_nest_apply(&p->nester, u->stage, &u->x, extent, &plan, &outer);
 }
 
-/* Bytes that a group goes through for one element of the axes in common. */
+/* Is it read by a unit of the group that comes before this one, or made by one? */
+static bool is_counted(const planner *p, int r, int at, const kiln_te *te) {
+    for (int i = 0; i <= at; i++) {
+        const unit *u = &p->unit[i];
+        if (u->te == NULL || u->root != r)
+            continue;
+        if (u->stage->origin == te || (i < at && kiln_te_reads(u->te, te)))
+            return true;
+    }
+    return false;
+}
+
+static double bytes_read_first(const planner *p, int r, int at) {
+    const kiln_accesses *x = &p->unit[at].x;
+    double bytes = 0;
+    for (size_t i = 0; i < x->read.n; i++) {
+        const kiln_expr *e = x->read.v[i].read;
+        bool is_first = !is_counted(p, r, at, e->u.read.te);
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = x->read.v[k].read->u.read.te != e->u.read.te;
+        if (is_first)
+            bytes += (double)kiln_te_elems(e->u.read.te) *
+                     (double)kiln_dtype_bytes(e->dtype);
+    }
+    return bytes;
+}
+
+/* Bytes that a group goes through for one element of the axes in common: what it makes,
+ * and what it reads of others, once. */
 static double bytes_of_column(const planner *p, int r) {
     double bytes = 0;
-    for (int i = 0; i < p->n; i++)
-        if (p->unit[i].te != NULL && p->unit[i].root == r)
-            bytes += kiln_te_evaluations(p->unit[i].te) * p->unit[i].x.max_bytes;
+    for (int i = 0; i < p->n; i++) {
+        const unit *u = &p->unit[i];
+        if (u->te != NULL && u->root == r)
+            bytes += (double)kiln_te_elems(u->te) * u->x.max_bytes +
+                     bytes_read_first(p, r, i);
+    }
     return bytes / iterations_of(&p->unit[r], p->unit[r].common);
 }
 
@@ -371,7 +402,8 @@ static void widen_columns(const planner *p, int r, int shared, kiln_nest_plan *p
  * begins, so that the lanes of one row's sum meet while others are read. As many as stay
  * in the L1 cache, and leave nothing over. */
 static int rows_together(const planner *p, int r, int64_t extent) {
-    const double l1 = (double)kiln_cache_l1(p->nester.profile) / 2;
+    static const double kept = 0.75; /* as the cycle model counts on (cycles.c) */
+    const double l1 = kept * (double)kiln_cache_l1(p->nester.profile);
     int n = MOST_ROWS;
     while (n > 1 && (bytes_of_column(p, r) * n > l1 || extent % n != 0 ||
                      extent < (int64_t)MANY_TILES * n))
