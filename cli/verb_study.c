@@ -29,6 +29,10 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
     [KILN_STUDY_CONFIGURATIONS] = {"--configurations", "N",
                                    "of --collect: of each work at most so many (384)",
                                    false},
+    [KILN_STUDY_WORKS] = {"--works", "LIST",
+                          "of --collect: C2,C6 and so on alone (all); what the corpus "
+                          "has of others stays",
+                          false},
     [KILN_STUDY_SEEDS] = {"--seeds", "N", "autotvm: replays of each search (5)", false},
     [KILN_STUDY_WHOLE] = {"--whole-spaces", NULL,
                           "autotvm: search whole spaces on what the machine model says "
@@ -95,8 +99,8 @@ typedef struct experiment {
 
 static const experiment experiments[] = {
     {"autotvm", kiln_cli_study_autotvm,
-     OF(COLLECT) | OF(CORPUS) | OF(TIME) | OF(CONFIGURATIONS) | OF(SEEDS) | OF(WHOLE) |
-         OF(DB)},
+     OF(COLLECT) | OF(CORPUS) | OF(TIME) | OF(CONFIGURATIONS) | OF(WORKS) | OF(SEEDS) |
+         OF(WHOLE) | OF(DB)},
     {"neocpu", kiln_cli_study_neocpu,
      OF(MODELS) | OF(PARTS) | OF(BASELINES) | MADE | OF(NO_PREDICT) | REPORTED},
     {"fusion", kiln_cli_study_fusion, OF(MODELS) | MADE | OF(NO_PREDICT) | REPORTED},

@@ -16,13 +16,20 @@ static void show(void *user, const kiln_tune_state *s) {
                        s->work);
 }
 
+/* With --works, lines of other works stay as the file has them. */
 static kiln_status write_corpus(const kiln_cli_args *args, const kiln_tune_works *works,
                                 const kiln_corpus_options *o, const char *path,
                                 kiln_err *err) {
-    kiln_buf text;
+    enum { MAX_BYTES = 64 << 20 };
+    kiln_buf text, merged;
+    kiln_str old = {.n = 0};
     kiln_buf_init(&text, args->arena);
+    kiln_buf_init(&merged, args->arena);
     KILN_TRY(kiln_corpus_put(&text, args->arena, works, o, err));
-    return kiln_file_write(path, text.p, text.n, err);
+    if (kiln_args_has(args, KILN_STUDY_WORKS) && kiln_file_exists(path))
+        KILN_TRY(kiln_file_map(args->arena, path, MAX_BYTES, &old, err));
+    KILN_TRY(kiln_corpus_merge(&merged, args->arena, old, kiln_buf_str(&text), err));
+    return kiln_file_write(path, merged.p, merged.n, err);
 }
 
 static kiln_status collect(const kiln_cli_args *args, const char **corpus,
@@ -41,6 +48,8 @@ static kiln_status collect(const kiln_cli_args *args, const char **corpus,
     KILN_TRY(
         kiln_cli_data_file(args, KILN_STUDY_CORPUS, KILN_CORPUS_FILE, corpus, err));
     KILN_TRY(kiln_corpus_works(args->arena, &works, err));
+    KILN_TRY(kiln_corpus_select(
+        args->arena, kiln_args_get(args, KILN_STUDY_WORKS, NULL), &works, err));
     o.tune.profile = &profile;
     KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.tune.db, err));
     kiln_interrupt_catch();

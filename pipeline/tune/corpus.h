@@ -28,6 +28,10 @@ typedef struct kiln_corpus_options {
 /* The works of the papers: the convolutions C1 to C12 of ResNet-18 and a product of two
  * matrices of 1024 by 1024. */
 kiln_status kiln_corpus_works(kiln_arena *a, kiln_tune_works *out, kiln_err *err);
+/* Keeps those that `names` lists, separated by commas; NULL: all. KILN_ERR_ARG: a name
+ * that is none of them. */
+kiln_status kiln_corpus_select(kiln_arena *a, const char *names, kiln_tune_works *works,
+                               kiln_err *err);
 /* Goes on where an earlier call with the same options and database stopped. *n_new: the
  * trials of this call. */
 kiln_status kiln_corpus_collect(kiln_arena *a, const kiln_tune_works *works,
@@ -36,6 +40,10 @@ kiln_status kiln_corpus_collect(kiln_arena *a, const kiln_tune_works *works,
 /* One line for each work of which anything is on record. */
 kiln_status kiln_corpus_put(kiln_buf *out, kiln_arena *a, const kiln_tune_works *works,
                             const kiln_corpus_options *o, kiln_err *err);
+/* The text `old` (empty: none), with the lines of `made` in place of those of the same
+ * works; works that it lacks come behind. */
+kiln_status kiln_corpus_merge(kiln_buf *out, kiln_arena *scratch, kiln_str old,
+                              kiln_str made, kiln_err *err);
 
 /* One work, and what each configuration of the part costs. */
 typedef struct kiln_corpus_work {

@@ -119,8 +119,9 @@ kiln_status kiln_tune_bury(kiln_tuning *r, kiln_err *err);
 /* A round of a candidate has come: into search and row. */
 kiln_status kiln_tune_take(kiln_tuning *r, kiln_tuned_work *t, const kiln_tune_round *x,
                            kiln_err *err);
-/* Would a candidate be the best whose only round was noisy? */
-bool kiln_tune_doubted(const kiln_tuned_work *t, uint64_t *index);
+/* Would a candidate be the best whose only round was noisy? In a study: or is one near
+ * the best that has few rounds? */
+bool kiln_tune_doubted(const kiln_tuning *r, const kiln_tuned_work *t, uint64_t *index);
 /* What the database knows of this work, into its search; again after another tuner
  * added to it. */
 kiln_status kiln_tune_load(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err);

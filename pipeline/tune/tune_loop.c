@@ -165,10 +165,11 @@ static kiln_status send(kiln_tuning *r, kiln_tuned_work *t, uint64_t index,
     return KILN_OK;
 }
 
-/* A noisy candidate that would be the best is measured again, and longer. */
+/* A noisy candidate that would be the best is measured again, and longer; in a study,
+ * what is near the best, too. */
 static kiln_status look_again(kiln_tuning *r, kiln_tuned_work *t, kiln_err *err) {
     uint64_t index = 0;
-    if (t->is_looking || !kiln_tune_doubted(t, &index))
+    if (t->is_looking || !kiln_tune_doubted(r, t, &index))
         return KILN_OK;
     KILN_TRY(add_work(r, t, err));
     t->is_looking = true;

@@ -7,7 +7,7 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/pt2_model.h"
+#include "tests/support/model/pt2_model.h"
 
 enum { MAX_WANT = 24 };
 

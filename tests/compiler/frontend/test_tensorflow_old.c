@@ -4,7 +4,7 @@
 #include "compiler/frontend/tensorflow/tf_model.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/tf_writer.h"
+#include "tests/support/model/tf_writer.h"
 
 extern const kiln_frontend kiln_frontend_tensorflow;
 

@@ -2,10 +2,10 @@
  * blocks and threads, equal the reference; each barrier of the products is missed.
  *
  * Tolerance: as in test_template_conv_winograd.c. */
-#include "tests/support/gpu_check.h"
+#include "tests/support/gpu/gpu_check.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/opencl_leaks.h"
-#include "tests/support/random_conv.h"
+#include "tests/support/gpu/opencl_leaks.h"
+#include "tests/support/random/random_conv.h"
 
 static template_property property = {
     "f32_is_the_reference", KILN_F32, 1e-4, 2e-3, 24, NULL};

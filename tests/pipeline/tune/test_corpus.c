@@ -154,6 +154,59 @@ static void replays_ask_for_what_is_recorded(void **state) {
     }
 }
 
+/* ---- a part measured anew -------------------------------------------------------- */
+
+static void works_are_chosen_by_name(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_tune_works all, some;
+    OK(kiln_corpus_works(kiln_test_arena(), &all, &err));
+    some = all;
+    OK(kiln_corpus_select(kiln_test_arena(), NULL, &some, &err));
+    assert_int_equal(some.list.n, all.list.n);
+    OK(kiln_corpus_select(kiln_test_arena(), "C9,C2", &some, &err));
+    assert_int_equal(some.list.n, 2);
+    assert_string_equal(some.list.v[0].op.name, "C2");
+    assert_string_equal(some.list.v[1].op.name, "C9");
+    kiln_assert_fails(kiln_corpus_select(kiln_test_arena(), "C2,C99", &all, &err),
+                      KILN_ERR_ARG, &err, "called 'C99': it has C1, C2");
+}
+
+typedef struct merge_row {
+    const char *name, *old, *made, *merged;
+} merge_row;
+
+#define HEAD "{\"kiln_corpus\": 1}\n"
+#define WORK(name, ns) "{\"name\": \"" name "\", \"ns\": [" ns "]}\n"
+static merge_row merge_rows[] = {
+    {"into_none", "", HEAD WORK("a", "1"), HEAD WORK("a", "1")},
+    {"one_of_three", HEAD WORK("a", "1") WORK("b", "2") WORK("c", "3"),
+     HEAD WORK("b", "20"), HEAD WORK("a", "1") WORK("b", "20") WORK("c", "3")},
+    {"one_more", HEAD WORK("b", "2"), HEAD WORK("a", "1") WORK("b", "20"),
+     HEAD WORK("b", "20") WORK("a", "1")},
+    {"nothing_measured", HEAD WORK("b", "2"), HEAD, HEAD WORK("b", "2")},
+};
+
+static void other_works_stay(void **state) {
+    const merge_row *row = *state;
+    kiln_err err = {0};
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    OK(kiln_corpus_merge(&out, kiln_test_arena(), kiln_str_from(row->old),
+                         kiln_str_from(row->made), &err));
+    assert_string_equal(out.p, row->merged);
+}
+
+static void a_damaged_corpus_is_no_part(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_buf out;
+    kiln_buf_init(&out, kiln_test_arena());
+    kiln_assert_fails(kiln_corpus_merge(&out, kiln_test_arena(), KILN_STR_LIT("{\n"),
+                                        KILN_STR_LIT(HEAD), &err),
+                      KILN_ERR_PARSE, &err, "corpus");
+}
+
 /* ---- the one that ships ---------------------------------------------------------- */
 
 static void read_shipped(kiln_corpus *c) {
@@ -367,6 +420,9 @@ int main(void) {
     kiln_test_add_rows(refuses, bad_rows);
     kiln_test_add("replays_ask_for_what_is_recorded", replays_ask_for_what_is_recorded,
                   NULL);
+    kiln_test_add("works_are_chosen_by_name", works_are_chosen_by_name, NULL);
+    kiln_test_add_rows(other_works_stay, merge_rows);
+    kiln_test_add("a_damaged_corpus_is_no_part", a_damaged_corpus_is_no_part, NULL);
     kiln_test_add("every_work_is_recorded", every_work_is_recorded, NULL);
     kiln_test_add("replays_stop_early", replays_stop_early, NULL);
     kiln_test_add("models_order_what_they_did_not_see",
