@@ -24,7 +24,8 @@ static kiln_status check_packing(const kiln_wire_operand *o, size_t *bytes,
         return kiln_fail(err, KILN_ERR_PARSE,
                          "an operand that code packs has %" PRIu32 " axes", o->n_steps);
     if (o->packing.bytes > max_operand_bytes)
-        return kiln_fail(err, KILN_ERR_LIMIT, "an operand of more than %zu bytes",
+        return kiln_fail(err, KILN_ERR_LIMIT,
+                         "an operand of more than %" PRIu64 " bytes",
                          max_operand_bytes);
     *bytes = (size_t)o->packing.bytes;
     return KILN_OK;
