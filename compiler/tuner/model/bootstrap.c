@@ -3,8 +3,7 @@
  * there are, drawn with replacement. Its score is the members' mean, and how far they
  * are apart says how sure it is.
  *
- * Options: n_members, and those of the members, which have fewer and larger steps than
- * one set of trees alone: their mean orders as many pairs of other works.
+ * Options: n_members, and those of the members.
  *
  * Scores of ranks have no zero: a member's are moved by their mean over all samples, or
  * its zero would count as doubt. */
@@ -44,7 +43,7 @@ static kiln_status read_own(kiln_cost_model *m, int *n, const char **left,
     bool has = false;
     double value;
     kiln_buf_init(&others, &m->arena);
-    kiln_buf_puts(&others, "n_trees=30 learning_rate=0.3 ");
+    kiln_buf_puts(&others, "");
     do {
         KILN_TRY(kiln_cost_model_option(m, &rest, &has, &name, &value, err));
         if (!has)

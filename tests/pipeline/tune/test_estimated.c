@@ -52,7 +52,7 @@ static void one_work(void **state) {
 static void papers_say_so(void **state) {
     (void)state;
     if (getenv("KILN_SOAK") == NULL) /* minutes */
-        skip();
+        kiln_test_skip("minutes; KILN_SOAK=1 runs it");
     const kiln_estimated e = compare(0, 3, 0, 0);
     printf("%s", text_of(&e));
     const kiln_estimated_row *random = &e.row.v[0], *genetic = &e.row.v[1],
