@@ -60,8 +60,13 @@ static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
     return st;
 }
 
+/* Of one work, with nothing near, the search's own model learns the same by itself. */
 kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err) {
-    return learn(r, false, err);
+    KILN_TRY(read_near(r, err));
+    const bool has_others =
+        r->works->list.n > 1 || (r->near != NULL && r->near->list.n > 0);
+    r->n_unlearnt = has_others ? r->n_unlearnt : 0;
+    return has_others ? learn(r, false, err) : KILN_OK;
 }
 
 /* Of another version, or damaged: the run begins without one. */
