@@ -30,6 +30,10 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
                                    "of --collect: of each work at most so many (384)",
                                    false},
     [KILN_STUDY_SEEDS] = {"--seeds", "N", "autotvm: replays of each search (5)", false},
+    [KILN_STUDY_WHOLE] = {"--whole-spaces", NULL,
+                          "autotvm: search whole spaces on what the machine model says "
+                          "of x86-avx512, in place of the corpus",
+                          false},
     [KILN_STUDY_MEASURED] =
         {"--measured", "FILE",
          "transfer: times of this study (kiln/transfer.db in the user's data folder); "
@@ -91,7 +95,8 @@ typedef struct experiment {
 
 static const experiment experiments[] = {
     {"autotvm", kiln_cli_study_autotvm,
-     OF(COLLECT) | OF(CORPUS) | OF(TIME) | OF(CONFIGURATIONS) | OF(SEEDS) | OF(DB)},
+     OF(COLLECT) | OF(CORPUS) | OF(TIME) | OF(CONFIGURATIONS) | OF(SEEDS) | OF(WHOLE) |
+         OF(DB)},
     {"neocpu", kiln_cli_study_neocpu,
      OF(MODELS) | OF(PARTS) | OF(BASELINES) | MADE | OF(NO_PREDICT) | REPORTED},
     {"fusion", kiln_cli_study_fusion, OF(MODELS) | MADE | OF(NO_PREDICT) | REPORTED},
@@ -131,6 +136,7 @@ const kiln_verb kiln_verb_study = {
     .usage = "autotvm|neocpu|fusion|rivals|transfer [options]",
     .example = "  kiln study autotvm\n"
                "  kiln study autotvm --collect --time-limit 15m\n"
+               "  kiln study autotvm --whole-spaces --seeds 3\n"
                "  kiln study neocpu --models resnet18,vgg11 --html neocpu.html\n"
                "  kiln study neocpu --parts beside --baselines onnxruntime,openvino "
                "--csv beside.csv\n"

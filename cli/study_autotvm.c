@@ -8,6 +8,7 @@
 #include "cli/op_options.h"
 #include "pipeline/devices/devices.h"
 #include "pipeline/tune/corpus.h"
+#include "pipeline/tune/estimated.h"
 
 static void show(void *user, const kiln_tune_state *s) {
     (void)user;
@@ -53,6 +54,24 @@ static kiln_status collect(const kiln_cli_args *args, const char **corpus,
     return st;
 }
 
+/* Of the profile that ships: the same on every machine. */
+static kiln_status study_whole(const kiln_cli_args *args, kiln_err *err) {
+    kiln_tune_works works;
+    kiln_profile profile;
+    kiln_estimated e;
+    kiln_buf out;
+    kiln_estimated_options o = {.works = &works};
+    KILN_TRY(kiln_cli_number(kiln_args_get(args, KILN_STUDY_SEEDS, "3"), "--seeds", 1,
+                             1000, &o.n_seeds, err));
+    KILN_TRY(kiln_profile_find(args->arena, "x86-avx512", &profile, err));
+    KILN_TRY(kiln_corpus_works(args->arena, &works, err));
+    kiln_interrupt_catch();
+    KILN_TRY(kiln_estimated_compare(args->arena, &profile, &o, &e, err));
+    kiln_buf_init(&out, args->arena);
+    kiln_estimated_text(&out, &e);
+    return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
 static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *err) {
     enum { MAX_BYTES = 64 << 20 };
     kiln_corpus corpus;
@@ -79,6 +98,11 @@ kiln_status kiln_cli_study_autotvm(const kiln_cli_args *args, int *exit_code,
                                    kiln_err *err) {
     const char *corpus = kiln_args_get(args, KILN_STUDY_CORPUS, NULL);
     (void)exit_code;
+    if (kiln_args_has(args, KILN_STUDY_WHOLE)) {
+        if (kiln_args_has(args, KILN_STUDY_COLLECT) || corpus != NULL)
+            return kiln_fail(err, KILN_ERR_ARG, "--whole-spaces goes without a corpus");
+        return study_whole(args, err);
+    }
     if (kiln_args_has(args, KILN_STUDY_COLLECT))
         KILN_TRY(collect(args, &corpus, err));
     if (kiln_interrupted())
