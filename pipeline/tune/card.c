@@ -106,7 +106,8 @@ static kiln_status judge(kiln_tuning *r, kiln_tune_card *c, kiln_err *err) {
                                 r->work[i].trial.v, r->work[i].trial.n);
     const kiln_samples samples = kiln_sample_set_view(&set);
     if (samples.encoding.n >= LEAST_SAMPLES)
-        st = kiln_cost_model_hold_out(r->global.kind, NULL, &samples, &h, err);
+        st =
+            kiln_cost_model_hold_out(kiln_tune_searched_by(r), NULL, &samples, &h, err);
     c->accuracy = h.accuracy;
     c->recall = h.recall;
     kiln_arena_fini(&a);

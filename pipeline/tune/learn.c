@@ -4,6 +4,10 @@
 
 enum { FEW_TRIALS = 16, N_NEAR = 24 };
 
+const kiln_cost_model_kind *kiln_tune_searched_by(const kiln_tuning *r) {
+    return r->o->model != NULL ? r->o->model : &kiln_cost_model_xgboost;
+}
+
 static const char *scope(kiln_tuning *r) {
     return kiln_format(&r->scratch, "%s/%d", r->o->profile->name,
                        r->o->threads > 0 ? r->o->threads : 1);
@@ -26,7 +30,8 @@ static kiln_status read_near(kiln_tuning *r, kiln_err *err) {
                                   r->near, err);
 }
 
-/* is_judged: what is stored says how good it is on what it did not see. */
+/* is_judged: what is stored says how good it is on what it did not see; of an ensemble,
+ * which takes five times as long, what one of its members would be. */
 static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
     kiln_hold_out h = {-1, -1};
     kiln_arena a;
@@ -44,7 +49,8 @@ static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
     r->n_learnt = (int64_t)own.encoding.n;
     if (own.encoding.n >= FEW_TRIALS) {
         if (is_judged)
-            st = kiln_cost_model_hold_out(r->global.kind, NULL, &own, &h, err);
+            st =
+                kiln_cost_model_hold_out(kiln_tune_searched_by(r), NULL, &own, &h, err);
         if (st == KILN_OK)
             st = read_near(r, err);
         for (size_t i = 0; r->near != NULL && i < r->near->list.n; i++)

@@ -143,6 +143,8 @@ void kiln_tune_tell(kiln_tuning *r, kiln_tuned_work *t, int64_t n_trials,
 /* And of those that were begun. */
 void kiln_tune_begun(kiln_tuning *r, const kiln_tuned_work *t);
 
+/* The kind of model that every search has. */
+const kiln_cost_model_kind *kiln_tune_searched_by(const kiln_tuning *r);
 /* The model of all works: fitted to every trial; from the database; and back there. */
 kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err);
 kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err);
