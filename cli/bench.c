@@ -54,8 +54,9 @@ static const kiln_option options[N_OPTIONS] = {
                      "numbers of threads; a model can be measured at several (1)",
                      false},
     [OPT_RUNNER] = {"--runner", "DEVICE",
-                    "a model: measure it there, not here: a device or a pool of them, "
-                    "by its name (kiln device add) or its address, as for kiln tune",
+                    "a network: measure it there, not here: a device or a pool of "
+                    "them, by its name (kiln device add) or its address, as for kiln "
+                    "tune",
                     false},
     [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
                       false},
@@ -359,16 +360,24 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     return KILN_OK;
 }
 
+static kiln_status read_facts(const kiln_cli_args *args, const kiln_keyring *keys,
+                              kiln_package_facts *out, kiln_err *err) {
+    const char *path = args->pos[0];
+    return kiln_package_is_folder(path)
+               ? kiln_package_inspect_folder(args->arena, path, out, err)
+               : kiln_package_inspect_by(args->arena, path, keys, out, NULL, err);
+}
+
 /* What is shipped is what is compared: the package itself, beside baselines that run
  * the model it was built from. */
 static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_options *o,
                                 kiln_subject *out, kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE,  OPT_SHAPE,      OPT_DB,
-                                    OPT_NO_READY, OPT_NO_PREDICT, OPT_RUNNER,
-                                    OPT_PRIORITY};
+    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY,
+                                    OPT_NO_PREDICT};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};
+    kiln_package_facts facts;
     KILN_TRY(refuse(args, of_models, sizeof of_models / sizeof of_models[0],
                     "a package", err));
     if (model == NULL &&
@@ -377,13 +386,23 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
                          "kiln bench: beside a package baselines run the model that it "
                          "was built from: name it by --model");
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
-    KILN_TRY(read_baselines(args, NULL, o, err));
+    if (!kiln_args_has(args, OPT_RUNNER))
+        KILN_TRY(read_baselines(args, NULL, o, err));
     if (model != NULL)
         KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, -1, &import,
                                          err));
     const kiln_fixed_inputs fixed = {import.values, import.n_values};
-    return kiln_subject_of_signed(args->arena, args->pos[0], keys, model, &fixed, out,
-                                  err);
+    kiln_remote_options where = {.apart = NULL};
+    kiln_machine *machine = kiln_new(args->arena, kiln_machine);
+    if (kiln_args_has(args, OPT_RUNNER)) {
+        KILN_TRY(read_facts(args, keys, &facts, err));
+        KILN_TRY(borrow_runner(args, &facts.profile, o, &where, machine, err));
+    }
+    const bool is_far = where.apart != NULL;
+    KILN_TRY(kiln_subject_of_signed(args->arena, args->pos[0], keys,
+                                    is_far ? &where : NULL, model, &fixed, out, err));
+    out->machine = is_far ? machine : NULL;
+    return KILN_OK;
 }
 
 /* ---- a model under load ---------------------------------------------------------- */

@@ -86,7 +86,8 @@ kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char 
                                     kiln_err *err);
 /* The same of an archive that one of these keys must have signed (NULL: none need). */
 kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
-                                   const kiln_keyring *keys, const char *model,
+                                   const kiln_keyring *keys,
+                                   const kiln_remote_options *where, const char *model,
                                    const kiln_fixed_inputs *fixed, kiln_subject *out,
                                    kiln_err *err);
 

@@ -120,32 +120,43 @@ static kiln_subject facts_of(const kiln_opened *p) {
 kiln_status kiln_subject_of_package(kiln_arena *a, const char *path, const char *model,
                                     const kiln_fixed_inputs *fixed, kiln_subject *out,
                                     kiln_err *err) {
-    return kiln_subject_of_signed(a, path, NULL, model, fixed, out, err);
+    return kiln_subject_of_signed(a, path, NULL, NULL, model, fixed, out, err);
 }
 
-kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
-                                   const kiln_keyring *keys, const char *model,
-                                   const kiln_fixed_inputs *fixed, kiln_subject *out,
-                                   kiln_err *err) {
-    kiln_opened *p = kiln_new(a, kiln_opened);
-    KILN_TRY(kiln_package_open_by(a, path, keys, p, err));
+/* On this machine, not in an emulator. */
+static kiln_status is_measured_here(const kiln_opened *p, const char *path,
+                                    kiln_err *err) {
     const kiln_status here = kiln_device_measures_here(&p->facts.profile, err);
     if (here != KILN_OK) {
         kiln_note(err, "measuring '%s'", path);
         return here;
     }
-    if (p->device->is_emulated)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "'%s' is made for '%s', which runs here in an emulator only: "
-                         "its times would say nothing; measure it on such a machine",
-                         path, p->facts.profile.name);
+    return p->device->is_emulated
+               ? kiln_fail(
+                     err, KILN_ERR_UNSUPPORTED,
+                     "'%s' is made for '%s', which runs here in an emulator only: "
+                     "its times would say nothing; measure it on such a machine, "
+                     "or by --runner",
+                     path, p->facts.profile.name)
+               : KILN_OK;
+}
+
+kiln_status kiln_subject_of_signed(kiln_arena *a, const char *path,
+                                   const kiln_keyring *keys,
+                                   const kiln_remote_options *where, const char *model,
+                                   const kiln_fixed_inputs *fixed, kiln_subject *out,
+                                   kiln_err *err) {
+    kiln_opened *p = kiln_new(a, kiln_opened);
+    KILN_TRY(kiln_package_open_by(a, path, keys, p, err));
+    if (where == NULL)
+        KILN_TRY(is_measured_here(p, path, err));
     kiln_subject s = facts_of(p);
     KILN_TRY(read_plan(a, p, &s, err));
     KILN_TRY(read_selftest(a, p, &s, err));
     if (model != NULL)
         KILN_TRY(add_model(a, p, model, fixed, &s, err));
     const kiln_status opened = kiln_remote_of_package(
-        a, p->folder, s.profile, s.in, p->package.n_inputs, NULL, &s.remote, err);
+        a, p->folder, s.profile, s.in, p->package.n_inputs, where, &s.remote, err);
     if (opened != KILN_OK) {
         kiln_note(err, "opening '%s' in a process of its own", path);
         return opened;

@@ -161,6 +161,59 @@ static kiln_status open_there(kiln_remote *r, kiln_wire_network *n,
     return st;
 }
 
+/* The data of a safetensors file behind its header, which the plan counts from. */
+static kiln_status params_of(kiln_arena *a, const char *folder, kiln_str *out,
+                             kiln_err *err) {
+    const char *path = kiln_path_join(a, folder, "params.safetensors");
+    unsigned char head[8] = {0};
+    uint64_t n = 0;
+    *out = (kiln_str){NULL, 0};
+    if (!kiln_file_exists(path))
+        return KILN_OK;
+    KILN_TRY(kiln_file_map(a, path, 0, out, err));
+    memcpy(head, out->p, out->n < sizeof head ? out->n : sizeof head);
+    for (int i = 0; i < 8; i++)
+        n |= (uint64_t)head[i] << 8 * i;
+    if (out->n < sizeof head || n > out->n - sizeof head)
+        return kiln_fail(err, KILN_ERR_PARSE, "'%s' is no safetensors file", path);
+    *out = (kiln_str){out->p + sizeof head + n, out->n - sizeof head - (size_t)n};
+    return KILN_OK;
+}
+
+/* A package's files for a runner elsewhere, which has no such folder: its library is the
+ * object of each kernel, and is sent once. */
+static kiln_status put_package(kiln_remote *r, const char *folder, kiln_str bytes,
+                               kiln_wire_network *n, kiln_err *err) {
+    char text[KILN_PLAN_ERROR];
+    kiln_plan plan;
+    kiln_wire_place library;
+    kiln_str lib, params;
+    if (n->driver.n > 0)
+        return kiln_fail(
+            err, KILN_ERR_UNSUPPORTED,
+            "device '%.*s' has a driver, which no runner elsewhere may use: "
+            "nothing of it can be confined",
+            KILN_STR_ARG(n->driver));
+    if (kiln_plan_check(bytes.p, bytes.n, &plan, text) != 0)
+        return kiln_fail(err, KILN_ERR_PARSE, "%s", text);
+    if (plan.header->n_kernels > KILN_WIRE_MAX_KERNELS)
+        return kiln_fail(err, KILN_ERR_LIMIT, "at most %d kernels, not %" PRIu32,
+                         KILN_WIRE_MAX_KERNELS, plan.header->n_kernels);
+    KILN_TRY(params_of(r->arena, folder, &params, err));
+    KILN_TRY(kiln_file_map(r->arena, kiln_path_join(r->arena, folder, "lib.so"), 0,
+                           &lib, err));
+    KILN_TRY(kiln_apart_put(r->apart, lib.p, lib.n, &library, err));
+    n->n_kernels = plan.header->n_kernels;
+    n->kernel = kiln_array(r->arena, kiln_wire_function, n->n_kernels);
+    for (uint32_t i = 0; i < n->n_kernels; i++)
+        n->kernel[i] = (kiln_wire_function){
+            .symbol = kiln_str_from(kiln_plan_string(&plan, plan.kernel[i].symbol)),
+            .object = library};
+    n->folder = (kiln_str){NULL, 0};
+    KILN_TRY(kiln_apart_put(r->apart, bytes.p, bytes.n, &n->plan, err));
+    return kiln_apart_put(r->apart, params.p, params.n, &n->params, err);
+}
+
 kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
                                    const kiln_profile *p, const kiln_tensor *in,
                                    size_t n_in, const kiln_remote_options *o,
@@ -168,12 +221,11 @@ kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
     kiln_remote *r = NULL;
     kiln_str plan;
     kiln_wire_network n = {.folder = kiln_str_from(folder)};
-    if (o != NULL && o->apart != NULL && kiln_apart_far(o->apart) != NULL)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "a package's folder is on this machine alone");
     KILN_TRY(new_remote(a, p, o, &r, err));
     KILN_TRY(kiln_file_map(a, kiln_path_join(a, folder, "plan.bin"), 0, &plan, err));
     KILN_TRY(read_plan(r, plan, &n, err));
+    if (kiln_apart_far(r->apart) != NULL)
+        KILN_TRY(put_package(r, folder, plan, &n, err));
     KILN_TRY(open_there(r, &n, in, n_in, err));
     *out = r;
     return KILN_OK;

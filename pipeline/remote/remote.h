@@ -27,9 +27,9 @@ typedef struct kiln_remote_options {
 } kiln_remote_options;
 
 /* An unpacked package for profile `p`. in: row-major, one for each of its inputs; read
- * here only. The process ends with the arena. KILN_ERR_LIB: it cannot be opened there;
- * KILN_ERR_UNSUPPORTED: this machine, or the runner's, cannot run it, or the
- * runner is elsewhere, where there is no such folder. */
+ * here only. The process ends with the arena. A runner elsewhere is sent its files.
+ * KILN_ERR_LIB: it cannot be opened there; KILN_ERR_UNSUPPORTED: this machine, or the
+ * runner's, cannot run it. */
 kiln_status kiln_remote_of_package(kiln_arena *a, const char *folder,
                                    const kiln_profile *p, const kiln_tensor *in,
                                    size_t n_in, const kiln_remote_options *o,

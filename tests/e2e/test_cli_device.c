@@ -203,6 +203,17 @@ static void measures_by_name(void **state) {
          0,
          "passed, 0 failed",
          NULL},
+        {"build",
+         {"build", "demo/samplenet/samplenet.onnx", "--profile", "native", "-o",
+          "@p.kiln.tar.zst"},
+         0,
+         NULL,
+         NULL},
+        {"bench",
+         {"bench", "@p.kiln.tar.zst", "--rounds", "2", "--runner", "board"},
+         0,
+         "output: right",
+         NULL},
         {"stats", {"db", "stats", "--db", "@t.db"}, 0, "curve://127.0.0.1:", NULL},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)

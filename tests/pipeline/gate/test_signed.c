@@ -61,7 +61,7 @@ static kiln_status bench(const char *path, const kiln_keyring *keys, kiln_err *e
     kiln_arena own = {0};
     kiln_subject s;
     const kiln_status st =
-        kiln_subject_of_signed(&own, path, keys, NULL, &fixed, &s, err);
+        kiln_subject_of_signed(&own, path, keys, NULL, NULL, &fixed, &s, err);
     kiln_arena_fini(&own);
     return st;
 }
