@@ -224,11 +224,16 @@ static kiln_status compare_archives(rebuilding *r, kiln_str was, const char *reb
 
 /* ---- all ------------------------------------------------------------------------- */
 
+/* NULL: nothing was said of inputs. */
+static const kiln_import_options *import_of(const rebuilding *r, size_t set) {
+    return r->o->import != NULL ? &r->o->import[set] : NULL;
+}
+
 static kiln_status read_models(rebuilding *r, kiln_err *err) {
     r->n_sources = r->o->n_imports > 0 ? r->o->n_imports : 1;
     r->source = kiln_array(r->arena, kiln_source, r->n_sources);
     for (size_t i = 0; i < r->n_sources; i++)
-        KILN_TRY(read_model(r, &r->o->import[i], &r->source[i], err));
+        KILN_TRY(read_model(r, import_of(r, i), &r->source[i], err));
     return KILN_OK;
 }
 
@@ -238,7 +243,7 @@ static kiln_status build_one(rebuilding *r, size_t i, kiln_build_options *o,
     const size_t profile = i / r->n_sources, set = i % r->n_sources;
     const kiln_source *s = &r->source[set];
     kiln_expectation e;
-    o->import = &r->o->import[set];
+    o->import = import_of(r, set);
     KILN_TRY(kiln_expectation_of(r->arena, s, o->seed, &e, err));
     return kiln_package_build(r->arena, s, &e,
                               profile == 0 ? &r->p->profile : &r->p->more[profile - 1],

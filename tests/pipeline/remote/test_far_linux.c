@@ -326,7 +326,8 @@ static void is_lent(void **state) {
     tear_down(&t);
 }
 
-static void has_no_folders(void **state) {
+/* What a package has is read here and sent: that it runs there, test_cli_device shows. */
+static void reads_packages_here(void **state) {
     (void)state;
     kiln_remote *x = NULL;
     fixture t;
@@ -335,7 +336,7 @@ static void has_no_folders(void **state) {
     const kiln_remote_options o = {.apart = kiln_apart_new(&t.arena, &there)};
     kiln_assert_fails(kiln_remote_of_package(&t.arena, "/", &t.relu.profile, &t.relu.in,
                                              1, &o, &x, &t.err),
-                      KILN_ERR_UNSUPPORTED, &t.err, "on this machine alone");
+                      KILN_ERR_MISSING, &t.err, "cannot open '/plan.bin'");
     tear_down(&t);
 }
 
@@ -618,7 +619,7 @@ int main(void) {
     kiln_test_add_rows(failures_are_errors, rows);
     kiln_test_add("is_killed", is_killed, NULL);
     kiln_test_add("is_lent", is_lent, NULL);
-    kiln_test_add("has_no_folders", has_no_folders, NULL);
+    kiln_test_add("reads_packages_here", reads_packages_here, NULL);
     kiln_test_add_rows(bears_bad_peers, bad_rows);
     kiln_test_add("bears_broken_networks", bears_broken_networks, NULL);
     kiln_test_add_rows(refuses_lies, lie_rows);
