@@ -133,6 +133,33 @@ static kiln_status refuse(const reader *r, const char *tensor, const char *what)
                      what);
 }
 
+/* Kilns of before had what a constant is packed to in its layout, "winograd=M", and the
+ * constant's own shape [O, I, 3, 3]: what is there are M + 2 by M + 2 numbers. */
+static bool parse_older(kiln_str text, kiln_type *out) {
+    static const char word[] = ",winograd=";
+    kiln_arena scratch = {0};
+    kiln_err why = {.status = KILN_OK};
+    const char *whole = kiln_str_dupv(&scratch, text), *at = strstr(whole, word);
+    bool is_read = false;
+    if (at != NULL && at[sizeof word - 1] >= '1' && at[sizeof word - 1] <= '9') {
+        const int tile = at[sizeof word - 1] - '0';
+        kiln_str rest = kiln_str_from(kiln_format(&scratch, "%.*s%s", (int)(at - whole),
+                                                  whole, at + sizeof word));
+        is_read = kiln_type_parse(&rest, out, &why) == KILN_OK && rest.n == 0 &&
+                  out->rank == 4 && out->dim[2] == 3 && out->dim[3] == 3;
+        out->dim[2] = out->dim[3] = tile + 2;
+    }
+    kiln_arena_fini(&scratch);
+    return is_read;
+}
+
+static bool parse_type(kiln_str text, kiln_type *out) {
+    kiln_err why = {.status = KILN_OK};
+    kiln_str rest = text;
+    return (kiln_type_parse(&rest, out, &why) == KILN_OK && rest.n == 0) ||
+           parse_older(text, out);
+}
+
 /* `as_text`: the member of the metadata in the same place. */
 static kiln_status read_type(const reader *r, const kiln_json *t,
                              const kiln_json *as_text, kiln_type *out) {
@@ -142,8 +169,8 @@ static kiln_status read_type(const reader *r, const kiln_json *t,
         text = kiln_str_from(kiln_json_string(as_text, NULL));
     kiln_err why = {.status = KILN_OK};
     kiln_type type;
-    if (text.p == NULL || kiln_type_parse(&text, &type, &why) != KILN_OK ||
-        text.n != 0 || kiln_type_check(&type, &why) != KILN_OK)
+    if (text.p == NULL || !parse_type(text, &type) ||
+        kiln_type_check(&type, &why) != KILN_OK)
         return refuse(r, name, "has no type in the metadata");
     const char *dtype = kiln_json_string(kiln_json_get(t, "dtype"), "");
     if (strcmp(dtype, dtype_name[type.dtype]) != 0)

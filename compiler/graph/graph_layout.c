@@ -2,8 +2,8 @@
  *
  * Both ways walk the packed elements in memory order, a run of the innermost physical
  * axis at a time. An axis of the packed tensor stands for a step along one logical
- * axis; positions past a logical extent are tail lanes. Layouts whose elements are
- * computed are none of it: those are made by programs (compiler/network/network_pack.h).
+ * axis; positions past a logical extent are tail lanes. What else kernels read of
+ * constants is made by programs (compiler/network/network_pack.h).
  */
 #include "compiler/graph/type.h"
 #include "base/fault.h"
@@ -46,10 +46,8 @@ static void walk_init(walk *w, const kiln_type *t) {
     for (int i = 0; i < t->rank; i++) {
         const int axis = l->n_order == 0 ? i : l->order[i];
         const int64_t size = held(l, axis, -1);
-        w->step[w->n++] =
-            (step){.axis = axis,
-                   .extent = (kiln_type_stored_dim(t, axis) + size - 1) / size,
-                   .size = size};
+        w->step[w->n++] = (step){
+            .axis = axis, .extent = (t->dim[axis] + size - 1) / size, .size = size};
     }
     for (int b = 0; b < l->n_blocks; b++)
         w->step[w->n++] = (step){.axis = l->block[b].axis,
@@ -158,8 +156,6 @@ static bool same_tails(const kiln_type *x, const kiln_type *y) {
 bool kiln_type_same_places(const kiln_type *x, const kiln_type *y) {
     step a[MAX_PHYSICAL], b[MAX_PHYSICAL];
     walk w;
-    if (x->layout.winograd != 0 || y->layout.winograd != 0)
-        return kiln_layout_eq(&x->layout, &y->layout) && kiln_type_same_shape(x, y);
     if (kiln_type_elems(x) != kiln_type_elems(y) || !same_tails(x, y))
         return false;
     walk_init(&w, x);
@@ -180,7 +176,6 @@ void kiln_layout_pack(const kiln_type *t, const void *plain, void *packed) {
     const int64_t n_elems = kiln_type_elems(t);
     const unsigned char *from = plain;
     unsigned char *to = packed;
-    KILN_ASSERT(t->layout.winograd == 0, "transformed weights are made by a program");
     if (n_elems == 0)
         return;
     if (kiln_layout_is_plain(&t->layout) || t->rank == 0) {
@@ -206,7 +201,6 @@ void kiln_layout_unpack(const kiln_type *t, const void *packed, void *plain) {
     const int64_t n_elems = kiln_type_elems(t);
     const unsigned char *from = packed;
     unsigned char *to = plain;
-    KILN_ASSERT(t->layout.winograd == 0, "transformed weights are not unpacked");
     if (n_elems == 0)
         return;
     if (kiln_layout_is_plain(&t->layout) || t->rank == 0) {

@@ -68,10 +68,6 @@ static kiln_status read_type(reader *r, typed *out) {
     const kiln_status st = kiln_type_parse(&p->lex.rest, &out->type, p->lex.err);
     if (st != KILN_OK)
         return kiln_lex_note(&p->lex, p->lex.rest.p, st);
-    if (out->type.layout.winograd != 0)
-        return kiln_lex_fail(&p->lex, out->at, KILN_ERR_SHAPE,
-                             "only arguments of kernels are packed for Winograd's "
-                             "algorithm, no values of a graph");
     out->bound.at = kiln_lex_here(&p->lex);
     if (!kiln_lex_accept(&p->lex, "bounded"))
         return KILN_OK;

@@ -3,8 +3,6 @@
  * section 3.1). */
 #include "compiler/graph/type.h"
 
-#include "compiler/graph/winograd.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -127,11 +125,11 @@ static bool same_order(const kiln_layout *a, const kiln_layout *b) {
 
 bool kiln_layout_is_plain(const kiln_layout *l) {
     const kiln_layout plain = {0};
-    return l->n_blocks == 0 && l->winograd == 0 && same_order(l, &plain);
+    return l->n_blocks == 0 && same_order(l, &plain);
 }
 
 bool kiln_layout_eq(const kiln_layout *a, const kiln_layout *b) {
-    if (a->n_blocks != b->n_blocks || a->winograd != b->winograd || !same_order(a, b))
+    if (a->n_blocks != b->n_blocks || !same_order(a, b))
         return false;
     for (int i = 0; i < a->n_blocks; i++) {
         if (a->block[i].axis != b->block[i].axis ||
@@ -145,22 +143,6 @@ int64_t kiln_layout_channel_block(const kiln_layout *l) {
     return l->n_order == 0 && l->n_blocks == 1 && l->block[0].axis == 1
                ? l->block[0].size
                : 0;
-}
-
-static kiln_status check_winograd(const kiln_type *t, kiln_err *err) {
-    const kiln_layout *l = &t->layout;
-    bool is_right =
-        t->dtype == KILN_F32 && t->rank == 4 && t->dim[2] == KILN_WINOGRAD_TAPS &&
-        t->dim[3] == KILN_WINOGRAD_TAPS && kiln_winograd_of(l->winograd) != NULL;
-    if (l->winograd == 0)
-        return KILN_OK;
-    for (int i = 0; i < l->n_blocks; i++)
-        is_right = is_right && l->block[i].axis < 2;
-    return is_right
-               ? KILN_OK
-               : kiln_fail(err, KILN_ERR_SHAPE,
-                           "only f32 weights [O, I, 3, 3] in blocks of O and I are "
-                           "packed for Winograd's F(2, 3) or F(4, 3)");
 }
 
 static kiln_status check_layout(const kiln_type *t, kiln_err *err) {
@@ -191,7 +173,7 @@ static kiln_status check_layout(const kiln_type *t, kiln_err *err) {
                              "layout block size must be >= 1, is %" PRId32,
                              l->block[i].size);
     }
-    return check_winograd(t, err);
+    return KILN_OK;
 }
 
 /* ---- types ----------------------------------------------------------------------- */
@@ -238,11 +220,6 @@ static int64_t mul_capped(int64_t a, int64_t b) {
     return a > KILN_MAX_ELEMS / b ? KILN_MAX_ELEMS + 1 : a * b;
 }
 
-int64_t kiln_type_stored_dim(const kiln_type *t, int axis) {
-    const int tile = t->layout.winograd;
-    return tile == 0 || axis < 2 ? t->dim[axis] : tile + KILN_WINOGRAD_TAPS - 1;
-}
-
 /* With empty axes counted as 1 when `empty_as_one`: then the result bounds every
  * partial product, such as a stride. */
 static int64_t stored_capped(const kiln_type *t, bool empty_as_one) {
@@ -253,8 +230,7 @@ static int64_t stored_capped(const kiln_type *t, bool empty_as_one) {
     }
     int64_t n = 1;
     for (int i = 0; i < t->rank; i++) {
-        const int64_t stored = kiln_type_stored_dim(t, i);
-        const int64_t dim = stored == 0 && empty_as_one ? 1 : stored;
+        const int64_t dim = t->dim[i] == 0 && empty_as_one ? 1 : t->dim[i];
         const int64_t outer = dim / block[i] + (dim % block[i] != 0 ? 1 : 0);
         n = mul_capped(mul_capped(n, outer), outer == 0 ? 1 : block[i]);
     }

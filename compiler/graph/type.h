@@ -139,11 +139,7 @@ char *kiln_dtype_set_text(kiln_arena *a, unsigned set);
  * elements, fastest last, and the blocked axis's outer extent is ceil(dim / product of
  * its blocks): lanes past the end are tail lanes. After NeoCPU (ATC'19, section 3.1):
  * NCHW[x]c and OIHW[x]i[y]o.
- *
- * With `winograd` m, weights [O, I, 3, 3] in f32 are packed as what Winograd's F(m, 3)
- * multiplies with (compiler/graph/winograd.h): m + 2 by m + 2 numbers instead of 3 by
- * 3, computed in double and rounded once. Only constants among a kernel's arguments are
- * packed so, and nothing unpacks them; values of a graph's text are refused. */
+ */
 typedef struct kiln_block {
     uint8_t axis;
     int32_t size;
@@ -154,7 +150,6 @@ typedef struct kiln_layout {
     uint8_t order[KILN_MAX_RANK];
     uint8_t n_blocks;
     kiln_block block[KILN_MAX_BLOCKS];
-    uint8_t winograd; /* m; 0: elements as they are */
 } kiln_layout;
 
 bool kiln_layout_is_plain(const kiln_layout *l);
@@ -201,9 +196,6 @@ bool kiln_type_has_tails(const kiln_type *t);
 bool kiln_type_same_places(const kiln_type *x, const kiln_type *y);
 /* Logical elements; 1 for a scalar, 0 when a dim is 0. */
 int64_t kiln_type_elems(const kiln_type *t);
-/* Extent of a logical axis as it is stored: its own but for axes that a layout
- * transforms. */
-int64_t kiln_type_stored_dim(const kiln_type *t, int axis);
 /* Elements in memory, tail lanes included; and bytes. */
 int64_t kiln_type_stored_elems(const kiln_type *t);
 int64_t kiln_type_bytes(const kiln_type *t);

@@ -37,10 +37,6 @@ void kiln_type_print(kiln_buf *out, const kiln_type *t) {
     for (int i = 0; i < l->n_blocks; i++)
         kiln_buf_printf(out, "%s%dx%" PRId32, i == 0 ? "" : ",", l->block[i].axis,
                         l->block[i].size);
-    if (l->winograd != 0) {
-        part(out, &is_open, "winograd");
-        kiln_buf_printf(out, "%d", l->winograd);
-    }
     if (t->place.device != 0) {
         part(out, &is_open, "device");
         kiln_buf_printf(out, "%d", t->place.device);
@@ -78,8 +74,6 @@ const char *kiln_layout_name(kiln_arena *a, int rank, const kiln_layout *l) {
     for (int i = 0; i < l->n_blocks; i++)
         kiln_buf_printf(&b, "%" PRId32 "%c", l->block[i].size,
                         small[rank][l->block[i].axis]);
-    if (l->winograd != 0)
-        kiln_buf_printf(&b, " F(%d,3)", l->winograd);
     return b.p;
 }
 
@@ -179,8 +173,6 @@ static kiln_status parse_part(kiln_str *rest, kiln_type *t, kiln_err *err) {
         return parse_order(rest, &t->layout, err);
     if (kiln_text_skip(rest, "block="))
         return parse_blocks(rest, &t->layout, err);
-    if (kiln_text_skip(rest, "winograd="))
-        return parse_byte(rest, &t->layout.winograd, err);
     if (kiln_text_skip(rest, "device="))
         return parse_byte(rest, &t->place.device, err);
     if (kiln_text_skip(rest, "space="))
@@ -189,8 +181,7 @@ static kiln_status parse_part(kiln_str *rest, kiln_type *t, kiln_err *err) {
         t->facts |= KILN_FACT_TAIL_ZERO;
         return KILN_OK;
     }
-    return expected(
-        err, "order=, block=, winograd=, device=, space= or facts=tail_zero", *rest);
+    return expected(err, "order=, block=, device=, space= or facts=tail_zero", *rest);
 }
 
 kiln_status kiln_type_parse(kiln_str *rest, kiln_type *out, kiln_err *err) {

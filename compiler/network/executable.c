@@ -22,6 +22,8 @@ int64_t kiln_net_bytes_as(const kiln_value *v, const kiln_layout *layout) {
 
 kiln_type kiln_net_type_of(const kiln_net_slot *s) {
     kiln_type t = s->value->type;
+    if (s->packing != NULL)
+        (void)kiln_packed_type(s->packing, &s->value->type, &t, NULL);
     t.layout = s->layout;
     t.facts = s->facts;
     return t;

@@ -136,7 +136,8 @@ typedef struct kiln_net_slot {
     int view_of;         /* -1: none */
     int64_t view_offset; /* bytes into it, once SHARED */
     kiln_layout layout;
-    unsigned facts; /* of its type: are tail lanes zero? */
+    const kiln_op_def *packing; /* of a constant that is more than moved; else NULL */
+    unsigned facts;             /* of its type: are tail lanes zero? */
     const kiln_value *value;
     const char *path; /* of the region that the value is in */
     /* What no step makes: result `means_out` of a node of these slots, whose bytes it
@@ -294,7 +295,8 @@ const kiln_net_chooser *kiln_net_chooser_find(kiln_str name);
 bool kiln_net_is_param(const kiln_net *n, int slot);
 /* The slot whose bytes a view's are; a slot that is none: itself. */
 int kiln_net_root(const kiln_net *n, int slot);
-/* The type of what a slot holds: the value's, in its layout, with its facts. */
+/* The type of what a slot holds: the value's, or of what it is packed to, in its layout,
+ * with its facts. */
 kiln_type kiln_net_type_of(const kiln_net_slot *s);
 /* What must hold of an executable graph with its facts; asked after each pass, in every
  * variant of kiln. KILN_ERR_BUG: names the step or tensor, and the line of its text

@@ -133,9 +133,11 @@ kiln_status kiln_net_add_graph(kiln_net *n, const kiln_net_part *part, const int
 /* The steps of an operator that runs regions, from its first one at `at`. */
 kiln_status kiln_net_add_control(kiln_net *n, size_t at, kiln_err *err);
 /* The value's slot with the wanted layout, and zeros in its tail lanes where they are
- * wanted: as it was made, packed (constants), or converted. */
+ * wanted: as it was made, packed (constants: by the packing, or moved alone), or
+ * converted. */
 kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
-                               const kiln_type *wanted, int *slot, kiln_err *err);
+                               const kiln_op_def *packing, const kiln_type *wanted,
+                               int *slot, kiln_err *err);
 /* The same whatever its tail lanes hold. */
 kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
                              const kiln_layout *layout, int *slot, kiln_err *err);

@@ -16,7 +16,8 @@ static kiln_status make_conversion(kiln_net *n, const kiln_value *v, kiln_dtype 
     t.dtype = dtype;
     t.layout = n->slot.v[from].layout;
     t.facts = n->slot.v[from].facts;
-    KILN_TRY(kiln_pack_graph(&n->walk->scratch, &t, &n->slot.v[to].layout, &g, err));
+    KILN_TRY(kiln_pack_graph(&n->walk->scratch, &t, n->slot.v[to].packing,
+                             &n->slot.v[to].layout, &g, err));
     KILN_TRY(how != NULL ? kiln_net_choose(n, g, how, &w, err)
                          : kiln_net_choose_for_host(n, g, &w, err));
     KILN_TRY(kiln_net_make_kernel(n, &w, name, &s, kernel, err));
@@ -54,16 +55,18 @@ static bool is_same(const kiln_value *x, const kiln_value *y) {
 }
 
 /* May who wants that layout, and zeros in its tail lanes, read the slot as it is? */
-static bool suits(const kiln_net_slot *s, const kiln_type *wanted) {
-    return kiln_layout_eq(&s->layout, &wanted->layout) &&
+static bool suits(const kiln_net_slot *s, const kiln_op_def *packing,
+                  const kiln_type *wanted) {
+    return s->packing == packing && kiln_layout_eq(&s->layout, &wanted->layout) &&
            ((wanted->facts & KILN_FACT_TAIL_ZERO) == 0 ||
             !kiln_type_has_tails(wanted) || (s->facts & KILN_FACT_TAIL_ZERO) != 0);
 }
 
-static int find_slot(const kiln_net *n, const kiln_value *v, const kiln_type *wanted) {
+static int find_slot(const kiln_net *n, const kiln_value *v, const kiln_op_def *packing,
+                     const kiln_type *wanted) {
     for (size_t i = 0; i < n->slot.n; i++)
         if (is_same(n->slot.v[i].value, v) && n->slot.v[i].place != KILN_NET_OUTPUT &&
-            !n->slot.v[i].is_alone && suits(&n->slot.v[i], wanted))
+            !n->slot.v[i].is_alone && suits(&n->slot.v[i], packing, wanted))
             return (int)i;
     return -1;
 }
@@ -78,7 +81,7 @@ static int add_constant(kiln_net *n, kiln_net_place place, kiln_net_slot s) {
 /* A constant as the model has it, row-major; once. */
 static int plain_param(kiln_net *n, const kiln_value *v) {
     const kiln_type plain = kiln_type_make(v->type.dtype, v->type.rank, v->type.dim);
-    const int known = find_slot(n, v, &plain);
+    const int known = find_slot(n, v, NULL, &plain);
     const kiln_net_slot s = {
         .bytes = kiln_type_bytes(&plain), .view_of = -1, .value = v};
     return known >= 0 ? known : add_constant(n, KILN_NET_PARAM, s);
@@ -117,7 +120,8 @@ static kiln_status param_like(kiln_net *n, const kiln_value *v, kiln_net_slot s,
         return KILN_OK;
     }
     const int plain = plain_param(n, v);
-    if (!kiln_net_same_places(&v->type, &n->slot.v[plain].layout, &s.layout))
+    if (s.packing != NULL ||
+        !kiln_net_same_places(&v->type, &n->slot.v[plain].layout, &s.layout))
         return pack_at_open(n, v, plain, &s, slot, err);
     *slot = plain;
     if (kiln_layout_eq(&n->slot.v[plain].layout, &s.layout))
@@ -129,25 +133,29 @@ static kiln_status param_like(kiln_net *n, const kiln_value *v, kiln_net_slot s,
 }
 
 kiln_status kiln_net_slot_like(kiln_net *n, const kiln_value *v,
-                               const kiln_type *wanted, int *slot, kiln_err *err) {
+                               const kiln_op_def *packing, const kiln_type *wanted,
+                               int *slot, kiln_err *err) {
     const int made = n->walk->slot_of[v->id];
-    *slot =
-        made >= 0 && suits(&n->slot.v[made], wanted) ? made : find_slot(n, v, wanted);
+    *slot = made >= 0 && suits(&n->slot.v[made], packing, wanted)
+                ? made
+                : find_slot(n, v, packing, wanted);
     if (*slot >= 0)
         return KILN_OK;
     kiln_net_slot s = {.place = KILN_NET_ARENA,
-                       .bytes = kiln_net_bytes_as(v, &wanted->layout),
+                       .bytes = kiln_type_bytes(wanted),
                        .view_of = -1,
                        .layout = wanted->layout,
+                       .packing = packing,
                        .value = v};
     if (kiln_value_is_const(v))
         return param_like(n, v, s, slot, err);
-    KILN_ASSERT(made >= 0, "'%s' is read before it is made", v->name);
+    KILN_ASSERT(made >= 0 && packing == NULL, "'%s' is read before it is made",
+                v->name);
     const bool is_view =
         kiln_net_same_places(&v->type, &n->slot.v[made].layout, &wanted->layout);
     s.view_of = is_view ? made : -1;
     s.facts = is_view ? n->slot.v[made].facts : 0;
-    if (is_view && suits(&s, wanted)) {
+    if (is_view && suits(&s, NULL, wanted)) {
         *slot = kiln_net_add_slot(n, &s);
         return KILN_OK;
     }
@@ -161,5 +169,5 @@ kiln_status kiln_net_slot_as(kiln_net *n, const kiln_value *v,
     kiln_type wanted = v->type;
     wanted.layout = *layout;
     wanted.facts = 0;
-    return kiln_net_slot_like(n, v, &wanted, slot, err);
+    return kiln_net_slot_like(n, v, NULL, &wanted, slot, err);
 }

@@ -8,17 +8,30 @@
 
 #include "compiler/network/network_work.h"
 
-/* Are the elements of the layout computed, not only moved? Then kiln_layout_pack does
- * not know them: a program does. */
-bool kiln_pack_computes(const kiln_type *t);
+/* From a constant, row-major, to what a kernel reads. Without a packing (NULL) elements
+ * are only moved, as kiln_layout_pack does it; else a program computes. */
+typedef struct kiln_packing {
+    kiln_type from;
+    const kiln_op_def *by;
+    kiln_type to;
+} kiln_packing;
 
-/* One identity from x, of type `from`, to y, which lies as `to`. */
-kiln_status kiln_pack_graph(kiln_arena *a, const kiln_type *from, const kiln_layout *to,
-                            kiln_graph **out, kiln_err *err);
+/* Of a constant, whatever its own layout is. */
+kiln_packing kiln_packing_of(const kiln_type *constant, const kiln_op_def *by,
+                             const kiln_type *to);
 
-/* The program of two arguments, row-major elements and `t`, for machines of a profile.
+/* One packing, or where there is none an identity, from x, of type `from`, to y, which
+ * lies as `to`. */
+kiln_status kiln_pack_graph(kiln_arena *a, const kiln_type *from, const kiln_op_def *by,
+                            const kiln_layout *to, kiln_graph **out, kiln_err *err);
+
+/* The program of two arguments, row-major elements and `to`, for machines of a profile.
  * KILN_ERR_UNSUPPORTED: no template packs so. */
-kiln_status kiln_pack_program(kiln_arena *a, const kiln_type *t, const kiln_profile *p,
-                              const char *name, kiln_program **out, kiln_err *err);
+kiln_status kiln_pack_program(kiln_arena *a, const kiln_packing *k,
+                              const kiln_profile *p, const char *name,
+                              kiln_program **out, kiln_err *err);
+/* Equal for what one program packs; and for people: "f32[8,4,3,3] by PACKING to
+ * f32[8,4,6,6]{...}". In the arena. */
+const char *kiln_packing_text(kiln_arena *a, const kiln_packing *k);
 
 #endif

@@ -83,6 +83,10 @@ static void put_tensor(printer *p, int i) {
     quote(p, s->value->name);
     put(p, " : ");
     put_type(p, &t);
+    if (s->packing != NULL) {
+        put(p, " by");
+        quote(p, s->packing->name);
+    }
     if (s->means == NULL)
         return;
     kiln_buf_printf(p->out, " = %s", s->means->op->name);

@@ -60,6 +60,7 @@ int kiln_placer_like(kiln_placer *p, int slot, int device) {
                                 .bytes = s->bytes,
                                 .view_of = -1,
                                 .layout = s->layout,
+                                .packing = s->packing,
                                 .facts = s->facts,
                                 .value = s->value};
     return kiln_net_add_slot(p->n, &like);

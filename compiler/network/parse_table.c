@@ -211,10 +211,28 @@ static kiln_status meaning(kiln_net_reader *r, const kiln_graph *g, kiln_net_slo
                       kiln_net_shown(r, node->name), node->n_in, node->n_out);
 }
 
+/* How a constant is packed, where the text says so; the type of all that it is. */
+static kiln_status packing(kiln_net_reader *r, kiln_net_slot *s, kiln_type *out) {
+    const char *at = kiln_lex_here(&r->lex), *name = NULL;
+    *out = s->value->type;
+    if (!kiln_lex_accept(&r->lex, "by"))
+        return KILN_OK;
+    KILN_TRY(kiln_lex_quoted(&r->lex, &name));
+    s->packing = kiln_packing_find(kiln_str_from(name));
+    if (s->packing == NULL)
+        return fail(r, at, "there is no packing '%s'", kiln_net_shown(r, name));
+    if (!kiln_value_is_const(s->value))
+        return fail(r, at, "value '%s' is packed, and no constant",
+                    kiln_net_shown(r, s->value->name));
+    if (kiln_packed_type(s->packing, &s->value->type, out, r->lex.err) != KILN_OK)
+        return kiln_lex_note(&r->lex, at, r->lex.err->status);
+    return KILN_OK;
+}
+
 kiln_status kiln_net_read_tensor(kiln_net_reader *r, const char *at) {
     kiln_net_slot s = {.line = kiln_net_line_of(r, at)};
     const kiln_graph *g = NULL;
-    kiln_type t;
+    kiln_type t, whole;
     int i = 0;
     KILN_TRY(kiln_net_read_number(r, "the number of a tensor", 0, &i));
     if ((size_t)i != r->n->slot.n)
@@ -223,10 +241,11 @@ kiln_status kiln_net_read_tensor(kiln_net_reader *r, const char *at) {
     KILN_TRY(value_of(r, &s, &g));
     KILN_TRY(kiln_lex_expect(&r->lex, ":"));
     KILN_TRY(read_type(r, &t));
-    if (t.dtype != s.value->type.dtype || !kiln_type_same_shape(&t, &s.value->type))
+    KILN_TRY(packing(r, &s, &whole));
+    if (t.dtype != whole.dtype || !kiln_type_same_shape(&t, &whole))
         return fail(r, at, "value '%s' has type %s, the tensor %s",
                     kiln_net_shown(r, s.value->name),
-                    kiln_type_text(r->lex.arena, &s.value->type),
+                    kiln_type_text(r->lex.arena, &whole),
                     kiln_type_text(r->lex.arena, &t));
     s.layout = t.layout;
     s.facts = t.facts;

@@ -2,8 +2,6 @@
 #include "compiler/op/op_compute.h"
 #include "base/fault.h"
 
-#include "compiler/op/op_conv_winograd.h"
-
 kiln_status kiln_compute_unary(const kiln_node *n, kiln_compute_cx *cx) {
     KILN_ASSERT(n->op->x1 != NULL && n->n_in == 1, "'%s' is not of one input",
                 n->op->name);
@@ -37,8 +35,6 @@ kiln_status kiln_compute_copy(kiln_compute_cx *cx, int k, int i) {
         kiln_compute_forward(cx, k, i);
         return KILN_OK;
     }
-    if (cx->out[k].type.layout.winograd != 0)
-        return kiln_compute_winograd_weights(cx, k, i);
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[k].type, index);
     return kiln_compute_end(cx, k, y, kiln_compute_read(cx, i, index));
 }

@@ -11,7 +11,7 @@
  * comparisons) return bool expressions. */
 
 /* Output k is input i: without a stage where both have one layout and nothing unknown
- * lies in tail lanes. An output packed for Winograd's algorithm is transformed. */
+ * lies in tail lanes. */
 kiln_status kiln_compute_copy(kiln_compute_cx *cx, int k, int i);
 
 /* An integer divisor with 1 in place of 0, and of -1 where the dtype is signed: the

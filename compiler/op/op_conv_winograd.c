@@ -3,7 +3,6 @@
  * is the row's arithmetic alone. Rows come in pairs that differ in signs, and are
  * written so that what they share is the same expression. */
 #include "compiler/op/op_conv_winograd.h"
-#include "base/fault.h"
 
 #include "compiler/graph/winograd.h"
 
@@ -56,16 +55,6 @@ static const kiln_expr *by_pairs(kiln_arena *a, const double *c, int n,
     return k < n && c[k] != 0 ? add_term(a, sum, c[k], x[k]) : sum;
 }
 
-/* Row `i` of rows, chosen when it is known. */
-static const kiln_expr *choose(kiln_arena *a, const kiln_expr *i,
-                               const kiln_expr *const *row, int n) {
-    const kiln_expr *e = row[n - 1];
-    for (int k = n - 1; k-- > 0;)
-        e = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, i, kiln_x_index(a, k)),
-                          row[k], e);
-    return e;
-}
-
 /* Tiles of an image `like` [n, c, h, w], channels in its blocks; axes from slowest to
  * fastest by `order`. */
 static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles, int n,
@@ -76,6 +65,16 @@ static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles, int n,
     t.layout.n_order = RANK;
     memcpy(t.layout.order, order, RANK);
     return t;
+}
+
+int kiln_conv_winograd_tile(const kiln_compute_cx *cx, int weights) {
+    const kiln_type *has = &cx->in[weights].type, *of = &cx->node->in[weights]->type;
+    if (kiln_type_same_shape(has, of))
+        return 0;
+    KILN_ASSERT(of->rank == 4 && of->dim[2] == KILN_WINOGRAD_TAPS &&
+                    has->dim[2] == has->dim[3],
+                "'%s' has weights that are packed otherwise", cx->node->name);
+    return (int)(has->dim[2] - KILN_WINOGRAD_TAPS + 1);
 }
 
 /* ---- x --------------------------------------------------------------------------- */
@@ -113,9 +112,9 @@ static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd *f,
         }
         for (int i = 0; i < f->n; i++)
             row[i] = by_parity(a, f->bt[i], f->n, x);
-        KILN_TRY(kiln_compute_inner(cx, te, &t,
-                                    choose(a, index[axis == 0 ? I : J], row, f->n),
-                                    axis == 0 ? &rows : out));
+        KILN_TRY(kiln_compute_inner(
+            cx, te, &t, kiln_x_choose(a, index[axis == 0 ? I : J], row, f->n),
+            axis == 0 ? &rows : out));
     }
     return KILN_OK;
 }
@@ -163,7 +162,8 @@ static kiln_status transform_columns(kiln_compute_cx *cx, const kiln_winograd *f
     }
     for (int i = 0; i < f->tile; i++)
         row[i] = by_pairs(a, f->at[i], f->n, x);
-    return kiln_compute_inner(cx, te, &t, choose(a, index[I], row, f->tile), out);
+    return kiln_compute_inner(cx, te, &t, kiln_x_choose(a, index[I], row, f->tile),
+                              out);
 }
 
 const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
@@ -186,14 +186,13 @@ const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
     }
     for (int i = 0; i < f->tile; i++)
         row[i] = by_pairs(a, f->at[i], f->n, x);
-    return choose(a, kiln_compute_mod(cx, index[3], f->tile), row, f->tile);
+    return kiln_x_choose(a, kiln_compute_mod(cx, index[3], f->tile), row, f->tile);
 }
 
 kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
                                const kiln_te_value *x, int weights, int64_t channels,
                                kiln_te_value *out) {
-    const kiln_layout *u = &cx->in[weights].type.layout;
-    const kiln_winograd *f = kiln_winograd_of(u->winograd);
+    const kiln_winograd *f = kiln_winograd_of(kiln_conv_winograd_tile(cx, weights));
     kiln_window whole = *w; /* every tile in full */
     int64_t tiles[2];
     kiln_te_value pad, v, m;
@@ -207,63 +206,4 @@ kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
     KILN_TRY(transform_x(cx, f, &pad, tiles, u->n_order == 4 && u->order[2] == 1, &v));
     KILN_TRY(multiply(cx, f, &v, weights, channels, &m));
     return transform_columns(cx, f, &m, out);
-}
-
-/* ---- weights --------------------------------------------------------------------- */
-
-static const kiln_expr *number(kiln_arena *a, double v) {
-    return kiln_x_number(a, KILN_F64, v);
-}
-
-/* Row i of G times its divisor, and x: all terms, from the left. */
-static const kiln_expr *row_of_g(kiln_arena *a, const kiln_winograd *f,
-                                 const kiln_expr *i, const kiln_expr *const *x) {
-    const kiln_expr *factor[KILN_WINOGRAD_MAX_N], *sum = NULL;
-    for (int k = 0; k < KILN_WINOGRAD_TAPS; k++) {
-        for (int row = 0; row < f->n; row++)
-            factor[row] = number(a, f->g[row][k]);
-        const kiln_expr *term = kiln_x_mul(a, x[k], choose(a, i, factor, f->n));
-        sum = sum == NULL ? term : kiln_x_add(a, sum, term);
-    }
-    return sum;
-}
-
-static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
-                                   const kiln_expr *i) {
-    const kiln_expr *divisor[KILN_WINOGRAD_MAX_N];
-    for (int row = 0; row < f->n; row++)
-        divisor[row] =
-            number(a, f->divisor[row] + (row == 1 && KILN_FAULT(winograd_taps)));
-    return choose(a, i, divisor, f->n);
-}
-
-kiln_status kiln_compute_winograd_weights(kiln_compute_cx *cx, int k, int i) {
-    kiln_arena *a = cx->arena;
-    const kiln_type *u = &cx->out[k].type;
-    const kiln_winograd *f = kiln_winograd_of(u->layout.winograd);
-    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *x[KILN_WINOGRAD_TAPS];
-    kiln_te_value half;
-    KILN_ASSERT(f != NULL, "F(%d, 3)", u->layout.winograd);
-    kiln_type t = *u;
-    t.dtype = KILN_F64;
-    t.dim[2] = f->n;
-    t.layout.winograd = 0;
-    kiln_te *te = kiln_compute_begin(cx, "taps", &t, index);
-    te->tag = "winograd.taps";
-    memcpy(at, index, sizeof at);
-    for (int r = 0; r < KILN_WINOGRAD_TAPS; r++) {
-        at[2] = kiln_x_index(a, r);
-        x[r] = kiln_x_cast(a, KILN_F64, kiln_compute_read(cx, i, at));
-    }
-    KILN_TRY(kiln_compute_inner(cx, te, &t, row_of_g(a, f, index[2], x), &half));
-    te = kiln_compute_begin(cx, "", u, index);
-    memcpy(at, index, sizeof at);
-    for (int s = 0; s < KILN_WINOGRAD_TAPS; s++) {
-        at[3] = kiln_x_index(a, s);
-        x[s] = kiln_compute_read_value(cx, &half, at);
-    }
-    const kiln_expr *divisor =
-        kiln_x_mul(a, divisor_of(a, f, index[2]), divisor_of(a, f, index[3]));
-    return kiln_compute_end(cx, k, te,
-                            kiln_x_div(a, row_of_g(a, f, index[3], x), divisor));
 }

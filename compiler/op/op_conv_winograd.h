@@ -5,6 +5,9 @@
 
 #include "compiler/op/op_compute.h"
 
+/* m where the weights (the node's input `weights`) come packed for F(m, 3): m + 2 by
+ * m + 2 numbers where the model's have 3 by 3 taps; 0 where they do not. */
+int kiln_conv_winograd_tile(const kiln_compute_cx *cx, int weights);
 /* Of a convolution over two axes in steps of one, without groups, whose weights (the
  * node's input `weights`) are packed for F(m, 3). `channels` are summed. Stages, by
  * their tags; tiles are counted by row and column:
@@ -22,13 +25,5 @@ kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
 const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
                                        const kiln_te_value *columns, int tile,
                                        const kiln_expr *const *index);
-
-/* Output k, packed for F(m, 3), of input i, which is not: u = G g G^T of taps g in
- * double, columns of g by rows of G, sums from the left, the same of rows, the division
- * last, rounded once. The same bits on any machine, but for NaN's. Stages:
- *
- *     "winograd.taps"  G g, times the divisors of its rows
- *     the output       (G g) G^T, divided */
-kiln_status kiln_compute_winograd_weights(kiln_compute_cx *cx, int k, int i);
 
 #endif

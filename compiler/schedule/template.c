@@ -8,6 +8,28 @@ static const kiln_template *const templates[] = {
     NULL,
 };
 
+static const kiln_op_def *const packings[] = {
+#define KILN_PACKING(name) &kiln_packing_##name,
+#include "compiler/schedule/packings.def"
+#undef KILN_PACKING
+    NULL,
+};
+
+const kiln_op_def *kiln_packing_at(int i) {
+    for (int at = 0; packings[at] != NULL; at++)
+        if (at == i)
+            return packings[at];
+    return NULL;
+}
+
+const kiln_op_def *kiln_packing_find(kiln_str name) {
+    const kiln_op_def *by = NULL;
+    for (int i = 0; (by = kiln_packing_at(i)) != NULL; i++)
+        if (kiln_str_is(name, by->name))
+            return by;
+    return NULL;
+}
+
 const kiln_template *kiln_template_at(int i) {
     for (int at = 0; templates[at] != NULL; at++)
         if (at == i)
@@ -71,12 +93,13 @@ static kiln_status check_argument(const kiln_workload *w, const kiln_te_graph *t
     const kiln_te_value *made = &te->value[v->id];
     const kiln_te *stage = te->arg[i];
     kiln_arena scratch = {0};
+    kiln_type is;
     kiln_status st = KILN_OK;
-    if (v != w->graph->values.v[v->id] || says->dtype != v->type.dtype ||
-        !kiln_type_same_shape(says, &v->type))
+    KILN_TRY(kiln_packed_type(te->arg_packing[i], &v->type, &is, err));
+    if (v != w->graph->values.v[v->id] || says->dtype != is.dtype ||
+        !kiln_type_same_shape(says, &is))
         st = kiln_fail(err, KILN_ERR_BUG, "'%s' is %s, the kernel says %s", v->name,
-                       kiln_type_text(&scratch, &v->type),
-                       kiln_type_text(&scratch, says));
+                       kiln_type_text(&scratch, &is), kiln_type_text(&scratch, says));
     else if (kiln_type_bytes(says) !=
              elems_of(stage) * (int64_t)kiln_dtype_bytes(says->dtype))
         st = kiln_fail(err, KILN_ERR_BUG,

@@ -182,6 +182,19 @@ struct kiln_template {
      * No kernel of it can be faster than these at the machine's peak. */
     double least_share;
 };
+/* ---- packings -------------------------------------------------------------------- */
+
+/* Constants are packed by programs like any other: the packing's operator is a workload
+ * of its own, of which some template makes a schedule, and whoever packs (a build, a
+ * model that is opened, a runner that measures) runs that program. */
+#define KILN_PACKING(name) extern const kiln_op_def kiln_packing_##name;
+#include "compiler/schedule/packings.def"
+#undef KILN_PACKING
+const kiln_op_def *kiln_packing_at(int i); /* NULL past the end */
+const kiln_op_def *kiln_packing_find(kiln_str name);
+
+/* ---- making ---------------------------------------------------------------------- */
+
 /* Is its kind of target the profile's, and does it take the workload? */
 bool kiln_template_fits(const kiln_template *t, const kiln_workload *w,
                         const kiln_profile *p);

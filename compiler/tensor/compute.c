@@ -35,7 +35,7 @@ int kiln_type_physical(const kiln_type *t, int64_t dim[KILN_MAX_AXES]) {
     for (int i = 0; i < t->rank; i++) {
         const int axis = order_at(t, i);
         const int64_t n = kiln_type_blocked(t, axis);
-        dim[i] = (kiln_type_stored_dim(t, axis) + n - 1) / n;
+        dim[i] = (t->dim[axis] + n - 1) / n;
     }
     for (int b = 0; b < t->layout.n_blocks; b++)
         dim[t->rank + b] = t->layout.block[b].size;

@@ -104,13 +104,21 @@ void kiln_compute_forward(kiln_compute_cx *cx, int k, int i);
 
 /* ---- whole graphs -------------------------------------------------------------- */
 
+/* What kernels read of a constant may be more than its elements in another order: then
+ * an operator of one input says what, its *packing*, and NULL is none. It is no operator
+ * of models: who writes a template brings it (compiler/schedule/packings.def). The type
+ * of what it makes of a constant, row-major; its own where there is no packing. */
+kiln_status kiln_packed_type(const kiln_op_def *packing, const kiln_type *constant,
+                             kiln_type *out, kiln_err *err);
+
 typedef struct kiln_te_graph {
     kiln_te_value *value; /* by value id */
     const kiln_te **arg;  /* placeholders: graph inputs, then used constants by id;
                              then the outputs' stages */
     kiln_type *arg_type;  /* logical shape and layout of each */
-    const kiln_value **arg_value; /* what graph value each is */
-    size_t n_args, n_inputs;      /* n_inputs: placeholders */
+    const kiln_value **arg_value;    /* what graph value each is, */
+    const kiln_op_def **arg_packing; /* and how it was packed; arg_type is of that */
+    size_t n_args, n_inputs;         /* n_inputs: placeholders */
 } kiln_te_graph;
 
 /* Stages for every node. `layout` (by value id; NULL: all as typed) overrides the
@@ -121,6 +129,14 @@ typedef struct kiln_te_graph {
 kiln_status kiln_graph_compute(kiln_arena *a, const kiln_graph *g,
                                const kiln_layout *layout, bool trust_tails,
                                kiln_te_graph *out, kiln_err *err);
+
+/* The same of constants that come packed (by value id); `layout` is of what they are
+ * packed to. Operators see the packed type, and must know what it means. */
+kiln_status kiln_graph_compute_packed(kiln_arena *a, const kiln_graph *g,
+                                      const kiln_layout *layout,
+                                      const kiln_op_def *const *packing,
+                                      bool trust_tails, kiln_te_graph *out,
+                                      kiln_err *err);
 
 /* What fusion asks for (graph_fusion.h): by node->index; zeros where a node is not injective.
  * In the arena. */

@@ -7,13 +7,25 @@ typedef struct builder {
     kiln_arena *arena;
     const kiln_graph *graph;
     const kiln_layout *layout;
+    const kiln_op_def *const *packing; /* NULL: none */
     bool trust_tails;
     kiln_te_graph *out;
     KILN_VEC(const kiln_te *) arg;
     KILN_VEC(kiln_type) arg_type;
     KILN_VEC(const kiln_value *) arg_value;
+    KILN_VEC(const kiln_op_def *) arg_packing;
     kiln_err *err;
 } builder;
+
+kiln_status kiln_packed_type(const kiln_op_def *packing, const kiln_type *constant,
+                             kiln_type *out, kiln_err *err) {
+    kiln_value from = {
+        .type = kiln_type_make(constant->dtype, constant->rank, constant->dim)};
+    kiln_value *in = &from;
+    const kiln_node node = {.op = packing, .in = &in, .n_in = 1};
+    *out = from.type;
+    return packing != NULL ? packing->infer(&node, out, err) : KILN_OK;
+}
 
 static kiln_type type_of(const builder *b, const kiln_value *v) {
     kiln_type t = v->type;
@@ -22,26 +34,35 @@ static kiln_type type_of(const builder *b, const kiln_value *v) {
     return t;
 }
 
-static void push(builder *b, const kiln_te_value *x, const kiln_value *v) {
+static void push(builder *b, const kiln_te_value *x, const kiln_value *v,
+                 const kiln_op_def *packing) {
     kiln_vec_push(b->arena, &b->arg, x->te);
     kiln_vec_push(b->arena, &b->arg_type, x->type);
     kiln_vec_push(b->arena, &b->arg_value, v);
+    kiln_vec_push(b->arena, &b->arg_packing, packing);
 }
 
-static void placeholder(builder *b, const kiln_value *v) {
+static kiln_status placeholder(builder *b, const kiln_value *v) {
     kiln_te_value *x = &b->out->value[v->id];
+    const kiln_op_def *packing = b->packing != NULL ? b->packing[v->id] : NULL;
     if (x->te != NULL)
-        return; /* listed twice */
+        return KILN_OK; /* listed twice */
     int64_t dim[KILN_MAX_AXES];
     x->type = type_of(b, v);
+    if (packing != NULL) {
+        KILN_ASSERT(kiln_value_is_const(v), "'%s' is packed, and no constant", v->name);
+        KILN_TRY(kiln_packed_type(packing, &v->type, &x->type, b->err));
+        x->type.layout = b->layout[v->id];
+    }
     if (b->trust_tails || kiln_value_is_const(v)) /* packed with zeros */
         x->type.facts |= KILN_FACT_TAIL_ZERO;
     if (!kiln_type_has_tails(&x->type))
         x->type.facts = 0;
     const int rank = kiln_type_physical(&x->type, dim);
-    x->te = kiln_te_placeholder(b->arena, v->name, kiln_dtype_stored(v->type.dtype),
+    x->te = kiln_te_placeholder(b->arena, v->name, kiln_dtype_stored(x->type.dtype),
                                 rank, dim);
-    push(b, x, v);
+    push(b, x, v, packing);
+    return KILN_OK;
 }
 
 static kiln_status add_node(builder *b, const kiln_node *n) {
@@ -98,26 +119,37 @@ static kiln_status add_output(builder *b, const kiln_value *v) {
         x.te = copy;
         x.out = 0;
     }
-    push(b, &x, v);
+    push(b, &x, v, NULL);
     return KILN_OK;
 }
 
 kiln_status kiln_graph_compute(kiln_arena *a, const kiln_graph *g,
                                const kiln_layout *layout, bool trust_tails,
                                kiln_te_graph *out, kiln_err *err) {
+    return kiln_graph_compute_packed(a, g, layout, NULL, trust_tails, out, err);
+}
+
+kiln_status kiln_graph_compute_packed(kiln_arena *a, const kiln_graph *g,
+                                      const kiln_layout *layout,
+                                      const kiln_op_def *const *packing,
+                                      bool trust_tails, kiln_te_graph *out,
+                                      kiln_err *err) {
+    KILN_ASSERT(packing == NULL || layout != NULL, "'%s' is packed in no layout",
+                g->name);
     builder b = {.arena = a,
                  .graph = g,
                  .layout = layout,
+                 .packing = packing,
                  .trust_tails = trust_tails,
                  .out = out,
                  .err = err};
     *out = (kiln_te_graph){.value = kiln_array(a, kiln_te_value, g->values.n)};
     for (size_t i = 0; i < g->inputs.n; i++)
-        placeholder(&b, g->inputs.v[i]);
+        KILN_TRY(placeholder(&b, g->inputs.v[i]));
     const int *uses = kiln_graph_count_uses(g, a);
     for (size_t i = 0; i < g->values.n; i++)
         if (kiln_value_is_const(g->values.v[i]) && uses[i] > 0)
-            placeholder(&b, g->values.v[i]);
+            KILN_TRY(placeholder(&b, g->values.v[i]));
     out->n_inputs = b.arg.n;
     for (size_t i = 0; i < g->nodes.n; i++)
         KILN_TRY(add_node(&b, g->nodes.v[i]));
@@ -130,5 +162,6 @@ kiln_status kiln_graph_compute(kiln_arena *a, const kiln_graph *g,
     out->arg = b.arg.v;
     out->arg_type = b.arg_type.v;
     out->arg_value = b.arg_value.v;
+    out->arg_packing = b.arg_packing.v;
     return KILN_OK;
 }

@@ -368,6 +368,15 @@ const kiln_expr *kiln_x_select(kiln_arena *a, const kiln_expr *cond,
     return e;
 }
 
+const kiln_expr *kiln_x_choose(kiln_arena *a, const kiln_expr *i,
+                               const kiln_expr *const *row, int n) {
+    const kiln_expr *e = row[n - 1];
+    for (int k = n - 1; k-- > 0;)
+        e = kiln_x_select(a, kiln_x_binary(a, KILN_EXPR_EQ, i, kiln_x_index(a, k)),
+                          row[k], e);
+    return e;
+}
+
 /* Bytes have four times the lanes of the sums. */
 static const kiln_expr *call_dot4(kiln_arena *a, const kiln_expr *const *arg) {
     const int lanes = arg[0]->lanes;

@@ -288,6 +288,10 @@ const kiln_expr *kiln_x_binary(kiln_arena *a, kiln_expr_kind kind, const kiln_ex
 const kiln_expr *kiln_x_not(kiln_arena *a, const kiln_expr *x);
 const kiln_expr *kiln_x_cast(kiln_arena *a, kiln_dtype dtype, const kiln_expr *x);
 const kiln_expr *kiln_x_bitcast(kiln_arena *a, kiln_dtype dtype, const kiln_expr *x);
+/* Row `i` of n rows: one select within the other, so that nothing but the row is left
+ * where `i` is known. */
+const kiln_expr *kiln_x_choose(kiln_arena *a, const kiln_expr *i,
+                               const kiln_expr *const *row, int n);
 const kiln_expr *kiln_x_select(kiln_arena *a, const kiln_expr *cond,
                                const kiln_expr *then, const kiln_expr *otherwise);
 const kiln_expr *kiln_x_call(kiln_arena *a, kiln_intrin i, const kiln_expr *const *arg);

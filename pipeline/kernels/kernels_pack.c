@@ -18,7 +18,7 @@ typedef struct code {
 
 /* What waits for the end of the batch. */
 typedef struct waiting {
-    kiln_type type;
+    kiln_packing packing;
     const char *name, *reader;
     unsigned char *packed;
     size_t bytes;
@@ -29,7 +29,7 @@ struct kiln_packer {
     kiln_packer_options o;
     bool has_profile;
     kiln_profile profile; /* of this machine */
-    kiln_map code;        /* type's text -> code */
+    kiln_map code;        /* packing's text -> code */
     kiln_apart *apart;
     kiln_arena batch; /* of these: */
     uint64_t n_batches;
@@ -53,14 +53,14 @@ kiln_packer *kiln_packer_new(kiln_arena *a, const kiln_packer_options *o) {
 
 /* ---- code ------------------------------------------------------------------------ */
 
-static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
+static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_packing *k,
                         code *out, kiln_err *err) {
     kiln_program *program = NULL;
     kiln_object object;
     if (!p->has_profile)
         KILN_TRY(kiln_profile_detect(p->arena, &p->profile, err));
     p->has_profile = true;
-    KILN_TRY(kiln_pack_program(scratch, t, &p->profile, pack_name, &program, err));
+    KILN_TRY(kiln_pack_program(scratch, k, &p->profile, pack_name, &program, err));
     KILN_TRY(kiln_codegen(scratch, program, &p->profile, NULL, &object, NULL, err));
     KILN_TRY(kiln_object_check(object.bytes, err));
     if (p->o.compiled != NULL)
@@ -70,14 +70,15 @@ static kiln_status make(kiln_packer *p, kiln_arena *scratch, const kiln_type *t,
     return KILN_OK;
 }
 
-static kiln_status find(kiln_packer *p, const kiln_type *t, code **out, kiln_err *err) {
+static kiln_status find(kiln_packer *p, const kiln_packing *k, code **out,
+                        kiln_err *err) {
     kiln_arena scratch = {0};
-    const char *key = kiln_type_text(&scratch, t);
+    const char *key = kiln_packing_text(&scratch, k);
     kiln_status st = KILN_OK;
     code *c = kiln_map_get(&p->code, kiln_str_from(key));
     if (c == NULL) {
         c = kiln_new(p->arena, code);
-        st = make(p, &scratch, t, c, err);
+        st = make(p, &scratch, k, c, err);
         if (st == KILN_OK)
             kiln_map_set(p->arena, &p->code, kiln_str_from(kiln_str_dup(p->arena, key)),
                          c);
@@ -115,12 +116,12 @@ static kiln_status put_code(kiln_packer *p, code *c, kiln_err *err) {
 
 static kiln_status put(kiln_packer *p, const waiting *w, const void *plain,
                        kiln_err *err) {
-    const kiln_type from = kiln_type_make(w->type.dtype, w->type.rank, w->type.dim);
+    const kiln_type *from = &w->packing.from;
     code *c = NULL;
     if (w->bytes > KILN_WIRE_MAX_BLOB_BYTES)
         return kiln_fail(err, KILN_ERR_LIMIT, "%zu bytes; at most %llu are packed",
                          w->bytes, (unsigned long long)KILN_WIRE_MAX_BLOB_BYTES);
-    KILN_TRY(find(p, &w->type, &c, err));
+    KILN_TRY(find(p, &w->packing, &c, err));
     if (p->constant.n == 0) {
         KILN_TRY(kiln_apart_begin(p->apart, err));
         p->n_batches++;
@@ -128,7 +129,7 @@ static kiln_status put(kiln_packer *p, const waiting *w, const void *plain,
     KILN_TRY(put_code(p, c, err));
     kiln_wire_constant k = {.packer = c->index, .bytes = w->bytes};
     KILN_TRY(
-        kiln_apart_put(p->apart, plain, (size_t)kiln_type_bytes(&from), &k.from, err));
+        kiln_apart_put(p->apart, plain, (size_t)kiln_type_bytes(from), &k.from, err));
     kiln_vec_push(&p->batch, &p->constant, k);
     kiln_vec_push(&p->batch, &p->waiting, *w);
     return KILN_OK;
@@ -143,26 +144,26 @@ static kiln_status failed(kiln_packer *p, const waiting *w, kiln_status st,
         "to whoever opens the model",
         w->name, w->reader != NULL ? " of node '" : "",
         w->reader != NULL ? w->reader : "", w->reader != NULL ? "'" : "",
-        kiln_type_text(&scratch, &w->type));
+        kiln_type_text(&scratch, &w->packing.to));
     kiln_arena_fini(&scratch);
     forget(p);
     return st;
 }
 
-kiln_status kiln_packer_add(kiln_packer *p, const kiln_type *t, const char *name,
+kiln_status kiln_packer_add(kiln_packer *p, const kiln_packing *k, const char *name,
                             const char *reader, const void *plain, void *packed,
                             kiln_err *err) {
-    if (kiln_type_elems(t) == 0)
+    if (kiln_type_elems(&k->to) == 0)
         return KILN_OK; /* an empty axis has no blocks: nothing is stored */
-    if (!kiln_pack_computes(t)) {
-        kiln_layout_pack(t, plain, packed);
+    if (k->by == NULL) {
+        kiln_layout_pack(&k->to, plain, packed);
         return KILN_OK;
     }
-    const waiting w = {.type = *t,
+    const waiting w = {.packing = *k,
                        .name = name,
                        .reader = reader,
                        .packed = packed,
-                       .bytes = (size_t)kiln_type_bytes(t)};
+                       .bytes = (size_t)kiln_type_bytes(&k->to)};
     const kiln_status st = put(p, &w, plain, err);
     return st == KILN_OK ? KILN_OK : failed(p, &w, st, err);
 }

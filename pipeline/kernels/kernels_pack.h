@@ -21,13 +21,12 @@ typedef struct kiln_packer_options {
 /* In the arena, and with it what is compiled, and the process, until it is reset. `o`
  * may be NULL. */
 kiln_packer *kiln_packer_new(kiln_arena *a, const kiln_packer_options *o);
-/* Row-major elements, which may lie anywhere, to the layout of `t`; `packed` is 64-byte
- * aligned and has kiln_type_bytes(t) bytes. What is only moved is moved here, at once;
- * what is computed (kiln_pack_computes) waits for kiln_packer_finish, and so long
- * `packed` and `name` are borrowed. The name is of the constant, for messages; `reader`,
- * which may be NULL, of a node that reads it. KILN_ERR_UNSUPPORTED: no code for this
- * machine. */
-kiln_status kiln_packer_add(kiln_packer *p, const kiln_type *t, const char *name,
+/* Row-major elements, which may lie anywhere, to what a kernel reads; `packed` is
+ * 64-byte aligned and has kiln_type_bytes(&k->to) bytes. What is only moved is moved
+ * here, at once; what is computed waits for kiln_packer_finish, and so long `packed` and
+ * `name` are borrowed. The name is of the constant, for messages; `reader`, which may be
+ * NULL, of a node that reads it. KILN_ERR_UNSUPPORTED: no code for this machine. */
+kiln_status kiln_packer_add(kiln_packer *p, const kiln_packing *k, const char *name,
                             const char *reader, const void *plain, void *packed,
                             kiln_err *err);
 /* All that were added, in one go. KILN_ERR_LIB: the code crashed, hung, or took too much

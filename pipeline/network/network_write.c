@@ -58,12 +58,12 @@ static const char *reader_of(const kiln_net *n, int slot) {
 static kiln_status write_param(kiln_packer *packer, const kiln_net *n, int slot,
                                char *to, kiln_err *err) {
     const kiln_net_slot *s = &n->slot.v[slot];
-    kiln_type t = s->value->type;
+    const kiln_type t = kiln_net_type_of(s);
+    const kiln_packing k = kiln_packing_of(&s->value->type, s->packing, &t);
     if (s->offset > 0 && KILN_FAULT(param_stale))
         return KILN_OK;
-    t.layout = s->layout;
-    return kiln_packer_add(packer, &t, s->value->name,
-                           kiln_pack_computes(&t) ? reader_of(n, slot) : NULL,
+    return kiln_packer_add(packer, &k, s->value->name,
+                           s->packing != NULL ? reader_of(n, slot) : NULL,
                            s->value->data, to + s->offset, err);
 }
 
@@ -132,9 +132,9 @@ static void describe(const kiln_net *n, kiln_network *out) {
         const kiln_net_slot *s = &n->slot.v[i];
         if (s->place != KILN_NET_PARAM || s->view_of >= 0)
             continue;
-        kiln_network_param p = {in_region(n, s->path, s->value->name), s->value->type,
-                                s->offset};
-        p.type.layout = s->layout;
+        kiln_network_param p = {in_region(n, s->path, s->value->name),
+                                kiln_net_type_of(s), s->offset};
+        p.type.facts = s->value->type.facts;
         kiln_vec_push(n->arena, &out->param, p);
     }
     for (size_t i = 0; i < n->kernel.n; i++)

@@ -74,7 +74,7 @@ static kiln_status work_of(trying *t, const kiln_net_wish *w, kiln_tune_work *ou
         return *is_there ? kiln_op_work_of(t->arena, g->name, g, &out->op, err)
                          : KILN_OK;
     }
-    KILN_TRY(kiln_pack_graph(t->arena, &w->type, &w->type.layout, &g, err));
+    KILN_TRY(kiln_pack_graph(t->arena, &w->type, NULL, &w->type.layout, &g, err));
     return kiln_op_work_of(
         t->arena,
         kiln_format(t->arena, "convert %s", kiln_type_text(t->arena, &w->type)), g,

@@ -290,6 +290,48 @@ static void params_are_safetensors(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Older kilns wrote what a constant is packed to into its layout. */
+typedef struct older_row {
+    const char *name, *type, *is; /* is: as it is read today; NULL: refused */
+} older_row;
+
+static older_row older_rows[] = {
+    {"older_weights", "f32[5,4,3,3]{order=2301,block=1x4,0x8,winograd=2}",
+     "f32[5,4,4,4]{order=2301,block=1x4,0x8}"},
+    {"older_weights_in_one_block", "f32[8,4,3,3]{block=0x8,winograd=2}",
+     "f32[8,4,4,4]{block=0x8}"},
+    {"older_weights_of_other_windows", "f32[5,4,5,5]{block=0x8,winograd=2}", NULL},
+    {"older_weights_without_a_number", "f32[5,4,3,3]{block=0x8,winograd=}", NULL},
+    {"older_weights_of_three_axes", "f32[5,3,3]{block=0x8,winograd=2}", NULL},
+};
+
+static void reads_params_of_older_kilns(void **state) {
+    const older_row *r = *state;
+    const int64_t bytes = (int64_t)4 * 4 * 8 * 4 * 4;
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_safetensors s;
+    kiln_buf head;
+    kiln_buf_init(&head, &a);
+    kiln_buf_add(&head, "\xB8\0\0\0\0\0\0\0", 8); /* 192 with itself */
+    kiln_buf_printf(&head,
+                    "{\"__metadata__\":{\"w\":\"%s\"},\"w\":{\"dtype\":\"F32\","
+                    "\"shape\":[512],\"data_offsets\":[0,%d]}}",
+                    r->type, (int)bytes);
+    while (head.n < 192)
+        kiln_buf_puts(&head, " ");
+    const kiln_status st = kiln_safetensors_read(&a, kiln_buf_str(&head),
+                                                 192 + (uint64_t)bytes, "t", &s, &err);
+    if (r->is == NULL) {
+        assert_int_equal(st, KILN_ERR_PARSE);
+        assert_non_null(strstr(err.text, "has no type in the metadata"));
+    } else {
+        kiln_assert_status_ok(st, &err);
+        assert_string_equal(kiln_type_text(&a, &s.tensor[0].type), r->is);
+    }
+    kiln_arena_fini(&a);
+}
+
 static void large_outputs_are_sampled(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -728,6 +770,7 @@ int main(void) {
     kiln_test_add("steps_are_read_again", steps_are_read_again, NULL);
     kiln_test_add("graph_lists_regions", graph_lists_regions, NULL);
     kiln_test_add("params_are_safetensors", params_are_safetensors, NULL);
+    kiln_test_add_rows(reads_params_of_older_kilns, older_rows);
     kiln_test_add("large_outputs_are_sampled", large_outputs_are_sampled, NULL);
     kiln_test_add("samples_leave_no_gaps", samples_leave_no_gaps, NULL);
     kiln_test_add("bounds_come_back", bounds_come_back, NULL);

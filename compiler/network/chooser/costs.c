@@ -22,7 +22,7 @@ static kiln_status work_of(kiln_net_survey *s, const kiln_net_conversion *c,
     kiln_space space;
     kiln_buf text;
     *layouts = NULL;
-    KILN_TRY(kiln_pack_graph(s->arena, &c->from, &c->to.layout, &g, err));
+    KILN_TRY(kiln_pack_graph(s->arena, &c->from, NULL, &c->to.layout, &g, err));
     KILN_TRY(kiln_op_work_of(s->arena, g->name, g, w, err));
     if (!kiln_template_fits(t, &w->workload, s->n->profile))
         return KILN_OK;

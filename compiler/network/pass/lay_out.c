@@ -20,7 +20,8 @@ static kiln_status operands_of(kiln_net *n, const kiln_group *group,
     int *takeable = kiln_array(n->arena, int, te->n_inputs);
     for (size_t i = 0; i < te->n_inputs; i++) {
         const kiln_value *v = value[i] = from[te->arg_value[i]->id];
-        KILN_TRY(kiln_net_slot_like(n, v, &te->arg_type[i], &operand[i], err));
+        KILN_TRY(kiln_net_slot_like(n, v, te->arg_packing[i], &te->arg_type[i],
+                                    &operand[i], err));
         if (te->n_args == te->n_inputs + 1 && kiln_group_can_take(group, v) &&
             kiln_layout_eq(&te->arg_type[i].layout, &te->arg_type[te->n_inputs].layout))
             takeable[step->n_takeable++] = operand[i];

@@ -230,7 +230,7 @@ static kiln_status sum_of(kiln_compute_cx *cx, const kiln_window *w, const char 
                           const kiln_expr **index, kiln_te **y,
                           const kiln_expr **body) {
     const kiln_type *t = &cx->out[0].type;
-    const int tile = cx->in[W].type.layout.winograd;
+    const int tile = kiln_conv_winograd_tile(cx, W);
     kiln_te_value x;
     if (tile != 0)
         KILN_TRY(kiln_conv_winograd(cx, w, &cx->in[X], W, reduced_channels(cx), &x));

@@ -3,6 +3,7 @@
 #define KILN_PIPELINE_MEASURE_BUILDER_INTERNAL_H
 
 #include "compiler/network/network_kernel.h"
+#include "compiler/network/network_pack.h"
 #include "pipeline/measure/wire/wire.h"
 #include "runtime/device.h"
 
@@ -10,11 +11,11 @@
 typedef struct kiln_packings {
     kiln_arena *arena;           /* of what is made */
     const kiln_profile *profile; /* that it is made for */
-    kiln_map known;              /* packed type's text -> kiln_wire_packing */
+    kiln_map known;              /* packing's text -> kiln_wire_packing */
 } kiln_packings;
 
-/* Code of one constant, as `t` says; what it points to lives as the packings do. */
-kiln_status kiln_packings_find(kiln_packings *p, const kiln_type *t,
+/* Code of one constant; what it points to lives as the packings do. */
+kiln_status kiln_packings_find(kiln_packings *p, const kiln_packing *k,
                                kiln_wire_packing *out, kiln_err *err);
 
 /* The kernel's arguments in terms of the workload's values, for runners. */

@@ -1,8 +1,6 @@
 /* Layouts as a runner knows them: the steps of a packed tensor's axes; or code. */
 #include "pipeline/measure/builder/builder_internal.h"
 
-#include "compiler/network/network_pack.h"
-
 /* Elements that the blocks of an axis behind block `after` hold (-1: all of them). */
 static int64_t held(const kiln_layout *l, int axis, int after) {
     int64_t n = 1;
@@ -62,11 +60,13 @@ kiln_status kiln_operands_describe(kiln_arena *a, kiln_packings *packings,
         KILN_TRY(i < te->n_inputs
                      ? find_input(w, te->arg_value[i]->name, &operand[i].value, err)
                      : find_output(w, i - te->n_inputs, &operand[i].value, err));
-        if (i < te->n_inputs && kiln_pack_computes(&te->arg_type[i]))
-            KILN_TRY(kiln_packings_find(packings, &te->arg_type[i], &operand[i].packing,
-                                        err));
-        else
+        if (te->arg_packing[i] != NULL) {
+            const kiln_packing k = kiln_packing_of(
+                &te->arg_value[i]->type, te->arg_packing[i], &te->arg_type[i]);
+            KILN_TRY(kiln_packings_find(packings, &k, &operand[i].packing, err));
+        } else {
             describe(&te->arg_type[i], &operand[i]);
+        }
     }
     out->operand = operand;
     out->n_operands = (uint32_t)te->n_args;

@@ -3,15 +3,14 @@
 #include "pipeline/measure/builder/builder_internal.h"
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/network/network_pack.h"
 
 static const char function_name[] = "kiln_pack";
 
-static kiln_status make(kiln_packings *p, kiln_arena *scratch, const kiln_type *t,
+static kiln_status make(kiln_packings *p, kiln_arena *scratch, const kiln_packing *k,
                         kiln_wire_packing *out, kiln_err *err) {
     kiln_program *program = NULL;
     kiln_object object;
-    KILN_TRY(kiln_pack_program(scratch, t, p->profile, function_name, &program, err));
+    KILN_TRY(kiln_pack_program(scratch, k, p->profile, function_name, &program, err));
     KILN_TRY(kiln_codegen(scratch, program, p->profile, NULL, &object, NULL, err));
     KILN_TRY(kiln_object_check(object.bytes, err));
     *out = (kiln_wire_packing){
@@ -20,19 +19,19 @@ static kiln_status make(kiln_packings *p, kiln_arena *scratch, const kiln_type *
         .name = kiln_str_from(function_name),
         .workspace_bytes = object.workspace_bytes,
         .scratch_bytes = object.scratch_bytes,
-        .bytes = (uint64_t)kiln_type_bytes(t)};
+        .bytes = (uint64_t)kiln_type_bytes(&k->to)};
     return KILN_OK;
 }
 
-kiln_status kiln_packings_find(kiln_packings *p, const kiln_type *t,
+kiln_status kiln_packings_find(kiln_packings *p, const kiln_packing *k,
                                kiln_wire_packing *out, kiln_err *err) {
     kiln_arena scratch = {0};
-    const char *key = kiln_type_text(&scratch, t);
+    const char *key = kiln_packing_text(&scratch, k);
     kiln_wire_packing *known = kiln_map_get(&p->known, kiln_str_from(key));
     kiln_status st = KILN_OK;
     if (known == NULL) {
         kiln_wire_packing made = {.bytes = 0};
-        st = make(p, &scratch, t, &made, err);
+        st = make(p, &scratch, k, &made, err);
         if (st == KILN_OK) {
             known = kiln_arena_dup(p->arena, &made, sizeof made);
             kiln_map_set(p->arena, &p->known,

@@ -105,37 +105,6 @@ static void packs_row(void **state) {
     check_type(kiln_test_arena(), &t);
 }
 
-/* ---- weights for Winograd's algorithm -------------------------------------------- */
-
-typedef struct refusal {
-    const char *name;
-    kiln_dtype dtype;
-    int rank;
-    int64_t dim[5];
-    kiln_layout layout;
-} refusal;
-
-static refusal refusals[] = {
-    {"not_in_double", KILN_F64, 4, {4, 4, 3, 3}, {.winograd = 4}},
-    {"not_five_by_five", KILN_F32, 4, {4, 4, 5, 5}, {.winograd = 4}},
-    {"not_three_axes", KILN_F32, 3, {4, 3, 3}, {.winograd = 4}},
-    {"no_such_tiles", KILN_F32, 4, {4, 4, 3, 3}, {.winograd = 3}},
-    {"no_blocks_of_taps",
-     KILN_F32,
-     4,
-     {4, 4, 3, 3},
-     {.n_blocks = 1, .block = {{2, 2}}, .winograd = 2}},
-};
-
-static void refuses_for_winograd(void **state) {
-    const refusal *r = *state;
-    kiln_err err = {0};
-    kiln_type t = kiln_type_make(r->dtype, r->rank, r->dim);
-    t.layout = r->layout;
-    kiln_assert_fails(kiln_type_check(&t, &err), KILN_ERR_SHAPE, &err,
-                      "only f32 weights [O, I, 3, 3]");
-}
-
 /* ---- equal places ---------------------------------------------------------------- */
 
 /* The elements of memory in order: 1 + row-major index, 0 for a tail lane. */
@@ -197,7 +166,6 @@ static void tells_equal_places(void **state) {
 int main(void) {
     kiln_test_add_rows(packs_row, rows);
     kiln_test_add("packs_as_layouts_say", packs_as_layouts_say, NULL);
-    kiln_test_add_rows(refuses_for_winograd, refusals);
     kiln_test_add("tells_equal_places", tells_equal_places, NULL);
     return kiln_test_run("layout");
 }

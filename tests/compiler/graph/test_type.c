@@ -23,8 +23,6 @@ static text_row text_rows[] = {
     {"reads_eight_axes", "i64[1,2,1,2,1,2,1,2]", .elems = 16, .stored = 16},
     {"reads_largest_value", "bf16[1099511627776]", .elems = KILN_MAX_ELEMS,
      .stored = KILN_MAX_ELEMS},
-    {"reads_weights_for_winograd", "f32[5,3,3,3]{order=2301,block=0x4,winograd=4}",
-     .elems = 135, .stored = 6 * 6 * 8 * 3},
     {"reads_channels_last", "f32[1,64,56,56]{order=0231}", .elems = 200704,
      .stored = 200704},
     {"drops_identity_order", "f16[2,3]{order=01}", "f16[2,3]", .elems = 6, .stored = 6},
@@ -75,10 +73,7 @@ static text_row text_rows[] = {
      .message = "a layout has at most 4 blocks"},
     {"rejects_unknown_part", "f32[2]{colour=1}", .want = KILN_ERR_PARSE,
      .message =
-         "expected order=, block=, winograd=, device=, space= or facts=tail_zero, "
-         "found 'c'"},
-    {"rejects_other_weights_for_winograd", "f32[4,4,5,5]{winograd=4}",
-     .want = KILN_ERR_SHAPE, .message = "only f32 weights [O, I, 3, 3]"},
+         "expected order=, block=, device=, space= or facts=tail_zero, found 'c'"},
     {"rejects_device_past_a_byte", "f32[2]{device=256}", .want = KILN_ERR_PARSE,
      .message = "expected a number in [0, 255]"},
     {"rejects_control_byte", "f32[\x01", .want = KILN_ERR_PARSE,

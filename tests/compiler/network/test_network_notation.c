@@ -95,6 +95,27 @@ static void network_reads_back(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Packed when it is built, and when it is opened. */
+static void packed_constants_read_back(void **state) {
+    static const char packed[] = "graph \"p\" { input %x : f32[1,64,28,28] const %w : "
+                                 "f32[64,64,3,3] = random(1) "
+                                 "%y = conv(%x, %w) {pads=[1,1,1,1]} output %y }";
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        texts t = {.arena = &a};
+        kiln_assert_status_ok(
+            kiln_graph_parse(&a, kiln_str_from(packed), "test", &g, &err), &err);
+        compile(&t, g, "x86-avx512", i == 1);
+        assert_non_null(
+            strstr(kiln_str_dupv(&a, t.after[t.n - 1]), "} by \"winograd_"));
+        read_back(&t);
+        kiln_arena_fini(&a);
+    }
+}
+
 /* ---- texts that are refused ------------------------------------------------------ */
 
 static const char graph_text[] =
@@ -148,6 +169,15 @@ static row rows[] = {
      KILN_ERR_PARSE, "graph 'g' has no value 'z'"},
     {"a_type_that_the_value_has_not", "lay_out", "\"x\" : f32[1,16,2,2]",
      "\"x\" : f32[1,16,2,3]", KILN_ERR_PARSE, "value 'x' has type f32[1,16,2,2]"},
+    {"a_packing_that_is_not_there", "lay_out", "\"x\" : f32[1,16,2,2]",
+     "\"x\" : f32[1,16,2,2] by \"magic\"", KILN_ERR_PARSE,
+     "there is no packing 'magic'"},
+    {"a_packing_of_no_constant", "lay_out", "\"x\" : f32[1,16,2,2]",
+     "\"x\" : f32[1,16,2,2] by \"winograd_4\"", KILN_ERR_PARSE,
+     "value 'x' is packed, and no constant"},
+    {"a_packing_of_other_constants", "lay_out", "\"w\" : f32[16,16,1,1]",
+     "\"w\" : f32[16,16,1,1] by \"winograd_4\"", KILN_ERR_SHAPE,
+     "only f32 weights [O, I, 3, 3] are packed"},
     {"a_layout_that_the_kernel_has_not", "lay_out", "\"x\" : f32[1,16,2,2]",
      "\"x\" : f32[1,16,2,2]{order=0231}", KILN_ERR_BUG,
      "operand 0 of step 'relu' is f32[1,16,2,2]{order=0231}, its kernel has"},
@@ -318,6 +348,7 @@ int main(void) {
                                         "mobilenet_v1"};
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         kiln_test_add(small[i], network_reads_back, (void *)(uintptr_t)small[i]);
+    kiln_test_add("packed_constants_read_back", packed_constants_read_back, NULL);
     kiln_test_add_rows(is_refused, rows);
     kiln_test_add("ends_anywhere", ends_anywhere, NULL);
     kiln_test_add("changes_anywhere", changes_anywhere, NULL);

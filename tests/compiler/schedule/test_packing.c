@@ -15,7 +15,8 @@
 
 typedef struct packing {
     kiln_arena *a;
-    kiln_type type; /* as it is packed */
+    kiln_type from, type; /* type: as it is packed */
+    const kiln_op_def *by;
     const void *plain, *want;
     kiln_workload work;
 } packing;
@@ -37,17 +38,13 @@ static void transform(const kiln_winograd *f, const double g[9],
                       (f->divisor[i] * f->divisor[j]);
 }
 
-/* [O, I, 3, 3] as a tensor [O, I, m + 2, m + 2] with the same order and blocks. */
+/* t: [O, I, m + 2, m + 2]. */
 static void pack_transformed(kiln_arena *a, const kiln_type *t, const float *taps,
                              void *packed) {
-    const kiln_winograd *f = kiln_winograd_of(t->layout.winograd);
+    const kiln_winograd *f = kiln_winograd_of((int)t->dim[2] - 2);
     assert_non_null(f);
     const int64_t n_pairs = t->dim[0] * t->dim[1];
-    const int64_t dim[] = {t->dim[0], t->dim[1], f->n, f->n};
-    kiln_type whole = kiln_type_make(KILN_F32, 4, dim);
-    whole.layout = t->layout;
-    whole.layout.winograd = 0;
-    float *all = kiln_array(a, float, kiln_type_elems(&whole)), *to = all;
+    float *all = kiln_array(a, float, kiln_type_elems(t)), *to = all;
     for (int64_t k = 0; k < n_pairs; k++) {
         double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
         for (int i = 0; i < 9; i++)
@@ -57,12 +54,13 @@ static void pack_transformed(kiln_arena *a, const kiln_type *t, const float *tap
             for (int j = 0; j < f->n; j++)
                 *to++ = (float)u[i][j];
     }
-    kiln_layout_pack(&whole, all, packed);
+    kiln_layout_pack(t, all, packed);
 }
 
-static const void *wanted(kiln_arena *a, const kiln_type *t, const void *plain) {
+static const void *wanted(kiln_arena *a, const kiln_op_def *by, const kiln_type *t,
+                          const void *plain) {
     void *want = kiln_arena_alloc(a, (size_t)kiln_type_bytes(t) + 1);
-    if (kiln_pack_computes(t))
+    if (by != NULL)
         pack_transformed(a, t, plain, want);
     else
         kiln_layout_pack(t, plain, want);
@@ -71,12 +69,17 @@ static const void *wanted(kiln_arena *a, const kiln_type *t, const void *plain) 
 
 /* ---- programs -------------------------------------------------------------------- */
 
-static packing packing_of(kiln_arena *a, const kiln_type *t, const void *plain) {
+/* t: of the constant, in the layout of what it is packed to. */
+static packing packing_of(kiln_arena *a, const kiln_type *t, const kiln_op_def *by,
+                          const void *plain) {
     kiln_err err = {0};
     kiln_graph *g = NULL;
-    const kiln_type x = kiln_type_make(t->dtype, t->rank, t->dim);
-    packing p = {a, *t, plain, wanted(a, t, plain), {NULL, NULL}};
-    kiln_assert_status_ok(kiln_pack_graph(a, &x, &t->layout, &g, &err), &err);
+    packing p = {.a = a, .by = by, .plain = plain};
+    p.from = kiln_type_make(t->dtype, t->rank, t->dim);
+    kiln_assert_status_ok(kiln_packed_type(by, &p.from, &p.type, &err), &err);
+    p.type.layout = t->layout;
+    p.want = wanted(a, by, &p.type, plain);
+    kiln_assert_status_ok(kiln_pack_graph(a, &p.from, by, &t->layout, &g, &err), &err);
     kiln_assert_status_ok(kiln_workload_of(g, &p.work, &err), &err);
     return p;
 }
@@ -130,10 +133,10 @@ static void *poisoned(const packing *p) {
 }
 
 static void check_template(const packing *p, const kiln_template *t) {
-    const kiln_type x = kiln_type_make(p->type.dtype, p->type.rank, p->type.dim);
+    const size_t bytes = (size_t)kiln_type_bytes(&p->from);
     kiln_err err = {0};
-    void *arg[2] = {kiln_arena_alloc(p->a, (size_t)kiln_type_bytes(&x) + 64), NULL};
-    memcpy(arg[0], p->plain, (size_t)kiln_type_bytes(&x));
+    void *arg[2] = {kiln_arena_alloc(p->a, bytes + 64), NULL};
+    memcpy(arg[0], p->plain, bytes);
     for (int i = -1; i < 0 || code_profile_at(i) != NULL; i++) {
         const kiln_profile *profile = code_profile_at(i < 0 ? 0 : i);
         if (!t->fits(&p->work, profile))
@@ -148,7 +151,7 @@ static void check_template(const packing *p, const kiln_template *t) {
         }
         code_kernel *k = code_compile(p->a, program, profile);
         code_call(k, arg, profile->name);
-        check_bytes(p, arg[1], profile->name, !kiln_pack_computes(&p->type));
+        check_bytes(p, arg[1], profile->name, p->by == NULL);
         code_close(k);
     }
 }
@@ -198,7 +201,7 @@ static void packs_in_any_layout(void **state) {
         kiln_type t = kiln_type_make(r->dtype, rank, dim);
         const void *plain = random_bytes(&a, &rng, &t);
         t.layout = random_layout(&rng, rank);
-        const packing p = packing_of(&a, &t, plain);
+        const packing p = packing_of(&a, &t, NULL, plain);
         if (!kiln_layout_is_plain(&t.layout))
             check(&p);
         kiln_arena_fini(&a);
@@ -219,7 +222,7 @@ static float random_tap(kiln_rng *rng) {
 
 static void packs_for_winograd(void **state) {
     static const int32_t block[] = {1, 4, 8, 16, 32};
-    const int tile = *(const int *)*state;
+    const kiln_op_def *by = *state;
     const int64_t n = kiln_test_cases(4);
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
@@ -232,15 +235,39 @@ static void packs_for_winograd(void **state) {
         for (int64_t k = 0; k < kiln_type_elems(&t); k++)
             taps[k] = random_tap(&rng);
         t.layout = (kiln_layout){.n_order = 4, .order = {2, 3, 0, 1}};
-        t.layout.winograd = (uint8_t)tile;
         for (uint8_t axis = 2; axis-- > 0;)
             t.layout.block[t.layout.n_blocks++] =
                 (kiln_block){axis, block[kiln_rng_range(&rng, 0, 4)]};
-        const packing p = packing_of(&a, &t, taps);
+        const packing p = packing_of(&a, &t, by, taps);
         assert_true(kiln_template_winograd_weights.fits(&p.work, code_profile_at(0)));
         check(&p);
         kiln_arena_fini(&a);
     }
+}
+
+static void refuses_what_is_not_its_own(void **state) {
+    static const char *const types[] = {"f64[4,4,3,3]", "f32[4,4,5,5]", "f32[4,3,3]"};
+    (void)state;
+    for (int k = 0; kiln_packing_at(k) != NULL; k++)
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+            kiln_err err = {0};
+            kiln_str rest = kiln_str_from(types[i]);
+            kiln_type t, to;
+            kiln_assert_status_ok(kiln_type_parse(&rest, &t, &err), &err);
+            kiln_assert_fails(kiln_packed_type(kiln_packing_at(k), &t, &to, &err),
+                              KILN_ERR_SHAPE, &err, "only f32 weights [O, I, 3, 3]");
+        }
+}
+
+static void is_found_by_its_name(void **state) {
+    (void)state;
+    for (int k = 0; kiln_packing_at(k) != NULL; k++) {
+        const kiln_op_def *by = kiln_packing_at(k);
+        assert_ptr_equal(kiln_packing_find(kiln_str_from(by->name)), by);
+        assert_null(kiln_op_find(kiln_str_from(by->name))); /* of models it is none */
+        assert_true(by->doc[0] != '\0');
+    }
+    assert_null(kiln_packing_find(KILN_STR_LIT("identity")));
 }
 
 /* Row i of G, by Lavin and Gray (CVPR'16), sections 4.1 and 4.2. */
@@ -299,13 +326,13 @@ static void transforms_without_rounding_products(void **state) {
 }
 
 int main(void) {
-    static struct {
-        const char *name;
-        int tile;
-    } tiles[] = {{"packs_for_winograd_2", 2}, {"packs_for_winograd_4", 4}};
     kiln_test_add_rows(packs_in_any_layout, dtypes);
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
-        kiln_test_add(tiles[i].name, packs_for_winograd, &tiles[i].tile);
+    kiln_test_add("packs_for_winograd_2", packs_for_winograd,
+                  (void *)(uintptr_t)&kiln_packing_winograd_2);
+    kiln_test_add("packs_for_winograd_4", packs_for_winograd,
+                  (void *)(uintptr_t)&kiln_packing_winograd_4);
+    kiln_test_add("refuses_what_is_not_its_own", refuses_what_is_not_its_own, NULL);
+    kiln_test_add("is_found_by_its_name", is_found_by_its_name, NULL);
     kiln_test_add("divides_as_published", divides_as_published, NULL);
     kiln_test_add("transforms_without_rounding_products",
                   transforms_without_rounding_products, NULL);

@@ -114,7 +114,8 @@ static kiln_wide packed(kiln_arena *a, const kiln_te_graph *te, size_t i,
     const kiln_type flat = kiln_type_make(KILN_F32, 1, &n);
     void *bytes = kiln_arena_alloc(a, (size_t)kiln_type_bytes(&te->arg_type[i]));
     kiln_wide wide = kiln_wide_new(a, &flat);
-    kiln_test_pack(&te->arg_type[i], x->data, bytes);
+    const kiln_packing k = kiln_test_packing(te, i);
+    kiln_test_pack(&k, x->data, bytes);
     kiln_widen(&flat, bytes, &wide);
     return wide;
 }

@@ -10,18 +10,17 @@
 
 typedef struct row {
     const char *name, *type;
-    bool computes;
 } row;
 
 static row rows[] = {
-    {"tiles_of_two", "f32[32,16,3,3]{order=2301,block=1x8,0x16,winograd=2}", true},
-    {"tiles_of_four", "f32[64,64,3,3]{order=2301,block=1x16,0x16,winograd=4}", true},
-    {"tiles_with_tails", "f32[19,7,3,3]{order=2301,block=1x4,0x8,winograd=4}", true},
-    {"blocks", "f32[20,17,3,3]{block=1x16,0x16}", false},
-    {"bytes_in_another_order", "i8[3,5,7]{order=201}", false},
+    {"tiles_of_two", "f32[32,16,3,3]{order=2301,block=1x8,0x16} by winograd_2"},
+    {"tiles_of_four", "f32[64,64,3,3]{order=2301,block=1x16,0x16} by winograd_4"},
+    {"tiles_with_tails", "f32[19,7,3,3]{order=2301,block=1x4,0x8} by winograd_4"},
+    {"blocks", "f32[20,17,3,3]{block=1x16,0x16}"},
+    {"bytes_in_another_order", "i8[3,5,7]{order=201}"},
     /* No template of its own: the generic one. */
-    {"tiles_innermost", "f32[8,6,3,3]{block=1x2,winograd=2}", true},
-    {"nothing", "f32[0,4,3,3]{order=2301,block=1x4,0x8,winograd=4}", true},
+    {"tiles_innermost", "f32[8,6,3,3]{block=1x2} by winograd_2"},
+    {"nothing", "f32[0,4,3,3]{order=2301,block=1x4,0x8} by winograd_4"},
 };
 
 enum { CANARY = 0xA5 };
@@ -30,14 +29,11 @@ static void packs_as_interpreted(void **state) {
     const row *r = *state;
     kiln_arena *a = kiln_test_arena();
     kiln_packer *p = kiln_packer_new(a, NULL);
-    kiln_str rest = kiln_str_from(r->type);
-    kiln_type t;
+    const kiln_packing k = kiln_test_packing_of(r->type);
     kiln_err err = {0};
-    kiln_assert_status_ok(kiln_type_parse(&rest, &t, &err), &err);
-    assert_int_equal(kiln_pack_computes(&t), r->computes);
-    const kiln_type from = kiln_type_make(t.dtype, t.rank, t.dim);
+    const kiln_type from = k.from;
     const size_t n = (size_t)kiln_type_bytes(&from),
-                 bytes = (size_t)kiln_type_bytes(&t);
+                 bytes = (size_t)kiln_type_bytes(&k.to);
     unsigned char *want = kiln_arena_alloc(a, bytes + 64);
     unsigned char *got = kiln_arena_alloc(a, bytes + 64);
     unsigned char *file = kiln_arena_alloc(a, n + 64);
@@ -45,9 +41,9 @@ static void packs_as_interpreted(void **state) {
         const kiln_tensor x = kiln_tensor_random(a, &from, seed);
         memcpy(file + seed, x.data, n);
         if (bytes > 0)
-            kiln_test_pack(&t, x.data, want);
+            kiln_test_pack(&k, x.data, want);
         memset(got, CANARY, bytes + 64);
-        kiln_assert_status_ok(kiln_packer_add(p, &t, "w", NULL, file + seed, got, &err),
+        kiln_assert_status_ok(kiln_packer_add(p, &k, "w", NULL, file + seed, got, &err),
                               &err);
         kiln_assert_status_ok(kiln_packer_finish(p, &err), &err);
         assert_memory_equal(got, want, bytes);
@@ -91,18 +87,16 @@ static void spoil(void *user, kiln_object *o) {
 
 static kiln_status pack(kiln_packer *p, const char *type, kiln_arena *a,
                         const void *plain, void **packed, kiln_err *err) {
-    kiln_str rest = kiln_str_from(type);
-    kiln_type t;
-    kiln_assert_status_ok(kiln_type_parse(&rest, &t, err), err);
-    *packed = kiln_arena_alloc(a, (size_t)kiln_type_bytes(&t));
-    return kiln_packer_add(p, &t, "conv1.weight", "conv1", plain, *packed, err);
+    const kiln_packing k = kiln_test_packing_of(type);
+    *packed = kiln_arena_alloc(a, (size_t)kiln_type_bytes(&k.to));
+    return kiln_packer_add(p, &k, "conv1.weight", "conv1", plain, *packed, err);
 }
 
 /* The constant is named, with the node that reads it and a way out; the next batch is
  * packed as if nothing had been. */
 static void failures_name_the_constant(void **state) {
-    static const char bad[] = "f32[2,2,3,3]{order=2301,winograd=2}",
-                      good[] = "f32[4,2,3,3]{order=2301,winograd=2}";
+    static const char bad[] = "f32[2,2,3,3]{order=2301} by winograd_2",
+                      good[] = "f32[4,2,3,3]{order=2301} by winograd_2";
     const failing_row *r = *state;
     kiln_arena a = {0};
     kiln_err err = {0};
@@ -125,12 +119,10 @@ static void failures_name_the_constant(void **state) {
     f.name = NULL;
     kiln_assert_status_ok(pack(p, good, &a, x.data, &got, &err), &err);
     kiln_assert_status_ok(kiln_packer_finish(p, &err), &err);
-    kiln_str rest = kiln_str_from(good);
-    kiln_type t;
-    kiln_assert_status_ok(kiln_type_parse(&rest, &t, &err), &err);
-    want = kiln_arena_alloc(&a, (size_t)kiln_type_bytes(&t));
-    kiln_test_pack(&t, x.data, want);
-    assert_memory_equal(got, want, (size_t)kiln_type_bytes(&t));
+    const kiln_packing k = kiln_test_packing_of(good);
+    want = kiln_arena_alloc(&a, (size_t)kiln_type_bytes(&k.to));
+    kiln_test_pack(&k, x.data, want);
+    assert_memory_equal(got, want, (size_t)kiln_type_bytes(&k.to));
     kiln_arena_fini(&a);
 }
 

@@ -141,7 +141,7 @@ static const kiln_net_slot *param_like(const kiln_net *n, const kiln_net_slot *l
     for (size_t i = 0; i < n->slot.n; i++) {
         const kiln_net_slot *s = &n->slot.v[i];
         if (s->place == KILN_NET_PARAM && s->view_of < 0 &&
-            s->value->data == like->value->data &&
+            s->value->data == like->value->data && s->packing == like->packing &&
             kiln_layout_eq(&s->layout, &like->layout))
             return s;
     }
@@ -160,7 +160,7 @@ static void check_packed(const pair *p, const char *packed, const row *r) {
         if (memcmp(packed + s->offset, (const char *)p->built.params + want->offset,
                    (size_t)s->bytes) != 0)
             fail_msg("'%s' is packed into other bytes", s->value->name);
-        n_winograd += s->layout.winograd != 0;
+        n_winograd += s->packing != NULL;
         for (size_t k = 0; k < i; k++)
             n_shared += open->open.v[k].operand[0] == open->open.v[i].operand[0];
     }

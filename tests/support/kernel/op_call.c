@@ -126,7 +126,8 @@ kiln_status kiln_test_call_new(kiln_arena *a, const kiln_kernel *k, kiln_kernel_
         if (i >= te->n_inputs)
             continue;
         c.plain[v->id] = plain_value(a, v, seed + i);
-        KILN_TRY(kiln_packer_add(packer, t, v->name, NULL, c.plain[v->id].data,
+        const kiln_packing packing = kiln_packing_of(&v->type, te->arg_packing[i], t);
+        KILN_TRY(kiln_packer_add(packer, &packing, v->name, NULL, c.plain[v->id].data,
                                  c.arg[i].data, err));
         KILN_TRY(kiln_packer_finish(packer, err));
         c.hash[i] = kiln_hash64(c.arg[i].data, c.arg[i].bytes, 0);

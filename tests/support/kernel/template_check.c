@@ -55,8 +55,8 @@ static void make_arguments(kiln_arena *a, const kiln_te_graph *te, uint64_t seed
         kiln_tensor x = {plain, NULL};
         if (v->data == NULL)
             x = out->in[out->n_in++] = kiln_ref_random(a, &plain, seed + i);
-        kiln_test_pack(&te->arg_type[i], v->data == NULL ? x.data : v->data,
-                       out->tensor[i]);
+        const kiln_packing k = kiln_test_packing(te, i);
+        kiln_test_pack(&k, v->data == NULL ? x.data : v->data, out->tensor[i]);
     }
 }
 

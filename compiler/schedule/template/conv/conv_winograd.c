@@ -1,6 +1,6 @@
 /* conv_winograd: 3 x 3 convolution in steps of one by Winograd's F(m, 3) (Lavin and
  * Gray, CVPR'16), in NCHW[x]c as conv_direct's, so that either can take the other's
- * place. Weights are transformed when they are packed.
+ * place. Weights come packed, by winograd_weights.c.
  *
  *     for batch, row chunk of tiles                one parallel loop
  *         for row of tiles, block of x's channels      x ahead: a parallel loop before
@@ -51,11 +51,19 @@ static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_problem *p,
     kiln_layout *layout =
         kiln_blocked_layouts(a, p->w->graph, n, x->ic_block, x->oc_block);
     kiln_layout *w = &layout[n->in[1]->id];
-    *w = (kiln_layout){
-        .n_order = 4, .order = {2, 3, 0, 1}, .winograd = (uint8_t)x->size};
+    *w = (kiln_layout){.n_order = 4, .order = {2, 3, 0, 1}};
     kiln_layout_add_block(w, 1, x->ic_block);
     kiln_layout_add_block(w, 0, x->oc_block);
     return layout;
+}
+
+static const kiln_op_def *const *packings_of(kiln_arena *a, const kiln_workload *w,
+                                             const kiln_winograd_plan *x) {
+    const kiln_op_def **packing =
+        kiln_array(a, const kiln_op_def *, w->graph->values.n);
+    packing[w->anchor->in[1]->id] =
+        x->size == 2 ? &kiln_packing_winograd_2 : &kiln_packing_winograd_4;
+    return packing;
 }
 
 /* ---- schedule -------------------------------------------------------------------- */
@@ -290,8 +298,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     const kiln_winograd_plan x = kiln_winograd_plan_of(s, c);
     kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
     nest k = {.p = &p, .x = &x, .err = err};
-    KILN_TRY(
-        kiln_graph_compute(a, w->graph, layouts_of(a, &p, &x), true, &made.te, err));
+    KILN_TRY(kiln_graph_compute_packed(a, w->graph, layouts_of(a, &p, &x),
+                                       packings_of(a, w, &x), true, &made.te, err));
     const size_t n_inputs = made.te.n_inputs;
     k.s = made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);

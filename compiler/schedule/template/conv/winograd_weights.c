@@ -1,5 +1,16 @@
-/* winograd_weights: weights [O, I, 3, 3] packed for Winograd's algorithm, as the
- * conv_winograd template reads them: positions outermost, blocks of channels innermost.
+/* Weights [O, I, 3, 3] in f32 packed for Winograd's F(m, 3): the packings winograd_2 and
+ * winograd_4 say what conv_winograd reads, and the template winograd_weights makes the
+ * program of either.
+ *
+ *     u[O, I, m + 2, m + 2] = G g G^T     of taps g (compiler/graph/winograd.h)
+ *
+ * in double: columns of g by rows of G, sums from the left, the same of rows, the
+ * division last, rounded once. The same bits on any machine, but for NaN's. Stages:
+ *
+ *     "winograd.taps"  G g, times the divisors of its rows
+ *     the output       (G g) G^T, divided
+ *
+ * The program, of positions outermost, blocks of channels innermost:
  *
  *     for blocks of y's and x's channels, x's channel
  *         taps = G g                    in registers: a few vectors over y's channels
@@ -10,11 +21,112 @@
  * apart in row-major weights. What is written are whole vectors, one of each position.
  */
 #include "compiler/schedule/template/access.h"
+#include "base/fault.h"
 
 #include "compiler/graph/winograd.h"
 #include "compiler/schedule/template.h"
 
 #include <string.h>
+
+/* ---- what is computed ------------------------------------------------------------ */
+
+static int tile_of(const kiln_node *n) {
+    return n->op == &kiln_packing_winograd_2 ? 2 : 4;
+}
+
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    const kiln_type *g = &n->in[0]->type;
+    if (g->dtype != KILN_F32 || g->rank != 4 || g->dim[2] != KILN_WINOGRAD_TAPS ||
+        g->dim[3] != KILN_WINOGRAD_TAPS)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "only f32 weights [O, I, 3, 3] are packed for Winograd's "
+                         "algorithm");
+    const int64_t positions = tile_of(n) + KILN_WINOGRAD_TAPS - 1;
+    out[0] = kiln_type_make(KILN_F32, 4,
+                            (int64_t[]){g->dim[0], g->dim[1], positions, positions});
+    return KILN_OK;
+}
+
+static void cost(const kiln_node *n, kiln_cost *c) {
+    (void)n;
+    *c = (kiln_cost){0}; /* nobody waits for it */
+}
+
+static const kiln_expr *number(kiln_arena *a, double v) {
+    return kiln_x_number(a, KILN_F64, v);
+}
+
+/* Row i of G times its divisor, and x: all terms, from the left. */
+static const kiln_expr *row_of_g(kiln_arena *a, const kiln_winograd *f,
+                                 const kiln_expr *i, const kiln_expr *const *x) {
+    const kiln_expr *factor[KILN_WINOGRAD_MAX_N], *sum = NULL;
+    for (int k = 0; k < KILN_WINOGRAD_TAPS; k++) {
+        for (int row = 0; row < f->n; row++)
+            factor[row] = number(a, f->g[row][k]);
+        const kiln_expr *term = kiln_x_mul(a, x[k], kiln_x_choose(a, i, factor, f->n));
+        sum = sum == NULL ? term : kiln_x_add(a, sum, term);
+    }
+    return sum;
+}
+
+static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
+                                   const kiln_expr *i) {
+    const kiln_expr *divisor[KILN_WINOGRAD_MAX_N];
+    for (int row = 0; row < f->n; row++)
+        divisor[row] =
+            number(a, f->divisor[row] + (row == 1 && KILN_FAULT(winograd_taps)));
+    return kiln_x_choose(a, i, divisor, f->n);
+}
+
+static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
+    kiln_arena *a = cx->arena;
+    const kiln_type *u = &cx->out[0].type;
+    const kiln_winograd *f = kiln_winograd_of(tile_of(n));
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *x[KILN_WINOGRAD_TAPS];
+    kiln_te_value half;
+    kiln_type t = *u;
+    t.dtype = KILN_F64;
+    t.dim[3] = KILN_WINOGRAD_TAPS;
+    kiln_te *te = kiln_compute_begin(cx, "taps", &t, index);
+    te->tag = "winograd.taps";
+    memcpy(at, index, sizeof at);
+    for (int r = 0; r < KILN_WINOGRAD_TAPS; r++) {
+        at[2] = kiln_x_index(a, r);
+        x[r] = kiln_x_cast(a, KILN_F64, kiln_compute_read(cx, 0, at));
+    }
+    KILN_TRY(kiln_compute_inner(cx, te, &t, row_of_g(a, f, index[2], x), &half));
+    te = kiln_compute_begin(cx, "", u, index);
+    memcpy(at, index, sizeof at);
+    for (int s = 0; s < KILN_WINOGRAD_TAPS; s++) {
+        at[3] = kiln_x_index(a, s);
+        x[s] = kiln_compute_read_value(cx, &half, at);
+    }
+    const kiln_expr *divisor =
+        kiln_x_mul(a, divisor_of(a, f, index[2]), divisor_of(a, f, index[3]));
+    return kiln_compute_end(cx, 0, te,
+                            kiln_x_div(a, row_of_g(a, f, index[3], x), divisor));
+}
+
+static const char *const in_names[] = {"g", NULL};
+
+/* No model has it, so nothing evaluates it but its program. */
+#define FOR_WINOGRAD                                                                   \
+    .n_in_min = 1, .n_in_max = 1, .in_names = in_names, .dtypes = KILN_DT(KILN_F32),   \
+    .fuse = KILN_FUSE_INJECTIVE, .layout = KILN_LAYOUT_OBLIVIOUS, .infer = infer,      \
+    .cost = cost, .compute = compute
+
+const kiln_op_def kiln_packing_winograd_2 = {
+    FOR_WINOGRAD,
+    .name = "winograd_2",
+    .doc = "weights for Winograd's F(2, 3)",
+};
+const kiln_op_def kiln_packing_winograd_4 = {
+    FOR_WINOGRAD,
+    .name = "winograd_4",
+    .doc = "weights for Winograd's F(4, 3)",
+};
+
+/* ---- its program ----------------------------------------------------------------- */
 
 /* Physical axes: positions, then channels of y and x, then their blocks. */
 enum { I, J, CHANNELS };
@@ -23,10 +135,10 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
     static const uint8_t order[] = {2, 3, 0, 1};
     (void)p;
     const kiln_layout *l = &w->anchor->out[0]->type.layout;
-    return w->anchor->op == &kiln_op_identity && w->graph->nodes.n == 1 &&
-           l->winograd != 0 && l->n_order == 4 &&
-           memcmp(l->order, order, sizeof order) == 0 && l->n_blocks > 0 &&
-           w->anchor->in[0]->type.layout.winograd == 0;
+    return (w->anchor->op == &kiln_packing_winograd_2 ||
+            w->anchor->op == &kiln_packing_winograd_4) &&
+           w->graph->nodes.n == 1 && l->n_order == 4 &&
+           memcmp(l->order, order, sizeof order) == 0 && l->n_blocks > 0;
 }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,

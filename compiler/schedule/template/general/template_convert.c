@@ -14,8 +14,8 @@ enum { N_BLOCKS = sizeof blocks / sizeof blocks[0] };
 static bool is_said(const kiln_type *t) {
     const kiln_layout *l = &t->layout;
     return kiln_layout_is_plain(l) ||
-           (l->n_order == 0 && l->n_blocks == 1 && l->winograd == 0 &&
-            l->block[0].axis == 1 && l->block[0].size <= blocks[N_BLOCKS - 1]);
+           (l->n_order == 0 && l->n_blocks == 1 && l->block[0].axis == 1 &&
+            l->block[0].size <= blocks[N_BLOCKS - 1]);
 }
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
