@@ -48,6 +48,8 @@ struct kiln_import_cx {
     KILN_VEC(const kiln_value *) hinted;
     KILN_VEC(const kiln_tensor *) hints; /* parallel */
 
+    bool reads_counted; /* format->may_read is not asked: bounded.c */
+
     /* What an import may still cost: a small file must not ask for gigabytes or
      * minutes. */
     int64_t eager_bytes; /* outputs of nodes evaluated at once */

@@ -133,7 +133,7 @@ kiln_status kiln_import_emit(kiln_import_cx *cx, const void *site,
     KILN_ASSERT(cx->graph != NULL && op != NULL && n_in >= 0 && n_out >= 0 &&
                     outs != NULL,
                 "a node of %d inputs and %d outputs in no graph", n_in, n_out);
-    if (cx->format->may_read != NULL)
+    if (cx->format->may_read != NULL && !cx->reads_counted)
         KILN_TRY(cx->format->may_read(cx, in, n_in));
     const kiln_arena_mark mark = kiln_arena_save(&cx->scratch);
     const int count = n_out > 0 ? n_out : op->n_out_min > 0 ? op->n_out_min : 1;

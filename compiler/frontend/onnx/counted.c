@@ -120,10 +120,6 @@ kiln_value *kiln_compose_counted(kiln_compose *c, kiln_value *v, int axis,
     return v;
 }
 
-kiln_value *kiln_compose_uncounted(kiln_compose *c, kiln_value *v) {
-    return v->count == NULL ? v : kiln_compose_1(c, &kiln_op_identity, v);
-}
-
 kiln_status kiln_onnx_mark(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, int axis,
                            kiln_value *count) {
     kiln_compose c = kiln_onnx_compose(cx, n);
@@ -139,28 +135,12 @@ kiln_status kiln_onnx_mark(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, int
 
 /* ---- parts of rules ---- */
 
-kiln_value *kiln_compose_number(kiln_compose *c, int64_t v) {
-    return kiln_compose_ints(c, 0, NULL, &v);
-}
-
 kiln_value *kiln_compose_length(kiln_compose *c, kiln_value *v, int axis) {
     if (v->count != NULL && v->bounded_axis == axis)
         return v->count;
     KILN_ASSERT(c->status != KILN_OK || (axis >= 0 && axis < v->type.rank),
                 "the length of axis %d of rank %d", axis, v->type.rank);
     return kiln_compose_number(c, v->type.dim[axis]);
-}
-
-kiln_value *kiln_compose_mask(kiln_compose *c, int rank, int axis, int64_t dim,
-                              kiln_value *count) {
-    int64_t shape[KILN_MAX_RANK];
-    KILN_ASSERT(rank <= KILN_MAX_RANK && axis >= 0 && axis < rank && count != NULL,
-                "a mask along axis %d of rank %d", axis, rank);
-    for (int i = 0; i < rank; i++)
-        shape[i] = i == axis ? dim : 1;
-    kiln_value *const at =
-        kiln_compose_reshape(c, kiln_compose_iota(c, dim), rank, shape);
-    return kiln_compose_2(c, &kiln_op_less, at, count);
 }
 
 /* The lowest or highest number of an integer dtype; floats: an infinity. */
@@ -185,29 +165,6 @@ kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
     kiln_value *const mask =
         kiln_compose_mask(c, t.rank, x->bounded_axis, t.dim[x->bounded_axis], x->count);
     return kiln_compose_where(c, mask, x, other);
-}
-
-kiln_value *kiln_compose_partition(kiln_compose *c, kiln_value *mask,
-                                   kiln_value **count) {
-    KILN_ASSERT(c->status != KILN_OK ||
-                    (mask->type.rank == 1 && mask->type.dtype == KILN_BOOL),
-                "an order by %s of rank %d", kiln_dtype_name(mask->type.dtype),
-                mask->type.rank);
-    const int64_t n = mask->type.dim[0];
-    kiln_value *const at = kiln_compose_iota(c, n);
-    kiln_value *const one = kiln_compose_cast(c, mask, KILN_I64);
-    *count = kiln_compose_reduce(c, &kiln_op_reduce_sum, one, NULL, 0, false);
-    /* Where each element goes: chosen ones behind those before them, the others behind
-     * all that are chosen. No two go to one place. */
-    kiln_value *const through = kiln_compose_axis(c, &kiln_op_cumsum, one, NULL, 0);
-    kiln_value *const first =
-        kiln_compose_2(c, &kiln_op_sub, through, kiln_compose_number(c, 1));
-    kiln_value *const behind = kiln_compose_2(
-        c, &kiln_op_sub, kiln_compose_2(c, &kiln_op_add, at, *count), through);
-    kiln_value *const to = kiln_compose_where(c, mask, first, behind);
-    kiln_value *const in[] = {at, to, at};
-    const kiln_attr_arg axis = kiln_arg_int("axis", 0);
-    return kiln_compose_op(c, &kiln_op_scatter_elements, in, 3, &axis, 1);
 }
 
 /* ---- outputs of the model ---- */

@@ -15,6 +15,7 @@
 #ifndef KILN_COMPILER_FRONTEND_ONNX_COUNTED_H
 #define KILN_COMPILER_FRONTEND_ONNX_COUNTED_H
 
+#include "compiler/frontend/bounded.h"
 #include "compiler/frontend/onnx/onnx_internal.h"
 
 /* ---- the way in, for import.c (counted.c) ---- */
@@ -42,29 +43,14 @@ kiln_status kiln_onnx_mark(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, int
 /* The same for a value that is bound afterwards. */
 kiln_value *kiln_compose_counted(kiln_compose *c, kiln_value *v, int axis,
                                  kiln_value *count);
-/* A value without its count: of the same elements. */
-kiln_value *kiln_compose_uncounted(kiln_compose *c, kiln_value *v);
-/* bool[1.., dim, 1..] of `rank` axes: true for the first `count` along the axis. */
-kiln_value *kiln_compose_mask(kiln_compose *c, int rank, int axis, int64_t dim,
-                              kiln_value *count);
 /* x (counted) with `v` as its filling, uncounted; -HUGE_VAL and HUGE_VAL become the
  * dtype's lowest and highest. */
 kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v);
-/* An order of the n elements of mask (bool[n]): those that are true first, else as they
- * were; i64[n]. *count: how many are true. */
-kiln_value *kiln_compose_partition(kiln_compose *c, kiln_value *mask,
-                                   kiln_value **count);
-/* A scalar i64. */
-kiln_value *kiln_compose_number(kiln_compose *c, int64_t v);
 /* How many elements an axis has: its count, or a constant. */
 kiln_value *kiln_compose_length(kiln_compose *c, kiln_value *v, int axis);
 /* Refuses what a rule has no way for. */
 kiln_status kiln_onnx_refuse_counted(kiln_onnx_cx *cx, const kiln_value *v,
                                      const char *why);
-
-static inline bool kiln_value_is_counted(const kiln_value *v) {
-    return v != NULL && v->count != NULL;
-}
 
 /* ---- numbers that depend on counts (extent.c) ---- */
 

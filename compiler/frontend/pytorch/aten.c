@@ -18,7 +18,7 @@ static kiln_str behind(kiln_str s, size_t n) { return (kiln_str){s.p + n, s.n - 
 /* Without what may stand before a name, and the overload "default". */
 static kiln_str bare(kiln_str op) {
     static const char *const before[] = {"torch.ops.", "aten::", "aten.",
-                                         "torchvision::"};
+                                         "torchvision::", "torchvision."};
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
         if (kiln_str_starts(op, before[i]))
             op = behind(op, strlen(before[i]));
@@ -226,7 +226,8 @@ kiln_status kiln_aten_run(kiln_import_cx *cx, const kiln_aten_call *call,
         return kiln_fail(cx->err, KILN_ERR_UNSUPPORTED, "operator '%s' is not read",
                          kiln_import_show(cx, call->op));
     KILN_TRY(place(&k, call));
-    kiln_status st = k.row->make(&k);
+    kiln_status st =
+        kiln_aten_reads_counted(&k) ? kiln_aten_make_counted(&k) : k.row->make(&k);
     if (st == KILN_OK)
         st = k.c.status;
     if (st == KILN_OK)

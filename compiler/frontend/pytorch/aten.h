@@ -107,6 +107,12 @@ bool kiln_aten_is_view(kiln_str op);
 kiln_status kiln_aten_run(kiln_import_cx *cx, const kiln_aten_call *call,
                           kiln_aten_value out[KILN_ATEN_MAX_OUT], size_t *n_out);
 
+/* kiln_import_format.may_read of both kinds of file: only rules of aten_counted.c read
+ * values that are as long as data has them. */
+kiln_status kiln_aten_may_read(kiln_import_cx *cx, kiln_value *const *in, int n_in);
+/* A tensor as an output of the Graph: zeros behind what counts. */
+kiln_status kiln_aten_settle(kiln_import_cx *cx, const void *site, kiln_value **v);
+
 /* c10::ScalarType, as TorchScript and torch.dtype's numbers have it (6: float). False:
  * kiln has no such type (complex, quantised). */
 bool kiln_aten_dtype_from_number(int64_t number, kiln_dtype *out);

@@ -28,7 +28,7 @@ static const char *kind_name(kiln_aten_kind kind) {
     case KILN_ATEN_OTHER:
         break;
     }
-    return "something else";
+    return "something that the import does not know";
 }
 
 static bool is_name(kiln_str names, const char *name) {
@@ -39,14 +39,18 @@ static bool is_name(kiln_str names, const char *name) {
     return false;
 }
 
-const kiln_aten_value *kiln_aten_get(kiln_aten_args *k, const char *name) {
+int kiln_aten_find_name(const kiln_aten_args *k, const char *name) {
     for (int i = 0; i < k->n; i++)
-        if (is_name(k->name[i], name)) {
-            k->is_read[i] = true;
-            return &k->value[i];
-        }
-    KILN_ASSERT(false, "the row '%s' has no argument '%s'", k->row->name, name);
-    return &k->value[0];
+        if (is_name(k->name[i], name))
+            return i;
+    return -1;
+}
+
+const kiln_aten_value *kiln_aten_get(kiln_aten_args *k, const char *name) {
+    const int i = kiln_aten_find_name(k, name);
+    KILN_ASSERT(i >= 0, "the row '%s' has no argument '%s'", k->row->name, name);
+    k->is_read[i] = true;
+    return &k->value[i];
 }
 
 static void wrong(kiln_aten_args *k, const char *name, const char *want,

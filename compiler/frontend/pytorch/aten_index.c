@@ -179,7 +179,9 @@ kiln_status kiln_aten_make_index(kiln_aten_args *k) {
             only = i;
             n++;
         }
-    if (n == 1 && index[only]->type.dtype != KILN_BOOL)
+    if (n == 1 && index[only]->type.dtype == KILN_BOOL)
+        return kiln_aten_give_masked(k, x, index[only], only);
+    if (n == 1)
         return kiln_aten_give(
             k, kiln_compose_axis(&k->c, &kiln_op_gather, x, index[only], only));
     KILN_TRY(pick(k, x, index, &p));

@@ -47,6 +47,8 @@ struct kiln_aten_args {
 
 /* ---- arguments: aten_args.c ------------------------------------------------------- */
 
+/* The place of a name in the row; -1: it has none. */
+int kiln_aten_find_name(const kiln_aten_args *k, const char *name);
 /* The value at a place, whatever it is; the row must have the name. */
 const kiln_aten_value *kiln_aten_get(kiln_aten_args *k, const char *name);
 bool kiln_aten_is_none(kiln_aten_args *k, const char *name);
@@ -80,6 +82,16 @@ bool kiln_aten_need_rank(kiln_aten_args *k, const kiln_value *x, int min, int ma
 kiln_status kiln_aten_give(kiln_aten_args *k, kiln_value *y);
 kiln_status kiln_aten_give_value(kiln_aten_args *k, kiln_aten_value v);
 kiln_status kiln_aten_give_list(kiln_aten_args *k, kiln_value *const *y, size_t n);
+
+/* ---- as long as data has it: aten_counted.c --------------------------------------- */
+
+/* Does an argument of the call count (bounded.h)? */
+bool kiln_aten_reads_counted(const kiln_aten_args *k);
+/* Such a call by the rule of its maker; KILN_ERR_UNSUPPORTED where there is none. */
+kiln_status kiln_aten_make_counted(kiln_aten_args *k);
+/* Gives the elements of x along the axis where mask (bool[n]) is true. */
+kiln_status kiln_aten_give_masked(kiln_aten_args *k, kiln_value *x, kiln_value *mask,
+                                  int axis);
 
 /* ---- types: aten_types.c ---------------------------------------------------------- */
 

@@ -207,10 +207,13 @@ kiln_status kiln_pt2_set_outputs(kiln_pt2_cx *cx) {
         if (made.kind != KILN_ATEN_TENSOR)
             return kiln_pt2_fail(cx, KILN_ERR_PARSE, "output '%s' is no tensor",
                                  kiln_import_show(&cx->common, kiln_str_from(name)));
+        static const kiln_pt2_site none = {"output", "output"};
+        KILN_TRY(kiln_aten_settle(&cx->common, &none, &made.tensor));
         kiln_graph_add_output(g, made.tensor, kiln_str_dup(cx->common.arena, name));
     }
     if (g->outputs.n == 0)
         return kiln_pt2_fail(cx, KILN_ERR_UNSUPPORTED,
                              "the program gives no tensor back");
+    kiln_import_add_counts(&cx->common, g);
     return KILN_OK;
 }

@@ -193,6 +193,10 @@ kiln_status kiln_pt2_run_symbolic(kiln_pt2_cx *cx, const char *target,
                              target, functions[at].n, n);
     for (size_t i = 0; i < n; i++) {
         const kiln_aten_kind kind = arg[i].kind;
+        if (kind == KILN_ATEN_OTHER) { /* of a length that data has */
+            *out = (kiln_aten_value){.kind = KILN_ATEN_OTHER};
+            return KILN_OK;
+        }
         if (kind != KILN_ATEN_INT && kind != KILN_ATEN_FLOAT && kind != KILN_ATEN_BOOL)
             return kiln_pt2_fail(cx, KILN_ERR_PARSE, "%s takes numbers", target);
         is_int = is_int && kind != KILN_ATEN_FLOAT;

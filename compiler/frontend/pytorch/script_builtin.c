@@ -94,6 +94,16 @@ static const kiln_type *type_of(const kiln_script_call *k) {
 
 /* ---- tensors ------------------------------------------------------------------------ */
 
+kiln_status kiln_script_need_length(const kiln_script_call *k, int axis) {
+    const kiln_value *const v = k->v[0].tensor->v;
+    if (v->count == NULL || (axis >= 0 && axis != v->bounded_axis))
+        return KILN_OK;
+    return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                     "'%s' is as long as data has it, and the code asks how long; "
+                     "export the model up to there",
+                     v->name);
+}
+
 kiln_status kiln_script_builtin_size(kiln_script_call *k) {
     if (!is_tensor(k))
         return kiln_script_wrong(k, 0, "a tensor");
@@ -103,8 +113,10 @@ kiln_status kiln_script_builtin_size(kiln_script_call *k) {
         if (k->v[1].kind != KILN_SCRIPT_V_INT)
             return kiln_script_wrong(k, 1, "an axis");
         KILN_TRY(kiln_axis_normalize(k->v[1].i, t->rank, &axis, k->cx->common.err));
+        KILN_TRY(kiln_script_need_length(k, axis));
         return kiln_script_give(k, kiln_script_of_int(t->dim[axis]));
     }
+    KILN_TRY(kiln_script_need_length(k, -1));
     kiln_script_value list = kiln_script_new_list(k->cx, KILN_SCRIPT_V_LIST);
     for (int i = 0; i < t->rank; i++)
         kiln_script_push(k->cx, &list, kiln_script_of_int(t->dim[i]));
@@ -120,6 +132,7 @@ kiln_status kiln_script_builtin_dim(kiln_script_call *k) {
 kiln_status kiln_script_builtin_numel(kiln_script_call *k) {
     if (!is_tensor(k))
         return kiln_script_wrong(k, 0, "a tensor");
+    KILN_TRY(kiln_script_need_length(k, -1));
     return kiln_script_give(k, kiln_script_of_int(kiln_type_elems(type_of(k))));
 }
 

@@ -27,6 +27,9 @@ kiln_status kiln_script_leave(kiln_script_call *k);
 bool kiln_script_is_number(const kiln_script_value *v); /* bool too */
 double kiln_script_as_float(const kiln_script_value *v);
 bool kiln_script_is_list(const kiln_script_value *v); /* or a tuple */
+/* KILN_ERR_UNSUPPORTED where data decides how long an axis of the first argument, a
+ * tensor, is; -1: any axis. */
+kiln_status kiln_script_need_length(const kiln_script_call *k, int axis);
 /* KILN_ERR_PARSE: argument i is not of the kind; `what`: "a list". */
 kiln_status kiln_script_wrong(kiln_script_call *k, size_t i, const char *what);
 /* Copies items from x and y (NULL: none) to a new list of x's kind. */

@@ -22,7 +22,8 @@ static const char *out_name(kiln_import_cx *cx, const void *site, int i) {
     return node_name(cx, site);
 }
 
-static const kiln_import_format format = {.node_name = node_name, .out_name = out_name};
+static const kiln_import_format format = {
+    .node_name = node_name, .out_name = out_name, .may_read = kiln_aten_may_read};
 
 /* ---- the archive ------------------------------------------------------------------ */
 

@@ -238,6 +238,8 @@ static kiln_status add_output(kiln_script_cx *cx, const kiln_script_value *v,
     switch (v->kind) {
     case KILN_SCRIPT_V_TENSOR:
         KILN_TRY(kiln_script_read_tensor(cx, v->tensor, &t));
+        KILN_TRY(kiln_aten_settle(&cx->common,
+                                  kiln_script_site_of(cx, KILN_STR_LIT("output")), &t));
         kiln_graph_add_output(
             g, t, kiln_str_dup(cx->common.arena, path[0] != '\0' ? path : "output"));
         return KILN_OK;
@@ -272,8 +274,10 @@ static kiln_status add_output(kiln_script_cx *cx, const kiln_script_value *v,
 
 kiln_status kiln_script_add_outputs(kiln_script_cx *cx, const kiln_script_value *v) {
     KILN_TRY(add_output(cx, v, "", 0));
-    if (cx->common.graph->outputs.n > 0)
+    if (cx->common.graph->outputs.n > 0) {
+        kiln_import_add_counts(&cx->common, cx->common.graph);
         return KILN_OK;
+    }
     return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
                      "forward gives no tensor for these inputs");
 }

@@ -69,8 +69,10 @@ kiln_status kiln_script_builtin_len(kiln_script_call *k) {
         return give_int(k, (int64_t)(is_dict(v) ? count(v) / 2 : count(v)));
     if (v->kind == KILN_SCRIPT_V_TEXT)
         return give_int(k, (int64_t)v->s.n);
-    if (v->kind == KILN_SCRIPT_V_TENSOR && v->tensor->v->type.rank > 0)
+    if (v->kind == KILN_SCRIPT_V_TENSOR && v->tensor->v->type.rank > 0) {
+        KILN_TRY(kiln_script_need_length(k, 0));
         return give_int(k, v->tensor->v->type.dim[0]);
+    }
     if (v->kind == KILN_SCRIPT_V_OBJECT) {
         const kiln_script_args none = {NULL, NULL, 0};
         return kiln_script_call_method(k->cx, v, KILN_STR_LIT("__len__"), &none,

@@ -214,36 +214,16 @@ static kiln_status detect_fast(kiln_tflite_cx *cx, kiln_compose *c, const option
 /* Boxes suppress others of their class; the best of all classes are given. */
 static kiln_status detect_regular(kiln_tflite_cx *cx, kiln_compose *c, const options *o,
                                   kiln_value *boxes, kiln_value *scores) {
-    const double lowest = -(double)3.4028234663852886e38F;
     const int64_t n = scores->type.dim[0], classes = scores->type.dim[1];
-    const int64_t as_boxes[] = {1, n, 4}, as_scores[] = {1, classes, n},
-                  all = classes * n;
+    const int64_t as_boxes[] = {1, n, 4}, as_scores[] = {1, classes, n};
     const int64_t rows = o->max_detections * o->max_classes, perm[] = {1, 0};
-    kiln_value *top[2], *y[4];
+    kiln_value *y[4];
     kiln_selection s;
     scores = kiln_compose_transpose(c, scores, perm);
     KILN_TRY(kiln_compose_suppress(c, kiln_compose_reshape(c, boxes, 3, as_boxes),
                                    kiln_compose_reshape(c, scores, 3, as_scores),
                                    o->per_class, o->iou, o->score, &s));
-    kiln_value *const at =
-        kiln_compose_2(c, &kiln_op_add,
-                       kiln_compose_scalar(c, &kiln_op_mul, s.class, (double)n), s.box);
-    kiln_value *kept = kiln_compose_axis(
-        c, &kiln_op_gather, kiln_compose_reshape(c, scores, 1, &all), at, 0);
-    KILN_TRY(c->status);
-    kept = kiln_compose_where(c, s.is_none, kiln_import_scalar(c->cx, KILN_F32, lowest),
-                              kept);
-    KILN_TRY(c->status);
-    KILN_TRY(best(cx, kept, s.rows < o->max_detections ? s.rows : o->max_detections, 0,
-                  top));
-    kiln_value *const is_none =
-        kiln_compose_axis(c, &kiln_op_gather, s.is_none, top[1], 0);
-    kiln_value *const box = kiln_compose_axis(c, &kiln_op_gather, s.box, top[1], 0);
-    y[0] = kiln_selection_rows(c, boxes, box, is_none, rows);
-    y[1] = kiln_selection_rows(c, kiln_compose_cast(c, s.class, KILN_F32), top[1],
-                               is_none, rows);
-    y[2] = kiln_selection_rows(c, kept, top[1], is_none, rows);
-    y[3] = kiln_compose_scalar(c, &kiln_op_min, s.count, (double)o->max_detections);
+    KILN_TRY(kiln_selection_best(c, &s, boxes, scores, o->max_detections, rows, y));
     return set_all(cx, c, y, rows);
 }
 
