@@ -92,7 +92,8 @@ static bool is_ignored(const kiln_tf_attr *a) {
 #include "compiler/frontend/tensorflow/tf_ignored.def"
 #undef KILN_TF_IGNORED
     };
-    if (a->has_type || (a->name.n > 0 && a->name.p[0] == '_'))
+    if (a->has_type || (a->list != NULL && a->list->n_type > 0) ||
+        (a->name.n > 0 && a->name.p[0] == '_'))
         return true;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (kiln_str_is(a->name, names[i]))

@@ -3,8 +3,14 @@
 #include "compiler/frontend/tensorflow/tf_internal.h"
 #include "compiler/frontend/inputs.h"
 
+/* TensorFlow leaves such placeholders behind where it takes loops apart; nobody reads
+ * them. */
+static bool is_left_behind(const kiln_tf_node *n) {
+    return kiln_str_starts(n->name, "unused_control_flow_input");
+}
+
 bool kiln_tf_is_input(const kiln_tf_node *n) {
-    if (n->is_hidden)
+    if (n->is_hidden || is_left_behind(n))
         return false;
     return kiln_str_is(n->op, "Placeholder") || kiln_str_is(n->op, "PlaceholderV2");
 }

@@ -10,6 +10,16 @@
 
 enum { EXTRA_NODES = 100000 /* imported beyond 16 per node: functions are inlined */ };
 
+/* Outputs lie where their node does, unless it begins or ends a branch. */
+static void place_outputs(kiln_tf_cx *cx, const kiln_tf_node *n,
+                          const kiln_tf_branch *branch) {
+    const kiln_tf_outs *const outs = &cx->frame->out[n - cx->frame->node];
+    if (branch == NULL || kiln_str_is(n->op, "Switch") || kiln_str_is(n->op, "Merge"))
+        return;
+    for (int i = 0; i < outs->n; i++)
+        outs->slot[i].branch = branch;
+}
+
 static kiln_status run_importer(kiln_tf_cx *cx, const kiln_tf_node *n) {
     if (--cx->nodes_left < 0)
         return kiln_tf_fail(cx, KILN_ERR_LIMIT,
@@ -19,16 +29,20 @@ static kiln_status run_importer(kiln_tf_cx *cx, const kiln_tf_node *n) {
         return kiln_tf_fail(cx, KILN_ERR_LIMIT,
                             "a node may have at most %d attributes, has %zu",
                             KILN_TF_MAX_ATTRS, n->n_attr);
-    bool is_dead = false;
-    KILN_TRY(kiln_tf_find_dead(cx, n, &is_dead));
-    if (is_dead && !kiln_str_is(n->op, "Merge")) {
+    kiln_tf_slot where;
+    KILN_TRY(kiln_tf_find_branch(cx, n, &where));
+    cx->branch = where.branch;
+    if (where.is_dead && !kiln_str_is(n->op, "Merge")) {
         kiln_tf_set_slots(cx, n, NULL, 0);
         cx->frame->out[n - cx->frame->node].is_dead = true;
         return KILN_OK;
     }
     const kiln_tf_function *const function = kiln_tf_find_function(cx, n);
-    if (function != NULL)
-        return kiln_tf_call(cx, n, function);
+    if (function != NULL) {
+        KILN_TRY(kiln_tf_call(cx, n, function));
+        place_outputs(cx, n, where.branch);
+        return KILN_OK;
+    }
     cx->row = kiln_tf_find_op(cx, n->op);
     KILN_ASSERT(cx->row != NULL, "kiln_tf_check_support let an operator pass");
     cx->node = n;
@@ -39,6 +53,7 @@ static kiln_status run_importer(kiln_tf_cx *cx, const kiln_tf_node *n) {
         return cx->attr_err.status;
     }
     KILN_TRY(st);
+    place_outputs(cx, n, where.branch);
     return kiln_tf_check_attrs(cx, n);
 }
 

@@ -1,7 +1,7 @@
 /* Importers of If and While, whose branches and bodies are functions. A constant
  * condition picks its branch, another one chooses between the results of both; loops
- * are unrolled, as often as they can run at most where data may end them. Of old, Switch
- * and Merge: what hangs on the other branch is left out. */
+ * are unrolled, as often as they can run at most where data may end them. Switch and
+ * Merge of old are op_switch.c. */
 #include "compiler/frontend/masked_loop.h"
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
@@ -27,7 +27,7 @@ static kiln_status need_slots(kiln_tf_cx *cx, const kiln_tf_node *n, int first,
     return KILN_OK;
 }
 
-static kiln_status read_condition(kiln_tf_cx *cx, kiln_value *v, bool *out) {
+kiln_status kiln_tf_read_condition(kiln_tf_cx *cx, kiln_value *v, bool *out) {
     const double *c;
     size_t count;
     KILN_TRY(kiln_import_const_floats(&cx->common, v, "cond", &c, &count));
@@ -40,10 +40,9 @@ static kiln_status read_condition(kiln_tf_cx *cx, kiln_value *v, bool *out) {
 
 /* ---- If --------------------------------------------------------------------------- */
 
-/* Of both branches, what the condition says. */
-static kiln_status choose(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *cond,
-                          const kiln_tf_slot *yes, const kiln_tf_slot *no, int count,
-                          kiln_tf_slot *out) {
+kiln_status kiln_tf_choose(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *cond,
+                           const kiln_tf_slot *yes, const kiln_tf_slot *no, int count,
+                           kiln_tf_slot *out) {
     kiln_compose c = kiln_tf_compose(cx, n);
     if (cond->type.dtype != KILN_BOOL || cond->type.rank != 0)
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
@@ -81,7 +80,7 @@ kiln_status kiln_tf_import_if(kiln_tf_cx *cx, const kiln_tf_node *n) {
                             branch[1]->n_output, count);
     if (kiln_value_is_const(cond)) {
         bool is_true = false;
-        KILN_TRY(read_condition(cx, cond, &is_true));
+        KILN_TRY(kiln_tf_read_condition(cx, cond, &is_true));
         KILN_TRY(kiln_tf_invoke(cx, n, branch[is_true], "", arg, n->n_in - 1, out[0]));
         kiln_tf_set_slots(cx, n, out[0], (int)count);
         return KILN_OK;
@@ -90,7 +89,7 @@ kiln_status kiln_tf_import_if(kiln_tf_cx *cx, const kiln_tf_node *n) {
         KILN_TRY(kiln_tf_invoke(cx, n, branch[i], i == 0 ? "else/" : "then/", arg,
                                 n->n_in - 1, out[i]));
     out[2] = kiln_array(a, kiln_tf_slot, count + 1);
-    KILN_TRY(choose(cx, n, cond, out[1], out[0], (int)count, out[2]));
+    KILN_TRY(kiln_tf_choose(cx, n, cond, out[1], out[0], (int)count, out[2]));
     kiln_tf_set_slots(cx, n, out[2], (int)count);
     return KILN_OK;
 }
@@ -195,35 +194,5 @@ kiln_status kiln_tf_import_while(kiln_tf_cx *cx, const kiln_tf_node *n) {
             KILN_TRY(carry(cx, &l, &made[i], i));
     }
     kiln_tf_set_slots(cx, n, l.result, n->n_in);
-    return KILN_OK;
-}
-
-/* ---- Switch and Merge ------------------------------------------------------------- */
-
-kiln_status kiln_tf_import_switch(kiln_tf_cx *cx, const kiln_tf_node *n) {
-    kiln_value *cond;
-    kiln_tf_slot slot;
-    bool is_true = false;
-    KILN_TRY(kiln_tf_need(cx, n, 1, "pred", &cond));
-    KILN_TRY(kiln_tf_operand(cx, n, 0, &slot));
-    KILN_TRY(read_condition(cx, cond, &is_true));
-    const kiln_tf_slot dead = {.is_dead = true};
-    const kiln_tf_slot out[] = {is_true ? dead : slot, is_true ? slot : dead};
-    kiln_tf_set_slots(cx, n, out, 2);
-    return KILN_OK;
-}
-
-/* The first operand of a branch that is taken, and its number. */
-kiln_status kiln_tf_import_merge(kiln_tf_cx *cx, const kiln_tf_node *n) {
-    kiln_tf_slot slot = {.is_dead = true};
-    int i = 0;
-    for (; i < n->n_in && slot.is_dead; i++)
-        KILN_TRY(kiln_tf_operand(cx, n, i, &slot));
-    if (slot.is_dead)
-        return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
-                            "no operand comes of a branch that is taken");
-    const kiln_tf_slot out[] = {
-        slot, {.value = kiln_import_scalar(&cx->common, KILN_I32, i - 1)}};
-    kiln_tf_set_slots(cx, n, out, 2);
     return KILN_OK;
 }

@@ -20,8 +20,8 @@ static kiln_status need_items(kiln_tf_cx *cx, const kiln_tf_node *n,
     return KILN_OK;
 }
 
-static kiln_status new_items(kiln_tf_cx *cx, int64_t n, kiln_dtype dtype,
-                             kiln_tf_items **out) {
+kiln_status kiln_tf_new_items(kiln_tf_cx *cx, int64_t n, kiln_dtype dtype,
+                              kiln_tf_items **out) {
     if (n < 0 || n > MAX_ITEMS)
         return kiln_tf_fail(cx, KILN_ERR_LIMIT,
                             "a list may have 0 to %d elements, has %" PRId64, MAX_ITEMS,
@@ -37,10 +37,10 @@ static kiln_status new_items(kiln_tf_cx *cx, int64_t n, kiln_dtype dtype,
     return KILN_OK;
 }
 
-/* A copy with room for n elements. */
-static kiln_status copy_items(kiln_tf_cx *cx, const kiln_tf_items *from, int64_t n,
-                              kiln_tf_items **out) {
-    KILN_TRY(new_items(cx, n, from->dtype, out));
+kiln_status kiln_tf_copy_items(kiln_tf_cx *cx, const kiln_tf_items *from, int64_t n,
+                               kiln_tf_items **out) {
+    KILN_TRY(kiln_tf_new_items(cx, n, from->dtype, out));
+    (*out)->grows = from->grows;
     memcpy((*out)->item, from->item,
            (size_t)(from->n < (*out)->n ? from->n : (*out)->n) * sizeof *from->item);
     return KILN_OK;
@@ -59,7 +59,7 @@ kiln_status kiln_tf_import_list_reserve(kiln_tf_cx *cx, const kiln_tf_node *n) {
     int64_t count;
     KILN_TRY(kiln_tf_int(cx, n, 1, "num_elements", &count));
     KILN_TRY(kiln_tf_attr_dtype(cx, n, "element_dtype", KILN_F32, &dtype));
-    KILN_TRY(new_items(cx, count, dtype, &items));
+    KILN_TRY(kiln_tf_new_items(cx, count, dtype, &items));
     return set_items(cx, n, items);
 }
 
@@ -67,7 +67,7 @@ kiln_status kiln_tf_import_list_empty(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_tf_items *items;
     kiln_dtype dtype;
     KILN_TRY(kiln_tf_attr_dtype(cx, n, "element_dtype", KILN_F32, &dtype));
-    KILN_TRY(new_items(cx, 0, dtype, &items));
+    KILN_TRY(kiln_tf_new_items(cx, 0, dtype, &items));
     return set_items(cx, n, items);
 }
 
@@ -79,7 +79,7 @@ kiln_status kiln_tf_import_list_from_tensor(kiln_tf_cx *cx, const kiln_tf_node *
     if (x->type.rank < 1)
         return kiln_tf_fail(cx, KILN_ERR_SHAPE,
                             "a list is made of the rows of a tensor");
-    KILN_TRY(new_items(cx, x->type.dim[0], x->type.dtype, &items));
+    KILN_TRY(kiln_tf_new_items(cx, x->type.dim[0], x->type.dtype, &items));
     for (int i = 0; i < items->n; i++) {
         kiln_value *const row = kiln_compose_slice(&c, x, 0, i, 1, 1);
         items->item[i] =
@@ -126,7 +126,7 @@ kiln_status kiln_tf_import_list_set(kiln_tf_cx *cx, const kiln_tf_node *n) {
     if (i >= MAX_ITEMS)
         return kiln_tf_fail(cx, KILN_ERR_LIMIT, "a list may have %d elements",
                             MAX_ITEMS);
-    KILN_TRY(copy_items(cx, from, grows ? i + 1 : from->n, &items));
+    KILN_TRY(kiln_tf_copy_items(cx, from, grows ? i + 1 : from->n, &items));
     items->item[i] = v;
     return set_items(cx, n, items);
 }
@@ -137,7 +137,7 @@ kiln_status kiln_tf_import_list_push(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_value *v;
     KILN_TRY(need_items(cx, n, &from));
     KILN_TRY(kiln_tf_need(cx, n, 1, "tensor", &v));
-    KILN_TRY(copy_items(cx, from, (int64_t)from->n + 1, &items));
+    KILN_TRY(kiln_tf_copy_items(cx, from, (int64_t)from->n + 1, &items));
     items->item[from->n] = v;
     return set_items(cx, n, items);
 }
@@ -148,14 +148,10 @@ kiln_status kiln_tf_import_list_length(kiln_tf_cx *cx, const kiln_tf_node *n) {
     return kiln_tf_set(cx, n, kiln_import_scalar(&cx->common, KILN_I32, items->n));
 }
 
-/* Along a new first axis. What was never set is zero where another one tells its shape.
- */
-kiln_status kiln_tf_import_list_stack(kiln_tf_cx *cx, const kiln_tf_node *n) {
+kiln_status kiln_tf_stack_items(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                const kiln_tf_items *items) {
     kiln_compose c = kiln_tf_compose(cx, n);
-    const kiln_tf_items *items;
     const kiln_value *known = NULL;
-    KILN_TRY(need_items(cx, n, &items));
-    kiln_tf_attr_i(cx, n, "num_elements", -1);
     for (int i = 0; i < items->n && known == NULL; i++)
         known = items->item[i];
     if (known == NULL || known->type.rank == KILN_MAX_RANK)
@@ -186,4 +182,11 @@ kiln_status kiln_tf_import_list_stack(kiln_tf_cx *cx, const kiln_tf_node *n) {
         items->n == 1 ? part[0]
                       : kiln_compose_op(&c, &kiln_op_concat, part, items->n, &arg, 1);
     return kiln_tf_end(&c, n, y);
+}
+
+kiln_status kiln_tf_import_list_stack(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    const kiln_tf_items *items;
+    KILN_TRY(need_items(cx, n, &items));
+    kiln_tf_attr_i(cx, n, "num_elements", -1);
+    return kiln_tf_stack_items(cx, n, items);
 }

@@ -146,20 +146,29 @@ size_t kiln_tf_pivot(const kiln_tf_frame *f, const kiln_tf_node *n, size_t input
     return from != NULL && kiln_str_is(from->op, "Switch") ? at : 0;
 }
 
-kiln_status kiln_tf_find_dead(kiln_tf_cx *cx, const kiln_tf_node *n, bool *is_dead) {
+/* The innermost of branches that lie in each other. */
+static void narrow(kiln_tf_slot *to, const kiln_tf_slot *from) {
+    to->is_dead = to->is_dead || from->is_dead;
+    if (from->branch != NULL &&
+        (to->branch == NULL || from->branch->depth > to->branch->depth))
+        to->branch = from->branch;
+}
+
+kiln_status kiln_tf_find_branch(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                kiln_tf_slot *out) {
     const kiln_tf_frame *const f = cx->frame;
     kiln_tf_slot slot;
-    *is_dead = false;
-    for (int i = 0; i < n->n_in && !*is_dead; i++) {
+    *out = (kiln_tf_slot){0};
+    for (int i = 0; i < n->n_in && !out->is_dead; i++) {
         KILN_TRY(kiln_tf_operand(cx, n, i, &slot));
-        *is_dead = slot.is_dead;
+        narrow(out, &slot);
     }
-    for (size_t i = (size_t)n->n_in; i < n->n_input && !*is_dead; i++) {
+    for (size_t i = (size_t)n->n_in; i < n->n_input && !out->is_dead; i++) {
         const size_t at = kiln_tf_pivot(f, n, i);
         if (at == 0 || kiln_str_is(f->node[at - 1].op, "Switch"))
             continue;
         KILN_TRY(kiln_tf_slot_of(cx, f, n, f->node[at - 1].name, &slot));
-        *is_dead = slot.is_dead;
+        narrow(out, &slot);
     }
     return KILN_OK;
 }

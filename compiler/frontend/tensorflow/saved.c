@@ -119,13 +119,15 @@ kiln_status kiln_tf_open(kiln_tf_cx *cx, kiln_str bytes) {
     cx->producer = "";
     if (kiln_tf_sniff_saved(bytes)) {
         KILN_TRY(kiln_tf_decode_saved(a, bytes, &saved, cx->common.err));
-        return kiln_tf_open_saved(cx, &saved);
+        KILN_TRY(kiln_tf_open_saved(cx, &saved));
+        return kiln_tf_lift_loops(cx);
     }
     if (cx->options != NULL && cx->options->signature != NULL)
         return kiln_tf_fail(cx, KILN_ERR_ARG,
                             "--signature: a graph alone has none; give a SavedModel");
     cx->graph = kiln_new(a, kiln_tf_graph);
-    return kiln_tf_decode_graph(a, bytes, cx->graph, cx->common.err);
+    KILN_TRY(kiln_tf_decode_graph(a, bytes, cx->graph, cx->common.err));
+    return kiln_tf_lift_loops(cx);
 }
 
 kiln_status kiln_tf_results(kiln_tf_cx *cx, kiln_tf_frame *f,

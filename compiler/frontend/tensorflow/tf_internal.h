@@ -39,7 +39,17 @@ typedef struct kiln_tf_items {
     kiln_value **item; /* NULL: not set */
     int n;
     kiln_dtype dtype;
+    bool grows; /* who writes behind its end makes it longer */
 } kiln_tf_items;
+
+/* A branch behind a Switch whose condition data decides: both are computed, and Merge
+ * chooses. */
+typedef struct kiln_tf_branch {
+    kiln_value *cond; /* one bool */
+    bool side;
+    const struct kiln_tf_branch *around; /* NULL: none */
+    int depth;                           /* of those around */
+} kiln_tf_branch;
 
 /* One output of a node: a tensor, the variable that it leads to, or a list. */
 typedef struct kiln_tf_slot {
@@ -47,6 +57,7 @@ typedef struct kiln_tf_slot {
     kiln_tf_variable *variable;
     const kiln_tf_items *items;
     bool is_dead; /* of the branch that is not taken */
+    const kiln_tf_branch *branch;
 } kiln_tf_slot;
 
 typedef struct kiln_tf_outs {
@@ -83,6 +94,7 @@ struct kiln_tf_cx {
     /* Of the node that is being imported. */
     const kiln_tf_op *row;
     const kiln_tf_node *node;
+    const kiln_tf_branch *branch; /* that it lies on: its outputs do, too */
     uint64_t attrs_read[KILN_TF_MAX_ATTRS / 64];
     kiln_err attr_err; /* of the first attribute that was of another kind */
 };
@@ -194,8 +206,10 @@ kiln_status kiln_tf_order(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
 /* The node (index + 1) on whose branch a control input of n, from n->n_in on, makes it
  * depend; 0: it says when only. */
 size_t kiln_tf_pivot(const kiln_tf_frame *f, const kiln_tf_node *n, size_t input);
-/* Does n lie on a branch that is not taken? */
-kiln_status kiln_tf_find_dead(kiln_tf_cx *cx, const kiln_tf_node *n, bool *is_dead);
+/* Where n lies: on a branch that is not taken (is_dead), on one that data decides about
+ * (the innermost), or on none. */
+kiln_status kiln_tf_find_branch(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                kiln_tf_slot *out);
 /* Nodes of the graph that nothing consumes: its outputs. */
 kiln_status kiln_tf_find_outputs(kiln_tf_cx *cx, const kiln_tf_frame *f,
                                  const size_t **out, size_t *n);
@@ -242,7 +256,10 @@ kiln_status kiln_tf_open_saved(kiln_tf_cx *cx, const kiln_tf_saved *saved);
 /* What the signature names, or every node that nothing consumes. */
 kiln_status kiln_tf_results(kiln_tf_cx *cx, kiln_tf_frame *f,
                             const kiln_tf_result **out, size_t *n);
-/* Decodes either kind of file. */
+/* Loops of TensorFlow 1 in cx->graph become While and functions. KILN_ERR_UNSUPPORTED
+ * names what has no such form. */
+kiln_status kiln_tf_lift_loops(kiln_tf_cx *cx);
+/* Decodes either kind of file; loops of old are lifted. */
 kiln_status kiln_tf_open(kiln_tf_cx *cx, kiln_str bytes);
 
 bool kiln_tf_is_input(const kiln_tf_node *n);
@@ -255,6 +272,29 @@ kiln_status kiln_tf_list_data(kiln_arena *a, kiln_str bytes, const char *path,
                               kiln_import_locations *out, kiln_err *err);
 kiln_status kiln_tf_survey(kiln_arena *a, kiln_str bytes, const char *path,
                            kiln_model_survey *out, kiln_err *err);
+
+/* ---- lists: op_list.c ------------------------------------------------------------- */
+
+/* n elements that are not set, charged to the import. */
+kiln_status kiln_tf_new_items(kiln_tf_cx *cx, int64_t n, kiln_dtype dtype,
+                              kiln_tf_items **out);
+/* A copy with room for n elements. */
+kiln_status kiln_tf_copy_items(kiln_tf_cx *cx, const kiln_tf_items *from, int64_t n,
+                               kiln_tf_items **out);
+/* Sets n's output to the elements along a new first axis. What was never set is zero
+ * where another one tells its shape. */
+kiln_status kiln_tf_stack_items(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                const kiln_tf_items *items);
+
+/* ---- conditions: op_flow.c -------------------------------------------------------- */
+
+/* A condition that must be constant. */
+kiln_status kiln_tf_read_condition(kiln_tf_cx *cx, kiln_value *v, bool *out);
+/* Of the outputs of both branches, what the condition says: they must be tensors of one
+ * type. */
+kiln_status kiln_tf_choose(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *cond,
+                           const kiln_tf_slot *yes, const kiln_tf_slot *no, int count,
+                           kiln_tf_slot *out);
 
 /* Importers by the names that tf_ops.def has. */
 #define KILN_TF(name, importer, op, outputs)                                           \

@@ -24,6 +24,15 @@ typedef struct row {
     "b Const value=F4,4:0;0;1;1;0;0;1;0.9;2;2;3;3;0;0;1;1\nm Const value=I:3\n"        \
     "t Const value=F:0.5\ns Const value=F:1.5\n"
 
+#define CLASSES "c Const value=F1,4,2:.9;.1;.8;.7;.3;.6;.2;.95\n"
+#define LIMITS(each, all, score)                                                       \
+    "m Const value=I:" each "\nn Const value=I:" all "\nt Const value=F:0.5\n"         \
+    "s Const value=F:" score "\n"
+#define COMBINED(each, all, score)                                                     \
+    X("1")                                                                             \
+    "b Const value=F1,4,1,4:0;0;1;1;0;.1;1;1.1;0;.5;1;1.5;.2;.2;.4;.4\n" CLASSES       \
+    LIMITS(each, all, score) "q CombinedNonMaxSuppression b c m n t s\n"
+
 static row rows[] = {
     /* ---- references, constants */
     {"identity_of_a_control", X("2") "c NoOp\ny Identity x ^c", 1, {2}, {0, 1}},
@@ -86,6 +95,50 @@ static row rows[] = {
      0,
      {0},
      {2}},
+    /* Scores of two classes for four boxes; the numbers are TensorFlow's. */
+    {"combined_suppression_of_boxes",
+     COMBINED("2", "3", "0.25") "y Relu q",
+     3,
+     {1, 3, 4},
+     {0.2F, 0.2F, 0.4F, 0.4F, 0, 0, 1, 1, 0, 0.1F, 1, 1}},
+    {"combined_suppression_of_scores",
+     COMBINED("2", "4", "0.25") "y Relu q:1",
+     2,
+     {1, 4},
+     {0.95F, 0.9F, 0.7F, 0.3F}},
+    {"combined_suppression_of_classes",
+     COMBINED("1", "3", "0.25") "y Relu q:2",
+     2,
+     {1, 3},
+     {1, 0, 0}},
+    {"combined_suppression_counts",
+     COMBINED("1", "3", "0.25") "y Cast q:3 DstT=t1",
+     1,
+     {1},
+     {2}},
+    {"combined_suppression_pads_a_class",
+     X("1") "b Const "
+            "value=F1,4,2,4:0;0;1;1;.2;.2;.4;.4;0;.1;1;1.1;0;.5;1;1.5;0;.5;1;1.5;0;.1;"
+            "1;1.1;"
+            ".2;.2;.4;.4;0;0;1;1\n" CLASSES LIMITS(
+                "2", "5",
+                "0.25") "q CombinedNonMaxSuppression b c m n t s pad_per_class=btrue "
+                        "clip_boxes=bfalse\ny Add q x",
+     3,
+     {1, 4, 4},
+     {0, 0, 1, 1, 0, 0, 1, 1, 0, 0.5F, 1, 1.5F, 0, 0.5F, 1, 1.5F}},
+    {"combined_suppression_of_two_images",
+     X("1") "b Const "
+            "value=F2,4,1,4:0;0;1;1;0;.1;1;1.1;0;.5;1;1.5;.2;.2;.4;.4;0;0;1;1;0;.1;1;1."
+            "1;"
+            "0;.5;1;1.5;.2;.2;.4;.4\n"
+            "c Const "
+            "value=F2,4,2:.9;.1;.8;.7;.3;.6;.2;.95;.2;.95;.3;.6;.8;.7;.9;.1\n" LIMITS(
+                "1", "3",
+                "0.25") "q CombinedNonMaxSuppression b c m n t s\ny Add q:1 x",
+     2,
+     {2, 3},
+     {0.95F, 0.9F, 0, 0.95F, 0.9F, 0}},
     /* ---- element by element */
     {"squared_difference",
      X("3") "c Const value=F:1\ny SquaredDifference x c",
