@@ -219,7 +219,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         return run_package(args, exit_code, err);
     const bool conformance = kiln_args_has(args, OPT_ONNX_TESTS);
     const bool golden = kiln_args_has(args, OPT_GOLDEN);
-    if (args->n_pos == 1 && !kiln_file_exists(args->pos[0]))
+    if (args->n_pos == 1 && !kiln_file_exists(args->pos[0]) &&
+        !(golden && kiln_dir_exists(args->pos[0]))) /* models may be folders, too */
         return kiln_fail(err, KILN_ERR_MISSING,
                          "there is no file and no package's folder '%s'", args->pos[0]);
     if (args->n_pos == 1 && !conformance && !golden)

@@ -95,7 +95,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-programs test-export-forms test-torchscript test-python test-page bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-programs test-tensorflow test-export-forms test-torchscript test-python test-page bench run-bench soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -144,6 +144,10 @@ test-programs: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks that PyTorch saves by 
 
 test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/forms.py $(abspath $(KILN)) $(abspath build/export-forms) \
+		$(if $(TEST),--filter $(TEST))
+
+test-tensorflow: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks that TensorFlow and Keras write as SavedModel, GraphDef, TensorFlow Lite, .keras and .h5, against them; left out where their wheels (0.3 GB) cannot be had
+	@tests/tools/with_wheels.sh tensorflow exports/tf_models.py $(abspath $(KILN)) $(abspath build/tensorflow) \
 		$(if $(TEST),--filter $(TEST))
 
 test-torchscript: $(KILN) $(RUNTIME) $(PROGRAMS) ## traced and scripted networks, against PyTorch; left out where the same wheels cannot be had

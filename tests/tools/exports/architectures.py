@@ -238,6 +238,28 @@ picture("convnextv2", T.ConvNextV2Model, lambda: T.ConvNextV2Config(hidden_sizes
 picture("poolformer", T.PoolFormerModel, lambda: T.PoolFormerConfig(hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1]), 64)
 
 
+class Suppressed(torch.nn.Module):
+    """A detector that ends in suppression of boxes, of each class by itself; as many as data has are left, or `best` of them."""
+
+    def __init__(self, best: int = 0):
+        super().__init__()
+        self.best = best
+        self.body = torch.nn.Conv2d(3, 8, 3, 2, 1)
+        self.where, self.what = torch.nn.Conv2d(8, 4, 3, padding=1), torch.nn.Conv2d(8, 3, 3, padding=1)
+
+    def forward(self, x):
+        y = self.body(x).relu()
+        delta = self.where(y).flatten(2).transpose(1, 2)[0]
+        middle = torch.linspace(0.0, 8.0, delta.shape[0])[:, None] + delta[:, :2]
+        size = delta[:, 2:].exp() * 2.0
+        boxes = torch.cat([middle - size, middle + size], -1)
+        scores, labels = self.what(y).flatten(2).transpose(1, 2)[0].sigmoid().max(-1)
+        keep = torchvision.ops.batched_nms(boxes, scores, labels, 0.4)
+        if self.best > 0:
+            keep = keep[:self.best]
+        return boxes[keep].clamp(min=0.0), scores[keep], labels[keep]
+
+
 @row
 def lstm():
     class Tagger(torch.nn.Module):

@@ -1,10 +1,10 @@
 """What each program here does with its architectures: one process each, and a line for what is not right."""
 import argparse
 import concurrent.futures
+import contextlib
 import os
+import subprocess
 import sys
-
-import torch
 
 
 def options(**extra):
@@ -20,8 +20,31 @@ def options(**extra):
     return p.parse_args()
 
 
-def all_of(run, names, o, what, refuser):
-    """Ends the program. run(name, o) gives rows of title, outcome and words."""
+@contextlib.contextmanager
+def quiet():
+    """Exporters print whole graphs where they refuse one, from C++ too."""
+    sys.stdout.flush()
+    kept = os.dup(1), os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        for fd, old in zip((1, 2), kept):
+            os.dup2(old, fd)
+            os.close(old)
+        os.close(null)
+
+
+def call(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    return None if done.returncode == 0 else (done.stderr + done.stdout).strip()[-800:]
+
+
+def all_of(run, names, o, what, refuser, runtime):
+    """Ends the program. run(name, o) gives rows of title, outcome and words; runtime: what they are held to, with its version."""
     chosen = [name for name in names if o.filter in name]
     count = {"right": 0, "refused": 0, "failed": 0}
     with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
@@ -36,6 +59,6 @@ def all_of(run, names, o, what, refuser):
                 if outcome != "right":
                     print(f"{outcome.upper()} {title}: {words}", flush=True)
     program = os.path.splitext(os.path.basename(sys.argv[0]))[0]
-    print(f"{program}: torch {torch.__version__}: {len(chosen)} architectures, {sum(count.values())} {what}: "
+    print(f"{program}: {runtime}: {len(chosen)} architectures, {sum(count.values())} {what}: "
           f"{count['right']} right, {count['failed']} failed, {count['refused']} refused by {refuser} itself")
     sys.exit(1 if count["failed"] or count["right"] == 0 else 0)

@@ -8,13 +8,11 @@ proves the package against kiln's reference, and the package must give PyTorch's
 writes the oldest opset that it has for the architecture and a newer one, another for each; --every: all of them. What
 an exporter itself refuses is counted by itself. The exit code is 1 where anything of kiln's failed.
 """
-import contextlib
 import functools
 import itertools
 import logging
 import os
 import shutil
-import subprocess
 import sys
 import warnings
 import zlib
@@ -67,43 +65,20 @@ def export(made, exporter, opset, path):
     return dict(zip(names, (x.numpy() for x in inputs))), dict(zip(out, (y.numpy() for y in outputs)))
 
 
-@contextlib.contextmanager
-def quiet():
-    """Exporters print whole graphs where they refuse one, from C++ too."""
-    sys.stdout.flush()
-    kept = os.dup(1), os.dup(2)
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        for fd, old in zip((1, 2), kept):
-            os.dup2(old, fd)
-            os.close(old)
-        os.close(null)
-
-
-def call(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
-    return None if done.returncode == 0 else (done.stderr + done.stdout).strip()[-800:]
-
-
 def check(kiln, made, name, exporter, opset, folder):
     """(outcome, words): 'right', 'refused' by the exporter, or 'failed'."""
     os.makedirs(folder, exist_ok=True)
     path, package = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.kiln.tar.zst")
     try:
-        with quiet():
+        with every.quiet():
             inputs, outputs = export(made, exporter, opset, path)
     except Exception as e:  # exporters have many kinds
         return "refused", f"{type(e).__name__}: {str(e).strip()[:160]}"
     if not all(np.isfinite(y).all() for y in outputs.values() if y.dtype.kind == "f"):
         return "failed", "PyTorch's own results are not finite: nothing would be shown"
     golden.write(folder, name, f"torch {torch.__version__}", inputs, outputs)
-    why = call([kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
-    why = why or call([kiln, "verify", package, "--golden", folder])
+    why = every.call([kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
+    why = why or every.call([kiln, "verify", package, "--golden", folder])
     return ("right", "") if why is None else ("failed", why)
 
 
@@ -144,7 +119,7 @@ def run(name, o):
 def main():
     o = every.options(opset={"type": int, "action": "append", "help": "only this one (may be repeated)"},
                       every={"action": "store_true", "help": "every opset of both exporters"})
-    every.all_of(run, architectures.ROWS, o, "exports", "the exporter")
+    every.all_of(run, architectures.ROWS, o, "exports", "the exporter", f"torch {torch.__version__}")
 
 
 if __name__ == "__main__":

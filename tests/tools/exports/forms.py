@@ -69,7 +69,7 @@ def float_model(name, folder):
     torch.manual_seed(zlib.crc32(name.encode()))
     module, inputs, names = NETWORKS[name]()
     path, ready = os.path.join(folder, "float.onnx"), os.path.join(folder, "ready.onnx")
-    with torch.no_grad(), exports.quiet():
+    with torch.no_grad(), every.quiet():
         torch.onnx.export(exports.settle(module), inputs, path, input_names=names, output_names=["y"], opset_version=17,
                           dynamo=False)
     quant_pre_process(path, ready, skip_symbolic_shape=True)
@@ -133,17 +133,17 @@ def check(kiln, name, form, ready, feeds, folder):
     """(what failed or None, words)."""
     title, path = f"{name}_{form}", os.path.join(folder, f"{form}.onnx")
     package = os.path.join(folder, f"{form}.kiln.tar.zst")
-    with exports.quiet():
+    with every.quiet():
         FORMS[form](ready, feeds, path)
     given = feeds[-1]
     exact, theirs = run(ready, given), run(path, given)
     where = folder_of(os.path.join(folder, form), title, given, theirs)
     plain = folder_of(os.path.join(folder, "plain"), name, given, exact)
-    why = exports.call([kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
-    why = why or exports.call([kiln, "verify", package])
+    why = every.call([kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
+    why = why or every.call([kiln, "verify", package])
     if why is not None:
         return why, ""
-    held = exports.call([kiln, "verify", path, "--golden", where, "--profile", "native"])
+    held = every.call([kiln, "verify", path, "--golden", where, "--profile", "native"])
     ours = distance(kiln, package, plain, os.path.join(folder, "plain.json"))
     other = max(float(np.sqrt(np.mean((theirs[y] - exact[y]) ** 2) / np.mean(exact[y] ** 2))) for y in exact)
     between = distance(kiln, package, where, os.path.join(folder, "between.json"))

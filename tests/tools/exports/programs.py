@@ -107,6 +107,7 @@ def row(name, make, *inputs):
 row("unet", UNet, lambda: torch.randn(1, 3, 32, 32))
 row("recurrent", Recurrent, lambda: torch.randint(0, 20, (2, 6)))
 row("one_stage", OneStage, lambda: torch.rand(2, 3, 32, 48))
+row("suppressed", architectures.Suppressed, lambda: torch.randn(1, 3, 24, 32))
 row("writes", Writes, lambda: torch.randn(3, 6))
 
 
@@ -127,15 +128,15 @@ def check(o, name, form, folder):
     os.makedirs(folder, exist_ok=True)
     path, package = os.path.join(folder, "model.pt2"), os.path.join(folder, "model.kiln.tar.zst")
     try:
-        with exports.quiet():
+        with every.quiet():
             inputs, outputs = export(name, form, path)
     except Exception as e:  # there are many kinds
         return "refused", f"{type(e).__name__}: {str(e).strip()[:160]}"
     if not all(np.isfinite(y).all() for y in outputs.values() if y.dtype.kind == "f"):
         return "failed", "PyTorch's own results are not finite: nothing would be shown"
     golden.write(folder, name, f"torch {torch.__version__}", inputs, outputs)
-    why = exports.call([o.kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
-    why = why or exports.call([o.kiln, "verify", package, "--golden", folder])
+    why = every.call([o.kiln, "build", path, "--profile", "native", "-o", package, "--no-ready"])
+    why = why or every.call([o.kiln, "verify", package, "--golden", folder])
     return ("right", "") if why is None else ("failed", why)
 
 
@@ -159,7 +160,7 @@ def run(name, o):
 
 def main():
     o = every.options(every={"action": "store_true", "help": "all architectures decomposed, too"})
-    every.all_of(run, architectures.ROWS, o, "files", "PyTorch")
+    every.all_of(run, architectures.ROWS, o, "files", "PyTorch", f"torch {torch.__version__}")
 
 
 if __name__ == "__main__":

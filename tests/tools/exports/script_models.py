@@ -132,10 +132,16 @@ class boxes(nn.Module):
         return box.gather(1, index.unsqueeze(-1).expand(-1, -1, 4)), top, label.gather(1, index)
 
 
+@architectures.row
+def suppressed():
+    return architectures.Suppressed(10)
+
+
 INPUTS = {  # of the rows here
     "recurrent": lambda: (torch.randint(0, 20, (2, 7)),), "encoder": lambda: (torch.randint(0, 30, (2, 9)),),
     "u_net": lambda: (torch.rand(1, 3, 32, 32),), "in_place": lambda: (torch.rand(2, 4, 3),),
     "decisions": lambda: (torch.rand(2, 4),), "boxes": lambda: (torch.rand(1, 3, 32, 32),),
+    "suppressed": lambda: (torch.randn(1, 3, 24, 32),),
 }
 
 
@@ -174,7 +180,7 @@ def check(o, name, form, folder):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "model.pt")
     try:
-        with exports.quiet(), torch.no_grad():
+        with every.quiet(), torch.no_grad():
             module, inputs = make(name)
             script = FORMS[form](module, inputs)
             torch.jit.save(script, path)
@@ -190,7 +196,7 @@ def check(o, name, form, folder):
     command += ["--reference"] if o.reference else ["--profile", "native"]
     for key, x in zip(names, inputs):
         command += ["--shape", f"{key}:{'x'.join(map(str, x.shape))}"]
-    why = exports.call(command)
+    why = every.call(command)
     return ("right", "") if why is None else ("failed", why)
 
 
@@ -211,7 +217,7 @@ def run(name, o):
 
 def main():
     o = every.options(reference={"action": "store_true", "help": "by the reference interpreter"})
-    every.all_of(run, NAMES + list(INPUTS), o, "files", "PyTorch")
+    every.all_of(run, NAMES + list(INPUTS), o, "files", "PyTorch", f"torch {torch.__version__}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,200 @@
+"""Networks that Keras builds, and TensorFlow functions of detectors, all with weights drawn by a fixed seed.
+
+ROWS has a function by name: it gives a Keras model, or a Detector, whose inputs have a batch of 1. What needs a Keras model
+(its own files) asks is_keras.
+"""
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers as L
+
+ROWS = {}
+
+
+def row(make):
+    ROWS[make.__name__] = make
+    return make
+
+
+def application(name, make, size, **options):
+    def build():
+        return make(weights=None, input_shape=(size, size, 3), classes=10, **options)
+    ROWS[name] = build
+
+
+A = keras.applications
+application("resnet50", A.ResNet50, 64)
+application("mobilenet_v2", A.MobileNetV2, 64)
+application("mobilenet_v3_large", A.MobileNetV3Large, 64, include_preprocessing=False)
+application("mobilenet_v3_small", A.MobileNetV3Small, 64, minimalistic=True)
+application("efficientnet_b0", A.EfficientNetB0, 64)
+application("densenet121", A.DenseNet121, 64)
+application("inception_v3", A.InceptionV3, 96)
+application("xception", A.Xception, 80)
+application("convnext_tiny", A.ConvNeXtTiny, 64)
+
+
+# ---- transformers ----
+
+WIDTH, HEADS, LENGTH, VOCABULARY = 32, 4, 11, 97
+
+
+def encoder(x, blocks=2, mask=None):
+    for _ in range(blocks):
+        y = L.MultiHeadAttention(HEADS, WIDTH // HEADS)(x, x, attention_mask=mask)
+        x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, y]))
+        y = L.Dense(WIDTH)(L.Dense(2 * WIDTH, activation="gelu")(x))
+        x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, y]))
+    return x
+
+
+class Places(L.Layer):
+    """Adds a vector to each place of a sequence."""
+
+    def build(self, shape):
+        self.table = self.add_weight(shape=(1, shape[1], shape[2]), initializer="normal", name="table")
+
+    def call(self, x):
+        return x + self.table
+
+
+@row
+def bert():
+    ids = keras.Input((LENGTH,), dtype="int32", name="ids")
+    x = L.LayerNormalization()(Places()(L.Embedding(VOCABULARY, WIDTH)(ids)))
+    x = encoder(x)
+    first = L.Dense(WIDTH, activation="tanh")(x[:, 0])
+    return keras.Model(ids, [x, first])
+
+
+@row
+def vit():
+    image = keras.Input((32, 32, 3), name="image")
+    x = L.Reshape((16, WIDTH))(L.Conv2D(WIDTH, 8, strides=8)(image))
+    x = encoder(Places()(x))
+    return keras.Model(image, L.Dense(10)(L.GlobalAveragePooling1D()(x)))
+
+
+# ---- others ----
+
+
+@row
+def unet():
+    def block(x, n):
+        x = L.BatchNormalization()(L.Conv2D(n, 3, padding="same", use_bias=False)(x))
+        return L.ReLU()(x)
+    image = keras.Input((32, 32, 3), name="image")
+    a = block(image, 8)
+    b = block(L.MaxPooling2D()(a), 16)
+    c = block(L.MaxPooling2D()(b), 32)
+    b = block(L.Concatenate()([L.Conv2DTranspose(16, 2, strides=2)(c), b]), 16)
+    a = block(L.Concatenate()([L.UpSampling2D(interpolation="bilinear")(b), a]), 8)
+    return keras.Model(image, L.Conv2D(2, 1)(a))
+
+
+@row
+def lstm():
+    ids = keras.Input((LENGTH,), dtype="int32", name="ids")
+    x = L.Embedding(VOCABULARY, 16)(ids)
+    x = L.Bidirectional(L.LSTM(12, return_sequences=True))(x)
+    return keras.Model(ids, L.Dense(9)(L.LSTM(24)(x)))
+
+
+@row
+def gru():
+    x = keras.Input((7, 6), name="x")
+    return keras.Model(x, L.SimpleRNN(5)(L.GRU(8, return_sequences=True)(x)))
+
+
+class Detector(tf.Module):
+    """Boxes of four anchors a place, decoded, with their scores; `finish` picks."""
+    CLASSES, BEST, SIZE = 3, 10, 32
+
+    def __init__(self, finish):
+        super().__init__()
+        image = keras.Input((self.SIZE, self.SIZE, 3))
+        x = L.Conv2D(16, 3, strides=2, padding="same", activation="relu")(image)
+        x = L.Conv2D(32, 3, strides=2, padding="same", activation="relu")(x)
+        self.net = keras.Model(image, [L.Conv2D(4 * 4, 3, padding="same")(x),
+                                       L.Conv2D(4 * self.CLASSES, 3, padding="same")(x)])
+        self.finish = finish
+
+    def __call__(self, image):
+        delta, scores = self.net(image)
+        n = self.SIZE // 4
+        rows, columns = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+        centre = np.stack([rows, columns], -1).reshape(-1, 1, 2) + 0.5
+        side = np.array([[0.8, 0.8], [1.6, 1.6], [0.7, 1.8], [1.8, 0.7]])
+        centre, side = (np.broadcast_to(v, (n * n, 4, 2)).reshape(1, -1, 2) / n for v in (centre, side))
+        delta = tf.reshape(delta, (1, n * n * 4, 4))
+        middle = centre.astype(np.float32) + tf.tanh(delta[..., :2]) * 0.05
+        size = side.astype(np.float32) * tf.exp(tf.clip_by_value(delta[..., 2:], -1.0, 1.0))
+        boxes = tf.clip_by_value(tf.concat([middle - size / 2, middle + size / 2], -1), 0.0, 1.0)
+        return self.finish(self, boxes, tf.sigmoid(tf.reshape(scores, (1, n * n * 4, self.CLASSES)) * 4.0))
+
+
+@row
+def detector_combined():
+    """Each class by itself, the best of all: CombinedNonMaxSuppression."""
+    def finish(d, boxes, scores):
+        y = tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 5, d.BEST, 0.4, 0.5)
+        return dict(zip(("boxes", "scores", "classes", "count"), y))
+    return Detector(finish)
+
+
+@row
+def detector_padded():
+    """Boxes by their best class: NonMaxSuppressionV4, padded, and rows by its indices."""
+    def finish(d, boxes, scores):
+        best = tf.reduce_max(scores[0], -1)
+        at, count = tf.raw_ops.NonMaxSuppressionV4(
+            boxes=boxes[0], scores=best, max_output_size=d.BEST, iou_threshold=0.4, score_threshold=0.5,
+            pad_to_max_output_size=True)
+        keep = tf.cast(tf.range(d.BEST) < count, tf.float32)
+        return {"boxes": tf.gather(boxes[0], at) * keep[:, None], "scores": tf.gather(best, at) * keep, "count": count}
+    return Detector(finish)
+
+
+@row
+def detector_best():
+    """No suppression: the best scores and their boxes."""
+    def finish(d, boxes, scores):
+        score, at = tf.math.top_k(tf.reduce_max(scores[0], -1), d.BEST)
+        return {"boxes": tf.gather(boxes[0], at), "scores": score,
+                "classes": tf.gather(tf.argmax(scores[0], -1, output_type=tf.int32), at)}
+    return Detector(finish)
+
+
+# ---- what programs do with them ----
+
+
+def is_keras(model):
+    return isinstance(model, keras.Model)
+
+
+def make(name):
+    """The model, its inputs by name, and a function of one specification each that gives its outputs by name."""
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(sum(name.encode()))
+    model = ROWS[name]()
+    net = model if is_keras(model) else model.net
+    draw = np.random.default_rng(7)
+    for layer in net._flatten_layers():
+        if isinstance(layer, L.BatchNormalization):  # as training leaves them
+            n = layer.moving_mean.shape
+            layer.moving_mean.assign(draw.normal(0, 0.2, n))
+            layer.moving_variance.assign(draw.uniform(0.5, 2, n))
+    inputs = {}
+    for x in net.inputs:
+        shape = (1,) + tuple(x.shape[1:])
+        inputs[x.name if is_keras(model) else "image"] = (
+            draw.integers(0, VOCABULARY, shape).astype(np.int32) if x.dtype == "int32"
+            else draw.normal(0, 1, shape).astype(np.float32))
+    names = list(inputs)
+
+    def outputs(*x):
+        y = model(dict(zip(names, x)) if is_keras(model) and len(x) > 1 else x[0])
+        if isinstance(y, dict):
+            return y
+        return {f"out{i}": v for i, v in enumerate(y if isinstance(y, (list, tuple)) else [y])}
+    return model, inputs, outputs
