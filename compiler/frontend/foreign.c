@@ -54,8 +54,10 @@ static const struct {
     bool (*is)(kiln_str file);
     const char *what, *way;
 } formats[] = {
-    {is_old_torch, "a PyTorch file",
-     "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx')"},
+    {is_old_torch, "a PyTorch file of torch.save, without the model's code",
+     "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx'); or "
+     "torch.export.save(torch.export.export(model, inputs), 'model.pt2'), which kiln "
+     "reads"},
     {is_old_cntk, "a model of CNTK 1",
      "load it by CNTK 2 (Function.load), then save('model.onnx', "
      "format=ModelFormat.ONNX)"},

@@ -185,11 +185,11 @@ static kiln_status slice(kiln_aten_args *k, counted *c) {
     const kiln_value *const x = c->value;
     const int64_t dim = x->type.dim[c->axis];
     const int axis = kiln_aten_axis(k, "dim", x->type.rank);
-    int64_t start = 0, end = dim;
     kiln_value *count = c->count;
     if (axis == c->axis) {
-        start = kiln_aten_is_none(k, "start") ? 0 : kiln_aten_int(k, "start");
-        end = kiln_aten_is_none(k, "end") ? dim : kiln_aten_int(k, "end");
+        const int64_t start =
+            kiln_aten_is_none(k, "start") ? 0 : kiln_aten_int(k, "start");
+        const int64_t end = kiln_aten_is_none(k, "end") ? dim : kiln_aten_int(k, "end");
         if (start != 0 || end < 0 || kiln_aten_int(k, "step") != 1)
             return refuse(k, c, "and only its first elements may be cut off, x[:n]");
         if (end < dim)
@@ -237,20 +237,24 @@ static kiln_status stack(kiln_aten_args *k, counted *c) {
     return mark(k, c->axis + (axis <= c->axis), c->count);
 }
 
+/* A number that nobody knows before data is there. */
+static kiln_aten_value unknown(void) {
+    return (kiln_aten_value){.kind = KILN_ATEN_OTHER};
+}
+
 /* What the file asserts of a length is not checked; who computes with it is refused. */
 static kiln_status size(kiln_aten_args *k, counted *c) {
     const bool is_all = kiln_aten_is_none(k, "dim");
     const int axis = is_all ? 0 : kiln_aten_axis(k, "dim", c->value->type.rank);
     KILN_TRY(make(k));
     if (!is_all && axis == c->axis)
-        k->out[0] = (kiln_aten_value){.kind = KILN_ATEN_OTHER};
+        k->out[0] = unknown();
     if (!is_all || k->out[0].kind != KILN_ATEN_LIST)
         return KILN_OK;
     kiln_aten_value *const v =
         kiln_array(&k->c.cx->scratch, kiln_aten_value, k->out[0].n + 1);
     for (size_t i = 0; i < k->out[0].n; i++)
-        v[i] = (int)i == c->axis ? (kiln_aten_value){.kind = KILN_ATEN_OTHER}
-                                 : k->out[0].list[i];
+        v[i] = (int)i == c->axis ? unknown() : k->out[0].list[i];
     k->out[0].list = v;
     return KILN_OK;
 }
@@ -258,7 +262,7 @@ static kiln_status size(kiln_aten_args *k, counted *c) {
 static kiln_status numel(kiln_aten_args *k, counted *c) {
     (void)c;
     KILN_TRY(make(k));
-    k->out[0] = (kiln_aten_value){.kind = KILN_ATEN_OTHER};
+    k->out[0] = unknown();
     return KILN_OK;
 }
 

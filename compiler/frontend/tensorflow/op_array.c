@@ -63,7 +63,7 @@ kiln_status kiln_tf_import_array_read(kiln_tf_cx *cx, const kiln_tf_node *n) {
 }
 
 /* Elements of the array become those of v, rows of it or v itself. */
-static kiln_status write(kiln_tf_cx *cx, const kiln_tf_node *n, bool is_whole) {
+static kiln_status write_items(kiln_tf_cx *cx, const kiln_tf_node *n, bool is_whole) {
     kiln_compose c = kiln_tf_compose(cx, n);
     const kiln_tf_items *from;
     kiln_tf_items *items;
@@ -94,11 +94,11 @@ static kiln_status write(kiln_tf_cx *cx, const kiln_tf_node *n, bool is_whole) {
 }
 
 kiln_status kiln_tf_import_array_write(kiln_tf_cx *cx, const kiln_tf_node *n) {
-    return write(cx, n, true);
+    return write_items(cx, n, true);
 }
 
 kiln_status kiln_tf_import_array_scatter(kiln_tf_cx *cx, const kiln_tf_node *n) {
-    return write(cx, n, false);
+    return write_items(cx, n, false);
 }
 
 kiln_status kiln_tf_import_array_gather(kiln_tf_cx *cx, const kiln_tf_node *n) {

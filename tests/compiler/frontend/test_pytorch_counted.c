@@ -50,6 +50,25 @@ static row rows[] = {
      "[1]",
      1,
      {3}},
+    {"none_of_them",
+     NMS "y = aten.slice.Tensor(self=k, dim=0, start=0, end=0)",
+     "[0]",
+     0,
+     {0}},
+    {"a_mask_of_none_of_them",
+     NMS "k0 = aten.slice.Tensor(self=k, dim=0, start=0, end=0)\n"
+         "m = aten.gt.Scalar(self=k0, other=0)\n"
+         "y = aten.index.Tensor(self=k0, indices=[m])",
+     "[0]",
+     0,
+     {0}},
+    {"a_mask_of_nothing",
+     "a = aten.slice.Tensor(self=x, dim=0, start=0, end=0)\n"
+     "m = aten.gt.Scalar(self=a, other=0)\n"
+     "y = aten.index.Tensor(self=a, indices=[m])",
+     "[0]",
+     0,
+     {0}},
     {"more_than_there_are",
      NMS "y = aten.slice.Tensor(self=k, dim=0, start=0, end=3)",
      "[3]",
