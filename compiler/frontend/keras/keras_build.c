@@ -94,8 +94,9 @@ static kiln_status read_layers(model *m, const kiln_json *config) {
 /* ---- references ------------------------------------------------------------------ */
 
 typedef struct ref {
-    const char *layer;
+    const char *layer; /* NULL: a number */
     int64_t node, tensor;
+    double number;
 } ref;
 typedef KILN_VEC(ref) refs;
 
@@ -132,6 +133,34 @@ static void collect(kiln_arena *a, const kiln_json *j, refs *out) {
         return;
     for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
         collect(a, i, out);
+}
+
+/* What a call is given: of functions ("args") each a tensor of the model or a number. */
+static kiln_status collect_operands(model *m, const kiln_keras_layer *l,
+                                    const kiln_json *node, refs *out) {
+    kiln_arena *const a = &m->cx->common.scratch;
+    const kiln_json *const args = kiln_json_get(node, "args");
+    if (!l->is_function || kiln_json_is_array(kiln_json_first(args))) {
+        collect(a, node, out);
+        return KILN_OK;
+    }
+    size_t n = 0;
+    for (const kiln_json *i = kiln_json_first(args); i != NULL; i = kiln_json_next(i)) {
+        const ref r = {.number = kiln_json_number(i, 0)};
+        if (kiln_json_is_number(i))
+            kiln_vec_push(a, out, r);
+        else
+            collect(a, i, out);
+        if (out->n != ++n)
+            break;
+    }
+    if (n == out->n && n > 1 && kiln_json_size(kiln_json_get(node, "kwargs")) == 0)
+        return KILN_OK;
+    return kiln_fail(m->cx->common.err, KILN_ERR_UNSUPPORTED,
+                     "function '%s' (%s) must be called with tensors of the model and "
+                     "numbers, by place; make arrays weights of a layer",
+                     kiln_import_show(&m->cx->common, kiln_str_from(l->name)),
+                     kiln_import_show(&m->cx->common, kiln_str_from(l->class_name)));
 }
 
 static kiln_str key_of(kiln_arena *a, const char *layer, int64_t node, int64_t tensor) {
@@ -231,10 +260,10 @@ static kiln_status try_node(model *m, size_t i, bool *done) {
     const kiln_arena_mark mark = kiln_arena_save(a);
     refs from = {0};
     *done = false;
-    collect(a, m->next_node[i], &from);
+    KILN_TRY(collect_operands(m, l, m->next_node[i], &from));
     bool is_ready = from.n > 0;
     for (size_t k = 0; is_ready && k < from.n; k++)
-        is_ready = value_of(m, &from.v[k]) != NULL;
+        is_ready = from.v[k].layer == NULL || value_of(m, &from.v[k]) != NULL;
     if (!is_ready) {
         kiln_arena_rewind(a, mark);
         return KILN_OK;
@@ -242,7 +271,9 @@ static kiln_status try_node(model *m, size_t i, bool *done) {
     kiln_value **const in = kiln_array(a, kiln_value *, from.n), **out = NULL;
     size_t n_out = 0;
     for (size_t k = 0; k < from.n; k++)
-        in[k] = value_of(m, &from.v[k]);
+        in[k] = from.v[k].layer == NULL
+                    ? kiln_import_scalar(&m->cx->common, KILN_F32, from.v[k].number)
+                    : value_of(m, &from.v[k]);
     KILN_TRY(call(m, l, in, from.n, &out, &n_out));
     for (size_t t = 0; t < n_out; t++)
         kiln_map_set(a, &m->values,

@@ -7,6 +7,31 @@ const kiln_json *kiln_keras_layers(const kiln_json *config) {
     return kiln_json_is_array(config) ? config : kiln_json_get(config, "layers");
 }
 
+/* Functions of keras.ops have classes that are called as layers are; those that mean
+ * what the layer does. */
+static bool is_as_layer(const char *class_name) {
+    static const char *const names[] = {"Add", "Subtract", "Multiply", "Maximum",
+                                        "Minimum"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(class_name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* .h5 does not say the module; layers of Keras 3 say whether they are trained. */
+static bool is_function(const kiln_json *layer) {
+    const kiln_json *const node =
+        kiln_json_first(kiln_json_get(layer, "inbound_nodes"));
+    const kiln_json *const config = kiln_json_get(layer, "config");
+    const char *const module = kiln_json_string(kiln_json_get(layer, "module"), "");
+    if (module[0] == '\0')
+        return kiln_json_is_array(kiln_json_get(node, "args")) &&
+               kiln_json_get(config, "trainable") == NULL &&
+               kiln_json_get(config, "dtype") == NULL;
+    return strncmp(module, "keras.src.ops", 13) == 0 ||
+           strncmp(module, "keras.ops", 9) == 0;
+}
+
 kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
                                   kiln_keras_layer *out, kiln_err *err) {
     const kiln_json *const config = kiln_json_get(j, "config");
@@ -21,7 +46,10 @@ kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
                          "a layer must have 'class_name' and 'config'; is the file "
                          "damaged?");
     out->name = kiln_str_dup(a, name);
-    out->class_name = class_name;
+    out->is_function = is_function(j);
+    out->class_name = out->is_function && !is_as_layer(class_name)
+                          ? kiln_format(a, "keras.ops.%s", class_name)
+                          : class_name;
     out->config = config;
     out->nodes = kiln_json_get(j, "inbound_nodes");
     return KILN_OK;

@@ -57,6 +57,7 @@ typedef struct kiln_keras_layer {
     const char *name, *class_name;
     const kiln_json *config; /* an object */
     const kiln_json *nodes;  /* inbound_nodes; NULL: none */
+    bool is_function;        /* of keras.ops: x + 3 in a model's code */
     kiln_keras_place place;
 } kiln_keras_layer;
 

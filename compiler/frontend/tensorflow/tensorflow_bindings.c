@@ -9,6 +9,12 @@ static bool is_left_behind(const kiln_tf_node *n) {
     return kiln_str_starts(n->name, "unused_control_flow_input");
 }
 
+/* TensorFlow leaves such placeholders behind where it takes loops apart; nobody reads
+ * them. */
+static bool is_left_behind(const kiln_tf_node *n) {
+    return kiln_str_starts(n->name, "unused_control_flow_input");
+}
+
 bool kiln_tf_is_input(const kiln_tf_node *n) {
     if (n->is_hidden || is_left_behind(n))
         return false;

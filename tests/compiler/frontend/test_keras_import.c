@@ -197,9 +197,11 @@ static const char functional_3[] =
     "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["
     "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "
     "'batch_shape': [1, 1]}, 'inbound_nodes': []},"
-    "{'class_name': 'Dense', 'name': 's', 'config': {'name': 's', 'use_bias': false}, "
+    "{'class_name': 'Dense', 'name': 's', 'config': {'name': 's', 'trainable': true, "
+    "'use_bias': false}, "
     "'inbound_nodes': [{'args': [%s], 'kwargs': {}}, {'args': [%s], 'kwargs': {}}]},"
-    "{'class_name': 'Sequential', 'name': 'm', 'config': {'name': 'm', 'layers': "
+    "{'class_name': 'Sequential', 'name': 'm', 'config': {'name': 'm', 'trainable': "
+    "true, 'layers': "
     "[{'class_name': 'InputLayer', 'config': {'name': 'i', 'batch_shape': [null, 1]}}, "
     "{'class_name': 'Dense', 'config': {'name': 'd'}}]}, "
     "'inbound_nodes': [{'args': [%s]}, {'args': [%s]}]},"
@@ -256,6 +258,67 @@ static void archives_have_weights_by_place(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* 2 - (x + 3) / 2, as code of Keras 3 makes it: functions of keras.ops, which .h5 does
+ * not tell from layers by a module. */
+#define FUNCTION(module, kind, name, args)                                             \
+    "{" module "'class_name': '" kind "', 'name': '" name                              \
+    "', 'config': {'name': '" name "'}, 'inbound_nodes': [{'args': [" args             \
+    "], 'kwargs': {}}]}"
+#define OPS "'module': 'keras.src.ops.numpy', "
+#define X_OF(layer)                                                                    \
+    "{'class_name': '__keras_tensor__', 'config': {'keras_history': ['" layer          \
+    "', 0, 0]}}"
+#define FUNCTIONS(list, last)                                                          \
+    "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["                 \
+    "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "               \
+    "'batch_shape': [1, 2]}, 'inbound_nodes': []}, " list                              \
+    "], 'input_layers': ['x', 0, 0], 'output_layers': ['" last "', 0, 0]}}"
+
+static void functions_take_numbers(void **state) {
+    (void)state;
+    static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
+    static const double want[] = {0.5, 0};
+    static const char model[] = FUNCTIONS(
+        FUNCTION(OPS, "Add", "a", X_OF("x") ", 3.0") ", " FUNCTION(
+            "", "Multiply", "m", X_OF("a") ", 0.5") ", " FUNCTION(OPS, "Subtract", "s",
+                                                                  "2, " X_OF("m")),
+        "s");
+    kiln_arena a = {0};
+    const kiln_tensor y = run_model(
+        &a, kiln_test_keras_h5(&a, kiln_test_quoted(&a, model), "3.15.1", none), 0);
+    check_tensor(&a, &y, "[1,2]", want);
+    kiln_arena_fini(&a);
+}
+
+/* What a layer of the name would take another way, and what is no number. */
+static void other_functions_are_refused(void **state) {
+    (void)state;
+    static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
+    static const struct {
+        const char *model, *says;
+    } bad[] = {
+        {FUNCTIONS(FUNCTION(OPS, "Concatenate", "c", "[" X_OF("x") ", " X_OF("x") "]"),
+                   "c"),
+         "keras.ops.Concatenate (first in layer 'c'"},
+        {FUNCTIONS(FUNCTION("", "Flatten", "c", X_OF("x")), "c"),
+         "keras.ops.Flatten (first in layer 'c'"},
+        {FUNCTIONS(FUNCTION(OPS, "Add", "c",
+                            X_OF("x") ", {'class_name': '__numpy__', "
+                                      "'config': {'value': [1, 2]}}"),
+                   "c"),
+         "function 'c' (Add) must be called with tensors of the model and numbers"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        kiln_arena *const a = kiln_test_arena();
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        const kiln_str bytes =
+            kiln_test_keras_h5(a, kiln_test_quoted(a, bad[i].model), "3.15.1", none);
+        kiln_assert_fails(kiln_test_import_keras(a, bytes, NULL, &g, NULL, &err),
+                          KILN_ERR_UNSUPPORTED, &err, bad[i].says);
+    }
+}
+
 static void dynamic_axes_are_bound(void **state) {
     (void)state;
     static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
@@ -288,6 +351,8 @@ int main(void) {
                   shared_layers_and_models_in_models, NULL);
     kiln_test_add("archives_have_weights_by_place", archives_have_weights_by_place,
                   NULL);
+    kiln_test_add("functions_take_numbers", functions_take_numbers, NULL);
+    kiln_test_add("other_functions_are_refused", other_functions_are_refused, NULL);
     kiln_test_add("dynamic_axes_are_bound", dynamic_axes_are_bound, NULL);
     return kiln_test_run("keras_import");
 }

@@ -100,12 +100,12 @@ static row rows[] = {
      COMBINED("2", "3", "0.25") "y Relu q",
      3,
      {1, 3, 4},
-     {0.2F, 0.2F, 0.4F, 0.4F, 0, 0, 1, 1, 0, 0.1F, 1, 1}},
+     {0.2, 0.2, 0.4, 0.4, 0, 0, 1, 1, 0, 0.1, 1, 1}},
     {"combined_suppression_of_scores",
      COMBINED("2", "4", "0.25") "y Relu q:1",
      2,
      {1, 4},
-     {0.95F, 0.9F, 0.7F, 0.3F}},
+     {0.95, 0.9, 0.7, 0.3}},
     {"combined_suppression_of_classes",
      COMBINED("1", "3", "0.25") "y Relu q:2",
      2,
@@ -126,7 +126,7 @@ static row rows[] = {
                         "clip_boxes=bfalse\ny Add q x",
      3,
      {1, 4, 4},
-     {0, 0, 1, 1, 0, 0, 1, 1, 0, 0.5F, 1, 1.5F, 0, 0.5F, 1, 1.5F}},
+     {0, 0, 1, 1, 0, 0, 1, 1, 0, 0.5, 1, 1.5, 0, 0.5, 1, 1.5}},
     {"combined_suppression_of_two_images",
      X("1") "b Const "
             "value=F2,4,1,4:0;0;1;1;0;.1;1;1.1;0;.5;1;1.5;.2;.2;.4;.4;0;0;1;1;0;.1;1;1."
@@ -138,7 +138,7 @@ static row rows[] = {
                 "0.25") "q CombinedNonMaxSuppression b c m n t s\ny Add q:1 x",
      2,
      {2, 3},
-     {0.95F, 0.9F, 0, 0.95F, 0.9F, 0}},
+     {0.95, 0.9, 0, 0.95, 0.9, 0}},
     /* ---- element by element */
     {"squared_difference",
      X("3") "c Const value=F:1\ny SquaredDifference x c",
