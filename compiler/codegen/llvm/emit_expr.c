@@ -160,12 +160,10 @@ static LLVMValueRef float_min_max(kiln_cg *g, const kiln_expr *e, LLVMValueRef x
     const LLVMRealPredicate better = is_max ? LLVMRealOGT : LLVMRealOLT;
     if (right->kind == KILN_EXPR_FLOAT && right->u.f == right->u.f)
         return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, better, y, x, ""), y, x, "");
-    const LLVMValueRef pick = native_min_max(g, e, y, x);
-    if (pick != NULL) { /* where y is a number: one masked instruction over y */
-        const LLVMValueRef number = LLVMBuildFCmp(g->b, LLVMRealORD, y, y, "");
-        return LLVMBuildSelect(g->b, number, pick, y, "");
-    }
     const LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, y, y, "");
+    const LLVMValueRef pick = native_min_max(g, e, y, x);
+    if (pick != NULL)
+        return LLVMBuildSelect(g->b, nan, y, pick, "");
     const LLVMValueRef wins = LLVMBuildFCmp(g->b, better, y, x, "");
     return LLVMBuildSelect(g->b, nan, y, LLVMBuildSelect(g->b, wins, y, x, ""), "");
 }
