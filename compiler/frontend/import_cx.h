@@ -68,7 +68,7 @@ const char *kiln_import_show(kiln_import_cx *cx, kiln_str name);
  * all, KILN_ERR_LIMIT. For what makes a constant whose size the file chooses. */
 kiln_status kiln_import_spend(kiln_import_cx *cx, int64_t bytes);
 
-/* ---- frontend_nodes.c ----------------------------------------------------------------------
+/* ---- frontend_nodes.c ---------------------------------------------------------------
  */
 
 /* Appends one node and gives its outputs (n_out entries; 0: as few as the operator

@@ -192,6 +192,7 @@ const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
 kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
                                const kiln_te_value *x, int weights, int64_t channels,
                                kiln_te_value *out) {
+    const kiln_layout *u = &cx->in[weights].type.layout;
     const kiln_winograd *f = kiln_winograd_of(kiln_conv_winograd_tile(cx, weights));
     kiln_window whole = *w; /* every tile in full */
     int64_t tiles[2];

@@ -46,7 +46,7 @@ kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
                                 const kiln_wide *in, kiln_wide *out, int depth,
                                 kiln_rng *noise, kiln_err *err);
 
-/* ---- what arithmetic may do (pick.c, reference_lanes.c) ---------------------------------- */
+/* ---- what arithmetic may do (pick.c, reference_lanes.c) -------------------------- */
 
 /* Distance between neighbours of `dtype` at v. */
 double kiln_ref_ulp(kiln_dtype dtype, double v);

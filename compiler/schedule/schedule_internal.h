@@ -14,7 +14,7 @@ size_t kiln_stage_position(const kiln_stage *st);
 /* The stage that computes what `te` names; NULL for placeholders. */
 kiln_stage *kiln_schedule_of(const kiln_schedule *s, const kiln_te *te);
 
-/* ---- rewriting tensor expressions (schedule_rewrite.c) ------------------------------------ */
+/* ---- rewriting tensor expressions (schedule_rewrite.c) --------------------------- */
 
 /* A copy of `te` whose bodies went through fn (as kiln_expr_rewrite); inputs are
  * collected again. Axes and their variables stay the same objects, so that expressions

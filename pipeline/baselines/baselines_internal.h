@@ -61,7 +61,7 @@ kiln_status kiln_asked_run(const kiln_baseline_session *s, int64_t runs,
 const char *kiln_baselines_python(kiln_arena *a, const char *dir);
 const char *kiln_baselines_python_named(void); /* by KILN_PYTHON; NULL: none */
 
-/* ---- one that answers in JSON (baselines_ask.c) -------------------------------------------- */
+/* ---- one that answers in JSON (baselines_ask.c) ---------------------------------- */
 
 typedef struct kiln_asked {
     kiln_talk *talk;

@@ -28,7 +28,7 @@ void kiln_own_summary_put(const kiln_own_kernel *own, const kiln_kernel *k,
 void kiln_own_summary_json(const kiln_own_kernel *own, const kiln_kernel *k,
                            const kiln_profile *p, kiln_json_writer *w);
 
-/* ---- measured by other processes (kernels_trial.c) --------------------------------------- */
+/* ---- measured by other processes (kernels_trial.c) ------------------------------- */
 
 /* A pool of workers, and what is known of the machine. */
 typedef struct kiln_op_trials {
@@ -60,7 +60,7 @@ kiln_status kiln_op_trial(kiln_arena *a, kiln_op_trials *t, const kiln_op_work *
                           double seconds, const kiln_op_others *others,
                           kiln_bench_row *row, kiln_err *err);
 
-/* ---- baselines (kernels_rivals.c) -------------------------------------------------------- */
+/* ---- baselines (kernels_rivals.c) ------------------------------------------------ */
 
 /* Those of `o` for one operator, made ready and compared; kept in the row, whose memory
  * is in `a`. They end with `scratch`. */

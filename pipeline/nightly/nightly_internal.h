@@ -8,7 +8,7 @@
 #include "pipeline/nightly/nightly_fields.h"
 #include "pipeline/nightly/nightly.h"
 
-/* ---- nightly_names.c: what a file may name ----------------------------------------------- */
+/* ---- nightly_names.c: what a file may name --------------------------------------- */
 
 /* By number, NULL past the end. */
 const char *kiln_nightly_search_name(int i);
@@ -26,7 +26,7 @@ kiln_status kiln_nightly_find_in_catalog(kiln_arena *a, const char *catalog,
 bool kiln_nightly_is_ops_list(const char *name); /* one that ships */
 kiln_status kiln_nightly_find_ops(kiln_arena *a, const char *set, kiln_err *err);
 
-/* ---- nightly_command.c: the commands of stages ------------------------------------------- */
+/* ---- nightly_command.c: the commands of stages ----------------------------------- */
 
 /* Where a stage finds and puts things. */
 typedef struct nightly_places {
@@ -72,7 +72,7 @@ bool kiln_nightly_marker_read(kiln_arena *a, const char *folder, nightly_marker 
 /* Of all of it: what followed a stage is repeated where the stage was. */
 void kiln_nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]);
 
-/* ---- nightly_lock.c ---------------------------------------------------------------------- */
+/* ---- nightly_lock.c -------------------------------------------------------------- */
 
 /* KILN_ERR_IO names the process that has it. *fd: to be given up. */
 kiln_status kiln_nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);

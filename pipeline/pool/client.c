@@ -14,7 +14,7 @@
  * taken. */
 static const int64_t first_ms = 20000, device_ms = 60000, last_ms = 5000;
 
-/* ---- coming and going -------------------------------------------------------------------- */
+/* ---- coming and going ------------------------------------------------------------ */
 
 static void put(kiln_lender_client *c, kiln_wire_kind kind, const void *message) {
     kiln_wire_put(&c->out, kind, message);
@@ -63,7 +63,7 @@ void kiln_lender_accept(kiln_lender *p) {
 /* The rest of what is on its way goes, and no more is heard. */
 static void leave(kiln_lender_client *c) { become(c, KILN_CLIENT_LEAVING); }
 
-/* ---- borrowers ---------------------------------------------------------------------------- */
+/* ---- borrowers ------------------------------------------------------------------- */
 
 bool kiln_lender_fits(void *pool, int client, int device) {
     kiln_lender *p = pool;
@@ -166,7 +166,7 @@ void kiln_client_cut(kiln_lender *p, int client, const kiln_lender_action *a) {
     leave(c);
 }
 
-/* ---- devices, and who looks ----------------------------------------------------------------- */
+/* ---- devices, and who looks ------------------------------------------------------ */
 
 static kiln_status take_register(kiln_lender *p, int client, const kiln_wire_frame *f,
                                  kiln_err *err) {
@@ -213,7 +213,7 @@ static kiln_status take_list(kiln_lender *p, int client, const kiln_wire_frame *
     return KILN_OK;
 }
 
-/* ---- what is said ------------------------------------------------------------------------- */
+/* ---- what is said ---------------------------------------------------------------- */
 
 static kiln_status take(kiln_lender *p, int client, const kiln_wire_frame *f,
                         kiln_err *err) {
@@ -281,7 +281,7 @@ static bool say(kiln_lender_client *c) {
     return true;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------ */
+/* ---- the loop -------------------------------------------------------------------- */
 
 void kiln_client_poll(const kiln_lender *p, int client, struct pollfd *fd) {
     const kiln_lender_client *c = &p->client[client];

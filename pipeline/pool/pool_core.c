@@ -220,7 +220,7 @@ void kiln_core_device_warm(kiln_lender_core *c, int64_t now, int device, int deg
     }
 }
 
-/* ---- requests ---------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------- */
 
 int kiln_core_request(kiln_lender_core *c, int64_t now, const char *owner, int priority,
                       int64_t keeps_ms, int client) {

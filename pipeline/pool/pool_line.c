@@ -73,7 +73,7 @@ void kiln_lender_line_probe(kiln_lender *p, int device) {
     l->is_probing = l->probe.def->open(&l->probe, &err) == KILN_OK;
 }
 
-/* ---- what it says ------------------------------------------------------------------------ */
+/* ---- what it says ---------------------------------------------------------------- */
 
 static void put_lease(kiln_lender *p, kiln_lender_line *l) {
     const kiln_wire_lease lease = {.owner = kiln_str_from(p->owner), .ms = lease_ms};
@@ -164,7 +164,7 @@ static void hear_probe(kiln_lender *p, int device) {
     close_probe(l);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------ */
+/* ---- the loop -------------------------------------------------------------------- */
 
 static void say(kiln_lender *p, int device) {
     kiln_lender_line *l = &p->line[device];

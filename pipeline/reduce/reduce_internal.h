@@ -62,7 +62,7 @@ extern const kiln_move kiln_move_regions, kiln_move_outputs, kiln_move_chunks,
 extern const kiln_move kiln_move_shapes, kiln_move_axes, kiln_move_attributes,
     kiln_move_values;
 
-/* ---- asking (reduce_ask.c) -------------------------------------------------------------- */
+/* ---- asking (reduce_ask.c) ------------------------------------------------------- */
 
 typedef struct kiln_asker {
     kiln_arena *arena;

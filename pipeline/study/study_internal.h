@@ -54,7 +54,7 @@ kiln_status kiln_study_end(kiln_doc_study *s, kiln_status st, kiln_doc_study *ou
 /* The name of a model without a path: "resnet18" of "zoo:resnet18". */
 const char *kiln_study_name(kiln_arena *a, const char *model);
 
-/* ---- one network left out (study_transfer.c) -------------------------------------------- */
+/* ---- one network left out (study_transfer.c) ------------------------------------- */
 
 /* A copy in memory of a database without the works of a network, and without the same
  * works at other batches; the caller's to close. */

@@ -21,7 +21,7 @@ void kiln_nvptx_ask(kiln_cg *g);
 void kiln_nvptx_allocate(kiln_cg *g, const kiln_buffer *b, size_t bytes,
                          kiln_cg_mem *m);
 
-/* ---- what a warp does together (nvptx_warps.c) ------------------------------------------- */
+/* ---- what a warp does together (nvptx_warps.c) ----------------------------------- */
 
 /* What is looked up in a whole function: loops of threadIdx.x, copies that come later. */
 void kiln_nvptx_find(kiln_cg *g);

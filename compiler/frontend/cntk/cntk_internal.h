@@ -88,7 +88,7 @@ const kiln_cntk_item *kiln_cntk_get_kind(const kiln_cntk_dict *d, const char *ke
                                          kiln_cntk_kind kind);
 kiln_str kiln_cntk_get_text(const kiln_cntk_dict *d, const char *key); /* or empty */
 
-/* ---- cntk_dictionary.c --------------------------------------------------------------------- */
+/* ---- cntk_dictionary.c ----------------------------------------------------------- */
 
 typedef enum kiln_cntk_role { /* of a variable, as the file has them */
                               KILN_CNTK_INPUT,

@@ -186,7 +186,7 @@ kiln_value *kiln_coreml_as_images(kiln_coreml_call *k, kiln_value *x);
 kiln_value *kiln_coreml_from_images(kiln_coreml_call *k, kiln_value *y,
                                     const kiln_value *x);
 
-/* ---- coreml_weights.c ------------------------------------------------------------------- */
+/* ---- coreml_weights.c ------------------------------------------------------------ */
 
 typedef struct kiln_coreml_linear {
     const float *scale, *bias;

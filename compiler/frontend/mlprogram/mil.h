@@ -7,7 +7,7 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/frontend/protobuf.h"
 
-/* ---- the file: mlprogram_program.c ---------------------------------------------------------- */
+/* ---- the file: mlprogram_program.c ----------------------------------------------- */
 
 typedef struct kiln_mil_size {
     uint64_t size;
@@ -160,7 +160,7 @@ const kiln_mil_row *kiln_mil_find(kiln_str type);
 #define kiln_mil_fail(k, status, ...)                                                  \
     kiln_fail((k)->cx->common.err, status, __VA_ARGS__)
 
-/* ---- mlprogram_values.c --------------------------------------------------------------------- */
+/* ---- mlprogram_values.c ---------------------------------------------------------- */
 
 /* A constant of the file: in it, or in the file of weights beside it (a view). */
 kiln_status kiln_mil_const(kiln_mil_cx *cx, const kiln_mil_value *v, const char *name,

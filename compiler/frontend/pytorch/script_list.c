@@ -184,7 +184,7 @@ kiln_status kiln_script_builtin_index(kiln_script_call *k) {
     return kiln_script_wrong(k, 1, "an item of the list");
 }
 
-/* ---- parts ------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------- */
 
 static bool bound(const kiln_script_call *k, size_t at, int64_t otherwise,
                   int64_t *out) {
@@ -289,7 +289,7 @@ kiln_status kiln_script_builtin_contains(kiln_script_call *k) {
     return kiln_script_give(k, kiln_script_of_bool(is_in));
 }
 
-/* ---- dictionaries ----------------------------------------------------------------------- */
+/* ---- dictionaries ---------------------------------------------------------------- */
 
 static kiln_status every_second(kiln_script_call *k, size_t from) {
     kiln_script_value list = kiln_script_new_list(k->cx, KILN_SCRIPT_V_LIST);
@@ -338,7 +338,7 @@ kiln_status kiln_script_builtin_dict(kiln_script_call *k) {
     return kiln_script_give(k, dict);
 }
 
-/* ---- ranges ----------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------- */
 
 static kiln_status three_ints(kiln_script_call *k, int64_t v[3]) {
     for (size_t i = 0; i < k->n; i++) {
@@ -394,7 +394,7 @@ kiln_status kiln_script_builtin_derive_index(kiln_script_call *k) {
     return give_int(k, i);
 }
 
-/* ---- texts ------------------------------------------------------------------------------ */
+/* ---- texts ----------------------------------------------------------------------- */
 
 static kiln_status give_text(kiln_script_call *k, kiln_str s) {
     return kiln_script_give(k, (kiln_script_value){.kind = KILN_SCRIPT_V_TEXT, .s = s});

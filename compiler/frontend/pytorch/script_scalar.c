@@ -193,7 +193,7 @@ kiln_status kiln_script_builtin_ceil(kiln_script_call *k) {
     return are_ints(k) ? give_int(k, k->v[0].i) : whole(k, ceil(x_of(k)));
 }
 
-/* ---- comparisons ------------------------------------------------------------------------ */
+/* ---- comparisons ----------------------------------------------------------------- */
 
 static bool has_tensor(const kiln_script_call *k) {
     for (size_t i = 0; i < k->n; i++)
@@ -225,7 +225,7 @@ COMPARE(le, <=)
 COMPARE(ge, >=)
 #undef COMPARE
 
-/* ---- bits ------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------ */
 
 kiln_status kiln_script_builtin_not(kiln_script_call *k) {
     bool is_true;
@@ -266,7 +266,7 @@ kiln_status kiln_script_builtin_bitwise_not(kiln_script_call *k) {
     return are_ints(k) ? give_int(k, ~k->v[0].i) : kiln_script_leave(k);
 }
 
-/* ---- of several ------------------------------------------------------------------------- */
+/* ---- of several ------------------------------------------------------------------ */
 
 /* The smallest or largest of two numbers, or of a list of them. */
 static kiln_status extreme(kiln_script_call *k, bool is_max) {

@@ -9,12 +9,6 @@ static bool is_left_behind(const kiln_tf_node *n) {
     return kiln_str_starts(n->name, "unused_control_flow_input");
 }
 
-/* TensorFlow leaves such placeholders behind where it takes loops apart; nobody reads
- * them. */
-static bool is_left_behind(const kiln_tf_node *n) {
-    return kiln_str_starts(n->name, "unused_control_flow_input");
-}
-
 bool kiln_tf_is_input(const kiln_tf_node *n) {
     if (n->is_hidden || is_left_behind(n))
         return false;
@@ -88,7 +82,7 @@ kiln_status kiln_tf_bind_inputs(kiln_tf_cx *cx, kiln_tf_frame *f) {
     return KILN_OK;
 }
 
-/* ---- listing ---------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------- */
 
 void kiln_tf_declare(kiln_arena *a, const kiln_tf_node *n, kiln_declared_input *out) {
     const kiln_tf_attr *const type = attr_of(n, "dtype");

@@ -110,7 +110,7 @@ static inline const kiln_op_def *kiln_tf_row_op(const kiln_tf_cx *cx) {
     return cx->row->op;
 }
 
-/* ---- operands and results: tensorflow_nodes.c ------------------------------------------------ */
+/* ---- operands and results: tensorflow_nodes.c ------------------------------------ */
 
 /* Operand i; KILN_ERR_PARSE where there is none. */
 kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const char *name,
@@ -156,7 +156,7 @@ const char *kiln_tf_show_node(kiln_tf_cx *cx, const kiln_tf_node *n);
 const char *kiln_tf_prefixed(kiln_tf_cx *cx, kiln_str name);
 extern const kiln_import_format kiln_tf_format;
 
-/* ---- attributes: tensorflow_attrs.c ---------------------------------------------------------- */
+/* ---- attributes: tensorflow_attrs.c ---------------------------------------------- */
 
 /* `otherwise` where the node has none. Of another kind: kept in cx->attr_err. */
 int64_t kiln_tf_attr_i(kiln_tf_cx *cx, const kiln_tf_node *n, const char *name,
@@ -178,7 +178,7 @@ const kiln_tf_attr *kiln_tf_find_attr(kiln_tf_cx *cx, const kiln_tf_node *n,
 /* Attributes that no importer asked for must be ones that change no result. */
 kiln_status kiln_tf_check_attrs(kiln_tf_cx *cx, const kiln_tf_node *n);
 
-/* ---- tensors: tensorflow_tensor.c ------------------------------------------------------------ */
+/* ---- tensors: tensorflow_tensor.c ------------------------------------------------ */
 
 kiln_status kiln_tf_dtype(int64_t type, kiln_dtype *out, kiln_err *err);
 const char *kiln_tf_type_name(int64_t type, char buf[32]);
@@ -191,7 +191,7 @@ kiln_status kiln_tf_tensor_read(kiln_import_cx *cx, const kiln_tf_tensor *t,
 kiln_status kiln_tf_tensor_raw(kiln_import_cx *cx, const kiln_type *type,
                                kiln_str bytes, const char *where, kiln_tensor *out);
 
-/* ---- the graph: tensorflow_order.c, tensorflow_support.c, tensorflow_bindings.c, tensorflow_import.c -------------------------- */
+/* ---- the graph: tensorflow_order.c, tensorflow_support.c, tensorflow_bindings.c, tensorflow_import.c --- */
 
 kiln_status kiln_tf_frame_init(kiln_tf_cx *cx, kiln_tf_frame *f,
                                const kiln_tf_node *node, size_t n);

@@ -90,7 +90,7 @@ kiln_status kiln_tflite_inline(kiln_tflite_cx *cx, int64_t subgraph,
                                kiln_value *const *in, size_t n_in, kiln_value ***out,
                                size_t *n_out);
 
-/* ---- tflite_values.c ----------------------------------------------------------------------- */
+/* ---- tflite_values.c ------------------------------------------------------------- */
 
 /* The elements that are not zero, where they belong: *data, which has those alone, becomes
  * all elements of `type`. */

@@ -81,7 +81,7 @@ static void await_state(const pool *p, const char *address, const char *state) {
     fail_msg("%s does not become %s", address, state);
 }
 
-/* ---- fleets ----------------------------------------------------------------------------- */
+/* ---- fleets ---------------------------------------------------------------------- */
 
 enum { DEVICES = 3, TUNERS = 2 };
 
@@ -139,7 +139,7 @@ static bool take(fleet *f, int64_t ms) {
     return true;
 }
 
-/* ---- tests ---------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------- */
 
 /* One runner is killed and one stands still in the middle: each candidate comes back once.
  * Both are found again. */

@@ -217,7 +217,7 @@ static void check_devices(world *w) {
     }
 }
 
-/* ---- what the pool wants ------------------------------------------------------------------ */
+/* ---- what the pool wants --------------------------------------------------------- */
 
 static void take_action(world *w, const kiln_lender_action *a) {
     board *d = a->device >= 0 ? &w->device[a->device] : NULL;
@@ -286,7 +286,7 @@ static void step(world *w) {
     check_devices(w);
 }
 
-/* ---- worlds --------------------------------------------------------------------------------- */
+/* ---- worlds ---------------------------------------------------------------------- */
 
 static void begin(world *w, uint64_t seed, int n_devices, int n_tuners,
                   bool has_faults) {

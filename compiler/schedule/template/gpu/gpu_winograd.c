@@ -124,14 +124,21 @@ static double amplification(const kiln_space *s, const kiln_config *c) {
 /* ---- apply ----------------------------------------------------------------------- */
 
 /* Weights by positions, then input channels, output channels innermost. */
-static const kiln_layout *layouts_of(kiln_arena *a, const kiln_workload *w,
-                                     int64_t size) {
+static const kiln_layout *layouts_of(kiln_arena *a, const kiln_workload *w) {
     kiln_layout *layout = kiln_array(a, kiln_layout, w->graph->values.n);
     for (size_t i = 0; i < w->graph->values.n; i++)
         layout[i] = w->graph->values.v[i]->type.layout;
-    layout[w->anchor->in[1]->id] =
-        (kiln_layout){.n_order = 4, .order = {2, 3, 1, 0}, .winograd = (uint8_t)size};
+    layout[w->anchor->in[1]->id] = (kiln_layout){.n_order = 4, .order = {2, 3, 1, 0}};
     return layout;
+}
+
+static const kiln_op_def *const *packings_of(kiln_arena *a, const kiln_workload *w,
+                                             int64_t size) {
+    const kiln_op_def **packing =
+        kiln_array(a, const kiln_op_def *, w->graph->values.n);
+    packing[w->anchor->in[1]->id] =
+        size == 2 ? &kiln_packing_winograd_2 : &kiln_packing_winograd_4;
+    return packing;
 }
 
 /* Axes of y; of what is computed for tiles. */
@@ -247,8 +254,8 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                   prof, p.elems / p.filter_sets), /* tiles of all channels */
               .err = err};
     KILN_TRY(kiln_gpu_conv_check(&p, &x, err));
-    KILN_TRY(
-        kiln_graph_compute(a, w->graph, layouts_of(a, w, size), false, &made.te, err));
+    KILN_TRY(kiln_graph_compute_packed(a, w->graph, layouts_of(a, w),
+                                       packings_of(a, w, size), false, &made.te, err));
     k.s = made.schedule = kiln_schedule_new(a, made.te.arg + made.te.n_inputs,
                                             made.te.n_args - made.te.n_inputs);
     KILN_TRY(find_stages(&k));
