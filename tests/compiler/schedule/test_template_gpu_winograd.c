@@ -44,7 +44,7 @@ static void random_configurations(void **state) {
 }
 
 static void misses_each_barrier(void **state) {
-    template_runs runs = {.n = 6};
+    template_runs runs = {.n = 24};
     (void)state;
     for (int64_t i = 0; template_runs_next(&runs, i); i++)
         runs.n_checked += (int)gpu_check_barriers(&runs, &kiln_template_gpu_winograd,
