@@ -89,8 +89,6 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
                          of_w * turns_of(channels)),
         .waits = x->is_async ? 0.1 : (x->ahead ? 0.4 : 1),
         .tail = x->threads_k > 1 ? 200 + 6 * sums : 100,
-        .again_bytes =
-            x->splits > 1 ? (double)(x->splits * p->elems * p->sum_bytes) : 0,
     };
     /* Load and store of each element, some with bounds; filters four at a time. */
     const double fetched =
@@ -168,7 +166,6 @@ typedef struct search {
     const kiln_space *s;
     kiln_gpu_conv_plan best;
     double least;
-    bool has_async; /* copies that nobody waits for */
 } search;
 
 static void consider(search *k, const kiln_gpu_conv_plan *plan) {
@@ -182,24 +179,10 @@ static void consider(search *k, const kiln_gpu_conv_plan *plan) {
     }
 }
 
-/* Blocks share sums only where there are fewer of them than processors; where copies come
- * while others are summed, all steps but a single one do. */
-static void try_splits(search *k, kiln_gpu_conv_plan *x) {
-    enum { MOST_SPLITS = 32, MOST_PARTS = 2 };
-    const int64_t c = k->p->c, step = x->step_ic * x->threads_k;
-    const int64_t tiles = tiles_of(k->p, x);
-    const int64_t processors = k->p->profile->gpu.processors;
-    for (x->splits = 1; x->splits <= MOST_SPLITS; x->splits *= 2) {
-        if (x->splits > 1 &&
-            (x->threads_k > MOST_PARTS || tiles >= processors ||
-             tiles * x->splits > 4 * processors || c % (step * x->splits) != 0))
-            return;
-        x->ahead = x->is_async = k->has_async && step * x->splits < c;
-        consider(k, x);
-    }
-}
-
-/* Steps that are unrolled whole, as few as shared memory has room for. A patch of one
+/* Blocks that share sums and copies that nobody waits for are knobs alone: no device has
+ * been asked yet when a rule may take them.
+ *
+ * Steps that are unrolled whole, as few as shared memory has room for. A patch of one
  * channel is read so few times that it need not lie there: all loads of a thread are on
  * their way at once, and nobody waits for others. */
 static void try_steps(search *k, kiln_gpu_conv_plan *x) {
@@ -216,7 +199,7 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
          x->step_ic *= 2)
         if (x->step_ic * k->p->taps <= 80 &&
             (x->threads_k == 1 || k->p->c % (x->step_ic * x->threads_k) == 0))
-            try_splits(k, x);
+            consider(k, x);
 }
 
 static void try_tile(search *k, const int64_t *tile) {
@@ -249,8 +232,7 @@ kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
                                       const kiln_space *s) {
     static const int64_t channels[] = {1, 2, 4, 8}, rows[] = {1, 2, 4},
                          columns[] = {1, 2, 4, 7, 8};
-    search k = {
-        .p = p, .s = s, .least = HUGE_VAL, .has_async = kiln_gpu_has_mma(p->profile)};
+    search k = {.p = p, .s = s, .least = HUGE_VAL};
     if (p->profile->gpu.warp <= 1)
         return guess_alone(p, s);
     k.best = (kiln_gpu_conv_plan){.threads = {1, 1, 1},

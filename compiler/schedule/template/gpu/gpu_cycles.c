@@ -22,8 +22,6 @@ enum {
     LINE_BYTES = 128,
     CACHE_BYTES = 40 /* a cycle and processor, of the shared cache */
 };
-/* Two launches are taken where they are faster by more than the model may be wrong. */
-static const double by_far = 1.2;
 static const double clock_ghz = 1.5; /* to tell lanes from a profile's peak */
 
 /* Multiply-adds of 32 bits that a processor begins in a cycle. */
@@ -64,15 +62,6 @@ static double round_cycles(const kiln_gpu *g, const kiln_gpu_work *w, double blo
     return w->steps * step + BEGIN + w->tail;
 }
 
-double kiln_gpu_cycles_least(const kiln_profile *p, double muladds, double bytes) {
-    const double processors = p->gpu.processors > 0 ? p->gpu.processors : 1;
-    const double lanes = processors * lanes_of(&p->gpu);
-    const double ghz = (double)p->gpu.peak_gflops / (2 * lanes);
-    const double memory =
-        p->gpu.memory_gbs > 0 ? bytes / (double)p->gpu.memory_gbs * ghz : 0;
-    return fmax(muladds / lanes, memory);
-}
-
 double kiln_gpu_cycles_again(const kiln_profile *p, double bytes) {
     const double processors = p->gpu.processors > 0 ? p->gpu.processors : 1;
     return AGAIN + 2 * bytes / (AGAIN_BYTES * processors);
@@ -90,8 +79,6 @@ double kiln_gpu_cycles(const kiln_profile *p, const kiln_gpu_work *w) {
     const double readers =
         w->is_streamed ? least(processors, (double)w->blocks) : processors;
     const double cache = w->cache_bytes / (CACHE_BYTES * readers);
-    if (w->again_bytes > 0)
-        cycles = by_far * cycles + kiln_gpu_cycles_again(p, w->again_bytes);
     const double ghz = (double)g->peak_gflops / (2 * processors * lanes_of(g));
     const double memory =
         g->memory_gbs > 0 ? w->memory_bytes / (double)g->memory_gbs * ghz : 0;

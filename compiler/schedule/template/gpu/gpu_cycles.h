@@ -21,14 +21,10 @@ typedef struct kiln_gpu_work {
     double cache_bytes;  /* read from the cache that all processors share */
     double memory_bytes; /* that must come from memory once */
     double tail;         /* cycles of a block behind its last step */
-    double again_bytes;  /* written, and read by a second launch; 0: there is none */
 } kiln_gpu_work;
 
 /* Cycles of the launch from its first block to its last. */
 double kiln_gpu_cycles(const kiln_profile *p, const kiln_gpu_work *w);
-/* Of so many multiply-adds that read so many bytes of memory, whoever does them, were
- * there nothing else. */
-double kiln_gpu_cycles_least(const kiln_profile *p, double muladds, double bytes);
 /* Of one launch more, which reads what another wrote. */
 double kiln_gpu_cycles_again(const kiln_profile *p, double bytes);
 

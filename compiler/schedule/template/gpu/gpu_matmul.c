@@ -220,8 +220,6 @@ static kiln_gpu_work work_of(const kiln_product *x, const plan *p) {
         .memory_bytes = (double)(x->batch * bytes) *
                         (double)(x->m * x->k + x->n * x->k + x->m * x->n),
         .tail = p->threads_k > 1 ? 300 + 12 * sums : 100,
-        .again_bytes =
-            p->splits > 1 ? (double)(p->splits * elems_of(x) * sum_bytes(x)) : 0,
     };
     if (is_row(x)) { /* parts are added one after another */
         w.tail = p->threads_k > 1 ? 200 + 8 * (double)p->threads_k : 100;
@@ -321,29 +319,8 @@ static int64_t vector_of(const kiln_product *x, int64_t tile_n) {
     return n;
 }
 
-/* Blocks share sums only where there are fewer of them than processors; where copies come
- * while others are summed, all steps but a single one do. */
-static void try_splits(search *g, plan *p) {
-    enum { MOST_SPLITS = 32, MOST_PARTS = 2 };
-    const kiln_product *x = g->x;
-    const int64_t step = p->step_k * p->threads_k;
-    const int64_t blocks =
-        x->batch * kiln_ceil_div(x->m, rows_of(p)) * kiln_ceil_div(x->n, columns_of(p));
-    const int64_t processors = x->profile->gpu.processors;
-    for (p->splits = 1; p->splits <= MOST_SPLITS; p->splits *= 2) {
-        if (p->splits > 1 &&
-            (p->threads_k > MOST_PARTS || blocks >= processors ||
-             blocks * p->splits > 4 * processors || x->k % (step * p->splits) != 0))
-            break;
-        p->ahead = p->is_async =
-            kiln_gpu_has_mma(x->profile) && step * p->splits < x->k;
-        consider(g, p);
-    }
-    p->splits = 1;
-    p->ahead = p->is_async = false;
-}
-
-/* How many threads share a sum, how many terms a step has. Terms that are left over are
+/* How many threads share a sum, how many terms a step has; blocks that share sums and
+ * copies that nobody waits for are knobs alone, as gpu_conv's. Terms that are left over are
  * guarded: where b is not fetched that is a loop behind the others. */
 static void try_terms(search *g, plan *p) {
     enum { MOST_THREADS = 512 };
@@ -361,7 +338,7 @@ static void try_terms(search *g, plan *p) {
             p->lanes = 1;
             /* Nothing of a row's b is read twice. */
             if (divides && !(is_alone && g->x->b_along_n))
-                try_splits(g, p);
+                consider(g, p);
             p->fetches = false;
             if (g->x->b_along_n)
                 p->lanes = vector_of(g->x, p->tile_n);
