@@ -379,7 +379,8 @@ static void rebuild(lifting *l) {
         kiln_array(a, kiln_tf_function, g->n_function + l->functions.n + 1);
     if (g->n_function > 0)
         memcpy(all, g->function, g->n_function * sizeof *all);
-    memcpy(all + g->n_function, l->functions.v, l->functions.n * sizeof *all);
+    if (l->functions.n > 0)
+        memcpy(all + g->n_function, l->functions.v, l->functions.n * sizeof *all);
     g->node = l->node;
     g->n_node = n;
     g->function = all;
@@ -392,7 +393,8 @@ static void copy_nodes(lifting *l) {
     const kiln_tf_graph *const g = l->cx->graph;
     const size_t n = 2 * g->n_node + 1;
     l->node = kiln_array(l->cx->common.arena, kiln_tf_node, n);
-    memcpy(l->node, g->node, g->n_node * sizeof *l->node);
+    if (g->n_node > 0)
+        memcpy(l->node, g->node, g->n_node * sizeof *l->node);
     l->n = g->n_node;
     l->var_of = kiln_array(a, size_t, n);
     l->frame_of = kiln_array(a, size_t, n);
