@@ -115,6 +115,10 @@ static bool is_option(const kiln_knob *knob, int option, const kiln_json *v) {
 
 static kiln_status read_knob(kiln_arena *a, const kiln_json *v, const kiln_template *t,
                              const kiln_knob *knob, int16_t *out, kiln_err *err) {
+    if (v == NULL && knob->is_later) {
+        *out = 0;
+        return KILN_OK;
+    }
     if (v == NULL)
         return kiln_fail(err, KILN_ERR_ARG,
                          "template '%s': knob '%s' is missing; its options are %s",

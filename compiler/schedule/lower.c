@@ -318,8 +318,9 @@ static const kiln_expr *fetched_elems(kiln_arena *a, const struct kiln_prefetch 
     if (h->last != NULL) {
         const kiln_expr *next =
             kiln_x_add(a, kiln_x_ref(a, h->last->var), kiln_x_index(a, 1));
-        const kiln_expr *is_last = kiln_x_binary(a, KILN_EXPR_FLOORDIV, next,
-                                                 kiln_x_index(a, h->last->extent));
+        const int64_t n = h->last_extent > 0 ? h->last_extent : h->last->extent;
+        const kiln_expr *is_last =
+            kiln_x_binary(a, KILN_EXPR_FLOORDIV, next, kiln_x_index(a, n));
         sum =
             kiln_x_add(a, sum, kiln_x_mul(a, is_last, kiln_x_index(a, h->last_elems)));
     }

@@ -53,6 +53,8 @@ typedef struct kiln_ahead {
      * further; below 0: nearer. */
     kiln_iter *last;
     int64_t last_elems;
+    /* Where only a part of that loop is computed at a time: so many iterations are one. */
+    int64_t last_extent; /* 0: all */
 } kiln_ahead;
 
 typedef enum kiln_attach {

@@ -73,6 +73,11 @@ int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
         s, (kiln_knob){.name = name, .doc = doc, .n = n, .n_parts = 1, .word = copy});
 }
 
+void kiln_space_is_later(kiln_space *s, int knob) {
+    KILN_ASSERT(knob >= 0 && knob < s->n, "knob %d of %d", knob, s->n);
+    s->knob[knob].is_later = true;
+}
+
 /* ---- points ---------------------------------------------------------------------- */
 
 kiln_config kiln_config_at(const kiln_space *s, uint64_t index) {

@@ -58,6 +58,7 @@ typedef struct kiln_knob {
     int n, n_parts;
     const int64_t *value;    /* n * n_parts; NULL for words */
     const char *const *word; /* n words; NULL for integers */
+    bool is_later; /* configurations without it are older, and have its first option */
 } kiln_knob;
 
 typedef struct kiln_space {
@@ -82,6 +83,9 @@ int kiln_space_add_ints(kiln_space *s, const char *name, const char *doc,
                         const int64_t *value, int n);
 int kiln_space_add_words(kiln_space *s, const char *name, const char *doc,
                          const char *const *word, int n);
+/* A template that has grown by a knob keeps its records: the first option is what it did
+ * before. */
+void kiln_space_is_later(kiln_space *s, int knob);
 /* Those of ascending values that are below `extent`, and the first that is not: larger
  * ones would mean the same. */
 int kiln_space_add_up_to(kiln_space *s, const char *name, const char *doc,

@@ -106,10 +106,19 @@ static kiln_status read_knob(kiln_arena *a, const kiln_json *knobs, kiln_knob *k
     return KILN_OK;
 }
 
+/* A part from before its template's last knobs has none of them: an option that nobody
+ * has drawn is the first, which is what the template did then. */
+static void drop_later(const kiln_json *knobs, kiln_space *s) {
+    while (s->n > 0 && s->knob[s->n - 1].is_later &&
+           kiln_json_get(knobs, s->knob[s->n - 1].name) == NULL)
+        s->n--;
+}
+
 static kiln_status read_part(kiln_arena *a, const kiln_json *line, kiln_space *s,
                              kiln_err *err) {
     const kiln_json *knobs = kiln_json_get(line, "knobs");
     uint64_t size = 1;
+    drop_later(knobs, s);
     for (int k = 0; k < s->n; k++) {
         KILN_TRY(read_knob(a, knobs, &s->knob[k], err));
         size *= (uint64_t)s->knob[k].n;

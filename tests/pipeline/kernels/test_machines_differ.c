@@ -88,11 +88,12 @@ static row rows[] = {
      * terms between two take twice as long as on ports of two. */
     {"slower_terms_are_cut_earlier", "mm m 128 8192 256", NULL, "block_k", "zen4",
      "384", "zen5", "512"},
-    /* One port is slow at the multiply-adds that Winograd saves, and its larger weights
-     * come at 7 bytes a cycle; two ports take half as long; another memory brings 4. */
-    {"one_port_saves_multiply_adds", "conv c 7 512 512 3 1", NULL, "template", "zen4",
+    /* Of few pixels. One port is slow at the multiply-adds that Winograd saves, and its
+     * larger weights come at 7 bytes a cycle meanwhile; two ports take half as long;
+     * another memory brings 4. Of 7 x 7 pixels all of them take Winograd. */
+    {"one_port_saves_multiply_adds", "conv c 4 512 512 3 1", NULL, "template", "zen4",
      "conv_winograd", "zen5", "conv_direct"},
-    {"weights_from_a_slow_memory_are_as_they_are", "conv c 7 512 512 3 1", NULL,
+    {"weights_from_a_slow_memory_are_as_they_are", "conv c 4 512 512 3 1", NULL,
      "template", "zen4", "conv_winograd", "skylake_x_one_port", "conv_direct"},
     /* 16 sums hide four ports, as many columns as the image has fit; 8 hide two. */
     {"more_ports_take_more_columns", "dw d 56 128 128 3 1", NULL, "tile", "neoverse_v1",

@@ -83,6 +83,7 @@ typedef struct nest {
     kiln_iter *channels; /* of y: where products are computed */
     kiln_iter *tile;     /* of y: the loop around one tile */
     kiln_iter *outputs;  /* of y: the loop around a row of a tile's outputs */
+    const kiln_te *weights;
     kiln_err *err;
 } nest;
 
@@ -181,8 +182,42 @@ static kiln_status schedule_columns(nest *k) {
     return KILN_OK;
 }
 
+/* Weights come from far in every call of a network, and the first tiles of a panel of
+ * channels wait for each line of it while those behind find it in the L2 cache. So each
+ * row of tiles fetches its part of the next panel: positions lie one behind the other, and
+ * in each the blocks of channels; behind a chunk's last panel comes its first one of the
+ * next position. `panel`: the loop over panels. */
+static kiln_status prefetch(nest *k, kiln_stage *acc, kiln_iter *step, kiln_iter *panel,
+                            kiln_iter *row, kiln_iter *column) {
+    const kiln_winograd_plan *x = k->x;
+    const int64_t passes = kiln_winograd_fetches(k->p, x);
+    if (passes == 0)
+        return KILN_OK;
+    const int64_t terms = kiln_ceil_div(k->p->c, x->ic_block) * x->ic_block;
+    const int64_t block = terms * x->oc_block, blocks = k->p->blocks;
+    const int64_t chunk = kiln_winograd_chunk(k->p, x);
+    const bool is_all = chunk == blocks, is_one = chunk == x->tile[2];
+    const int64_t each = kiln_ceil_div(x->tile[2], passes);
+    const int64_t steps = x->ic_block / step->extent,
+                  next = is_one ? blocks : x->tile[2];
+    for (int64_t i = 0; i < each * steps; i++) {
+        const kiln_ahead ahead = {
+            .elems = (next + i / steps) * block + i % steps * x->oc_block,
+            .step_elems = steps * x->oc_block,
+            .around = kiln_winograd_row_passes(k->p, x) > 1 ? row : column,
+            .around_wraps = kiln_ceil_div(x->tile[2], each),
+            .around_elems = each * block,
+            .last = is_all || is_one ? NULL : panel,
+            .last_elems = (blocks - chunk) * block,
+            .last_extent = chunk / x->tile[2]};
+        KILN_TRY(kiln_prefetch(acc, k->weights, step, &ahead, k->err));
+    }
+    return KILN_OK;
+}
+
 /* One position's products of a register tile, summed over the channels of x. */
-static kiln_status accumulate(nest *k, kiln_stage *acc, kiln_iter *tile) {
+static kiln_status accumulate(nest *k, kiln_stage *acc, kiln_iter *panel,
+                              kiln_iter *row, kiln_iter *tile) {
     kiln_iter *ic[2], *order[8], *inner = NULL;
     const kiln_winograd_plan *x = k->x;
     size_t n = 0;
@@ -198,6 +233,7 @@ static kiln_status accumulate(nest *k, kiln_stage *acc, kiln_iter *tile) {
         KILN_TRY(kiln_split(acc, ic[1], steps, &ic[1], &inner, k->err));
         KILN_TRY(kiln_unroll(acc, inner, k->err));
     }
+    KILN_TRY(prefetch(k, acc, ic[1], panel, row, tile));
     order[n++] = ic[1];
     if (inner != NULL)
         order[n++] = inner;
@@ -243,7 +279,7 @@ static kiln_status schedule_products(nest *k) {
     KILN_TRY(kiln_unroll(m, column[1], k->err));
     KILN_TRY(kiln_unroll(m, oc[1], k->err));
     KILN_TRY(kiln_vectorize(m, lane, k->err));
-    return accumulate(k, acc, column[0]);
+    return accumulate(k, acc, oc[0], row[0], column[0]);
 }
 
 /* x transformed: a row of tiles of one block of channels at a time. */
@@ -300,6 +336,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     nest k = {.p = &p, .x = &x, .err = err};
     KILN_TRY(kiln_graph_compute_packed(a, w->graph, layouts_of(a, &p, &x),
                                        packings_of(a, w, &x), true, &made.te, err));
+    k.weights = made.te.value[w->anchor->in[1]->id].te;
     const size_t n_inputs = made.te.n_inputs;
     k.s = made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);

@@ -17,7 +17,8 @@ enum {
     KILN_WINOGRAD_OC_CHUNK,
     KILN_WINOGRAD_ROW_CHUNK,
     KILN_WINOGRAD_TRANSFORM,
-    KILN_WINOGRAD_UNROLL
+    KILN_WINOGRAD_UNROLL,
+    KILN_WINOGRAD_FETCH
 };
 
 typedef struct kiln_winograd_plan {
@@ -26,10 +27,21 @@ typedef struct kiln_winograd_plan {
     int64_t tile[3]; /* rows and columns of tiles, channel blocks: in registers */
     int64_t oc_chunk, row_chunk, unroll;
     bool is_ahead; /* all of x is transformed before anything is multiplied */
+    bool fetches;  /* the next panel of weights, where that can pay */
 } kiln_winograd_plan;
 
 kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *profile,
                                 kiln_space *out, kiln_err *err);
+/* By how many tiles one after another the next panel of weights is fetched, each a part
+ * of it; 0: nobody asks for it, or it would not pay. It does where panels pass several tiles, all of them are
+ * too many for the L2 cache, two fit into half of it, vectors are as long as a line, and
+ * chunks of channels are whole panels. */
+int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_plan *x);
+/* Blocks of y's channels of one chunk. */
+int64_t kiln_winograd_chunk(const kiln_conv_problem *p, const kiln_winograd_plan *x);
+/* Rows of register tiles of a chunk. */
+int64_t kiln_winograd_row_passes(const kiln_conv_problem *p,
+                                 const kiln_winograd_plan *x);
 kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *profile,
                                 const kiln_space *s);
 bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile);

@@ -6,6 +6,7 @@
 
 static const int64_t sizes[] = {2, 4};
 static const char *const transform_words[] = {"chunk", "ahead"};
+static const char *const fetch_words[] = {"off", "on"};
 /* The knob's options: registers bound what fits, these how many there are to try. */
 enum { MAX_TILE_ROWS = 4, MAX_TILE_OC = 8, MAX_TILES = 1024 };
 
@@ -44,6 +45,14 @@ static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
                           n, 3);
 }
 
+/* Can all weights of the larger tiles be more than half of the L2 cache holds? */
+static bool is_large(const kiln_conv_problem *p) {
+    const int64_t terms = kiln_ceil_div(p->c, 2 * p->lanes) * 2 * p->lanes;
+    const int64_t n = sizes[1] + KILN_WINOGRAD_TAPS - 1;
+    return n * n * terms * p->blocks * p->lanes * p->elem_bytes >
+           kiln_cache_l2(p->profile) / 2;
+}
+
 kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *profile,
                                 kiln_space *out, kiln_err *err) {
     static const int64_t unroll[] = {1, 2, 4, 8};
@@ -60,6 +69,10 @@ kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *prof
     kiln_space_add_words(out, "transform", "when x is transformed", transform_words, 2);
     kiln_space_add_ints(out, "unroll", "steps of the sums in one body, at most", unroll,
                         4);
+    const int fetch =
+        kiln_space_add_words(out, "fetch", "is the next panel of weights fetched ahead",
+                             fetch_words, is_large(&p) ? 2 : 1);
+    kiln_space_is_later(out, fetch);
     return KILN_OK;
 }
 
@@ -78,8 +91,39 @@ kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config 
         .oc_chunk = kiln_config_int(s, c, KILN_WINOGRAD_OC_CHUNK, 0),
         .row_chunk = kiln_config_int(s, c, KILN_WINOGRAD_ROW_CHUNK, 0),
         .unroll = kiln_config_int(s, c, KILN_WINOGRAD_UNROLL, 0),
-        .is_ahead = c->option[KILN_WINOGRAD_TRANSFORM] == 1};
+        .is_ahead = c->option[KILN_WINOGRAD_TRANSFORM] == 1,
+        .fetches = c->option[KILN_WINOGRAD_FETCH] == 1};
     for (int i = 0; i < 3; i++)
         x.tile[i] = kiln_config_int(s, c, KILN_WINOGRAD_TILE, i);
     return x;
+}
+
+/* Tiles that a panel of weights passes: in the rows of a chunk, else in its columns. */
+int64_t kiln_winograd_row_passes(const kiln_conv_problem *p,
+                                 const kiln_winograd_plan *x) {
+    const int64_t rows = kiln_ceil_div(p->oh, x->size);
+    const int64_t chunks = kiln_ceil_div(rows, x->row_chunk);
+    return kiln_ceil_div(kiln_ceil_div(rows, chunks), x->tile[0]);
+}
+
+int64_t kiln_winograd_chunk(const kiln_conv_problem *p, const kiln_winograd_plan *x) {
+    return kiln_ceil_div(p->blocks, kiln_ceil_div(p->blocks, x->oc_chunk));
+}
+
+int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_plan *x) {
+    const int64_t columns = kiln_ceil_div(p->ow, x->size);
+    const int64_t rows = kiln_winograd_row_passes(p, x);
+    const int64_t passes = rows > 1 ? rows : kiln_ceil_div(columns, x->tile[1]);
+    const int64_t terms = kiln_ceil_div(p->c, x->ic_block) * x->ic_block;
+    const int64_t bytes = terms * x->oc_block * p->elem_bytes;
+    const int64_t positions = (x->size + 2) * (x->size + 2);
+    const int64_t cache = kiln_cache_l2(p->profile) / 2;
+    const int64_t chunk = kiln_winograd_chunk(p, x);
+    const bool is_even =
+        chunk == p->blocks || (p->blocks % chunk == 0 && chunk % x->tile[2] == 0);
+    const bool pays = x->fetches && passes > 1 && is_even &&
+                      positions * p->blocks * bytes > cache &&
+                      2 * x->tile[2] * bytes <= cache &&
+                      x->oc_block * p->elem_bytes == kiln_line_bytes(p->profile);
+    return pays ? passes : 0;
 }

@@ -123,8 +123,9 @@ void kiln_gpu_conv_knobs(const kiln_gpu_conv_problem *p, kiln_space *s) {
     kiln_space_add_ints(s, "lanes", "columns of a vector", lanes, COUNT(lanes));
     kiln_space_add_words(s, "ahead", "is the next step fetched while one is summed",
                          ahead_words, kiln_gpu_has_mma(p->profile) ? 3 : 2);
-    kiln_space_add_up_to(s, "splits", "blocks that share one sum", splits,
-                         COUNT(splits), p->c);
+    kiln_space_is_later(s,
+                        kiln_space_add_up_to(s, "splits", "blocks that share one sum",
+                                             splits, COUNT(splits), p->c));
 }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *prof,

@@ -82,8 +82,9 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
                          ahead_words, kiln_gpu_has_mma(p) ? 3 : 2);
     kiln_space_add_ints(s, "pad", "elements between rows of a step, for other banks",
                         pads, x.a_along_k || !x.b_along_n ? COUNT(pads) : 1);
-    kiln_space_add_up_to(s, "splits", "blocks that share one sum", splits,
-                         COUNT(splits), x.k);
+    kiln_space_is_later(s,
+                        kiln_space_add_up_to(s, "splits", "blocks that share one sum",
+                                             splits, COUNT(splits), x.k));
     return KILN_OK;
 }
 
