@@ -51,10 +51,7 @@ check-names: $(B)/libkiln.a $(B)/libkiln-runtime.a
 
 # A file is named by what it does, once in the tree; a folder's own header has the folder's name.
 check-files:
-	@! printf '%s\n' $(C_FILES) | awk -F/ '{ stem = $$NF; sub(/\.[ch]$$/, "", stem) } \
-		$$NF ~ /\.h$$/ && stem == $$(NF - 1) { next } \
-		$$NF in first { print $$0 " and " first[$$NF] ": two files of one name; name both by their folder" } \
-		{ first[$$NF] = $$0 }' | grep .
+	@printf '%s\n' $(C_FILES) | awk -f tools/files.awk
 
 check-headers:
 	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS)' tools/headers.sh $(filter %.h,$(C_FILES))

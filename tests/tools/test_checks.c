@@ -119,6 +119,22 @@ static row lengths_rows[] = {
      "cli/a.c:901: the file has 901 lines, at most 900", 1, 901},
 };
 
+/* Paths, one a line. */
+static row files_rows[] = {
+    {"files_accepts_names_of_their_own", "paths.txt", "low/low_run.c\nhigh/run.c\n",
+     "each of 2 has its own name", 0, 0},
+    {"files_accepts_a_folders_own_header", "paths.txt",
+     "low/pool/pool.h\npool/pool.h\n", "each of 2", 0, 0},
+    {"files_accepts_header_and_source", "paths.txt", "low/run.h\nlow/run.c\n",
+     "each of 2", 0, 0},
+    {"files_rejects_two_of_one_name", "paths.txt", "low/run.c\nhigh/run.c\n",
+     "high/run.c and low/run.c: two files of one name; name both by their folder", 1,
+     0},
+    {"files_rejects_sources_named_by_their_folders", "paths.txt",
+     "low/pool/pool.c\npool/pool.c\n", "pool/pool.c and low/pool/pool.c: two files", 1,
+     0},
+};
+
 /* A header of the product, and beside it a source that calls what `text` says. */
 static row unused_rows[] = {
     {"unused_accepts_callers", "base/a.c",
@@ -188,6 +204,14 @@ static void check_words(void **state) {
                               NULL});
 }
 
+static void check_files(void **state) {
+    const row *r = *state;
+    const char *dir = kiln_test_dir();
+    put(dir, r->file, r->text);
+    run(r, dir,
+        (const char *const[]){"awk", "-f", tool("tools/files.awk"), r->file, NULL});
+}
+
 static void check_unused(void **state) {
     const row *r = *state;
     const char *dir = kiln_test_dir();
@@ -229,6 +253,7 @@ int main(void) {
     kiln_test_add_rows(check_layers, layers_rows);
     kiln_test_add_rows(check_words, words_rows);
     kiln_test_add_rows(check_lengths, lengths_rows);
+    kiln_test_add_rows(check_files, files_rows);
     kiln_test_add_rows(check_unused, unused_rows);
     return kiln_test_run("checks");
 }

@@ -121,6 +121,26 @@ static void check_refusal(void **state) {
     assert_int_equal(c.n, -7); /* untouched */
 }
 
+/* A configuration from before its template had a knob is what the template did then. */
+static void later_knobs_may_be_absent(void **state) {
+    (void)state;
+    const char *const text =
+        "{\"oc_block\": 32, \"order\": \"inner\", \"ow_tile\": [1, 1]}";
+    kiln_space s = example();
+    kiln_config c = {.n = -7};
+    kiln_err err = {0};
+    const int later = kiln_space_add_words(&s, "fetch", "ahead",
+                                           (const char *const[]){"off", "on"}, 2);
+    kiln_assert_fails(parse(text, &s, &c, &err), KILN_ERR_ARG, &err,
+                      "knob 'fetch' is missing");
+    kiln_space_is_later(&s, later);
+    err = (kiln_err){0};
+    kiln_assert_status_ok(parse(text, &s, &c, &err), &err);
+    assert_int_equal(c.n, 4);
+    assert_true(kiln_config_is(&s, &c, later, "off"));
+    assert_int_equal(kiln_config_int(&s, &c, 0, 0), 32);
+}
+
 static void long_lists_are_cut(void **state) {
     (void)state;
     kiln_space s;
@@ -142,6 +162,7 @@ int main(void) {
     kiln_test_add("every_point_reads_back", every_point_reads_back, NULL);
     kiln_test_add("template_name_may_be_absent", template_name_may_be_absent, NULL);
     kiln_test_add_rows(check_refusal, refusals);
+    kiln_test_add("later_knobs_may_be_absent", later_knobs_may_be_absent, NULL);
     kiln_test_add("long_lists_are_cut", long_lists_are_cut, NULL);
     return kiln_test_run("config_json");
 }
