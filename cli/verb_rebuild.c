@@ -135,7 +135,8 @@ static kiln_status read_inputs(const kiln_cli_args *args, const kiln_provenance 
     kiln_value_binding *value = kiln_array(a, kiln_value_binding, p->n_binds);
     const char **words = kiln_arena_dup(a, p->shape, p->n_shapes * sizeof *words);
     size_t n_words = p->n_shapes;
-    const kiln_cli_args given = {.arena = a, .value = &words, .n_value = &n_words};
+    const kiln_cli_args given = {
+        .arena = a, .value = &words, .n_value = &n_words, .n_options = 1};
     kiln_cli_args *set = NULL;
     for (size_t i = 0; i < p->n_binds; i++)
         KILN_TRY(read_bind(args, model, &p->bind[i], &value[i], err));
