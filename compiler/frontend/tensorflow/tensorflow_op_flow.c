@@ -1,7 +1,7 @@
 /* Importers of If and While, whose branches and bodies are functions. A constant
  * condition picks its branch, another one chooses between the results of both; loops
  * are unrolled, as often as they can run at most where data may end them. Switch and
- * Merge of old are op_switch.c. */
+ * Merge of old are tensorflow_op_switch.c. */
 #include "compiler/frontend/masked_loop.h"
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
