@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/status.h"
+#include "base/core/core.h"
 
 static const kiln_fault_row rows[] = {
 #define KILN_FAULT_ROW(name, doc) {#name, doc},

@@ -1,6 +1,6 @@
 #include "base/numbers.h"
 
-#include "base/status.h"
+#include "base/core/core.h"
 
 /* A pointer that is never followed. */
 size_t kiln_numbers_get(const kiln_numbers *m, kiln_str key) {

@@ -3,7 +3,7 @@
 #ifndef KILN_BASE_NUMBERS_H
 #define KILN_BASE_NUMBERS_H
 
-#include "base/vec.h"
+#include "base/core/core.h"
 
 typedef struct kiln_numbers {
     kiln_map map; /* values are the numbers; iteration by its entries' keys */

@@ -1,7 +1,7 @@
 /* What the Makefile says of this build (mk/build.mk). */
 #include "base/version.h"
 
-#include "base/str.h"
+#include "base/core/core.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef KILN_BASE_VERSION_H
 #define KILN_BASE_VERSION_H
 
-#include "base/arena.h"
+#include "base/core/core.h"
 
 /* The Makefile reads it here. */
 #define KILN_VERSION "0.1.0"

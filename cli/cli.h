@@ -133,9 +133,9 @@ kiln_status kiln_cli_output(const char *path, kiln_str text, kiln_err *err);
 
 /* ---- screen.c: what people see besides results ----------------------------------- */
 
-/* From now on whoever tells of progress (base/progress.h) is shown on stderr: on a
- * terminal, and elsewhere now and then, as $KILN_PROGRESS says otherwise, unless the
- * verb is quiet. */
+/* From now on whoever tells of progress (base/diagnostics/progress.h) is shown on
+ * stderr: on a terminal, and elsewhere now and then, as $KILN_PROGRESS says otherwise,
+ * unless the verb is quiet. */
 void kiln_cli_screen_open(const kiln_cli_args *args);
 void kiln_cli_screen_close(void);
 /* Notes, to stderr: names in them cannot speak to the terminal. */

@@ -131,7 +131,7 @@ COMMIT = $(shell mk/commit.sh)
 FUZZED := $(if $(findstring clang,$(CC)),$(filter asan,$(V)))
 FUZZED_READERS := $(if $(FUZZED),compiler/frontend/% compiler/tensor/% packager/% tuning_db/% pipeline/curve/% \
 	pipeline/talk/% pipeline/measure/wire/% pipeline/tune/hint% pipeline/devices/runner/% reports/results% tests/fuzz/% \
-	$(addprefix base/,json% lexer% record% str%) $(addprefix runtime/,elf% gpu_module% model% plan% variants%) \
+	base/text/% base/core/str% $(addprefix runtime/,elf% gpu_module% model% plan% variants%) \
 	$(addprefix compiler/,graph/graph_parse% graph/type_text% loop/loop_parse% loop/loop_words% schedule/notation% schedule/config_json% \
 	schedule/workload_read%))
 FUZZED_REST := $(if $(FUZZED),compiler/export/% compiler/graph/% compiler/op/% compiler/loop/loop_verify.c)

@@ -3,7 +3,7 @@
 
 RUNTIME_SRC := $(call find_src,runtime,*.c)
 # Of base it has the confinement, which needs nothing else of it.
-RUNNER_SRC := $(strip $(call find_src,$(RUNNER_DIR),*.c) $(wildcard base/confine_linux.c))
+RUNNER_SRC := $(strip $(call find_src,$(RUNNER_DIR),*.c) $(wildcard base/host/confine_linux.c))
 RUNTIME_SO_VERSION := 0
 VERSION = $(shell sed -n 's/^\#define KILN_VERSION "\(.*\)"/\1/p' base/version.h)
 
@@ -100,7 +100,7 @@ CROSS_LIBS := $(foreach a,$(CROSS),build/$(a)/libkiln-runtime.a $(CROSS_SO_$(a))
 BOARD_LIBS ?= /usr/local/lib/kiln-boards
 
 # kiln-device: another libsodium is named by CROSS_SODIUM_riscv64=FILE. Its headers are the same everywhere.
-BOARD_SRC := $(filter-out base/json.c base/json_copy.c base/hash.c base/record%,$(call find_src,base compiler/target runtime \
+BOARD_SRC := $(filter-out base/text/json.c base/text/json_copy.c base/core/hash.c base/text/record%,$(call find_src,base compiler/target runtime \
 	pipeline/curve pipeline/measure/wire pipeline/measure/runner pipeline/measure/board,*.c)) programs/kiln-device.c
 define board_rules
 CROSS_SODIUM_$(1) ?= $$(firstword $$(wildcard $$(addsuffix /$$(CROSS_LIB_$(1))/libsodium.a,/usr $$(BOARD_LIBS)/usr)))

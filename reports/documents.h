@@ -1,6 +1,6 @@
 /* What kiln's verbs write with --json, as data: `bench`, `bench --ops`, `tune`, `build`
  * and `gate`. They are made of the same structs as a night's results (results.h), which
- * takes them over as they are; each document is a table (base/record.h) that writes it,
+ * takes them over as they are; each document is a table (base/text/record.h) that writes it,
  * reads it, and stands in its page of docs/.
  */
 #ifndef KILN_REPORTS_DOCUMENTS_H

@@ -1,4 +1,4 @@
-/* Tables of what several documents say alike (base/record.h): for this folder alone. */
+/* Tables of what several documents say alike (base/text/record.h): for this folder alone. */
 #ifndef KILN_REPORTS_REPORTS_FIELDS_H
 #define KILN_REPORTS_REPORTS_FIELDS_H
 

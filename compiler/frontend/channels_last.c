@@ -1,7 +1,7 @@
 /* Operators of formats that keep their channels last: see channels_last.h. Sources:
  * TensorFlow, "tf.nn" (padding, conv2d_transpose, resize). */
 #include "compiler/frontend/channels_last.h"
-#include "base/resting.h"
+#include "base/base.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -43,9 +43,9 @@ typedef enum kiln_dtype {
     /* Low-bit types: stored, moved and converted, never computed with. Each element is
      * one byte, also of 4 and 2 bits: layouts, strides and generated code stay
      * byte-addressed. ONNX's packed nibbles are unpacked where a file is read. Floats
-     * hold their code in the low bits (base/low_float.h, in its order), integers their
-     * value, sign-extended. Tensor expressions and everything below them see only
-     * kiln_dtype_stored(): u8, or i8 for i4 and i2. */
+     * hold their code in the low bits (base/arithmetic/low_float.h, in its order),
+     * integers their value, sign-extended. Tensor expressions and everything below them
+     * see only kiln_dtype_stored(): u8, or i8 for i4 and i2. */
     KILN_F8E4M3FN,
     KILN_F8E4M3FNUZ,
     KILN_F8E5M2,

@@ -1,4 +1,4 @@
-/* Low-bit floats by integer arithmetic; formats in base/low_float.h.
+/* Low-bit floats by integer arithmetic; formats in base/arithmetic/low_float.h.
  *
  * To a float of 8 or 4 bits, to nearest even, as kiln's code generator does for
  * binary16: normal results by adding half an ulp (minus one, plus the lowest kept bit)

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/process.h"
+#include "base/host/process.h"
 #include "compiler/network/network_kernel.h"
 #include "compiler/schedule/template/tiles.h"
 #include "pipeline/kernels/op_line.h"

@@ -4,7 +4,7 @@
  * board would bring. */
 #include "tests/support/c_source.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

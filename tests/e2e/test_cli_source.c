@@ -3,7 +3,7 @@
  * emulator. KILN names the program. */
 #include "tests/support/c_source.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* kiln tune --dispatch slurm: a Slurm of four nodes and a server of PostgreSQL, both the
  * test's own, tune together; a node that dies takes its trials in flight with it and
  * nothing else. */
-#include "base/child.h"
+#include "base/host/child.h"
 #include "sql/sql.h"
 #include "tests/support/cli_run.h"
 #include "tests/support/db_engine.h"

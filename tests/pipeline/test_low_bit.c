@@ -1,6 +1,6 @@
 /* Conversions of floats of 8 and 4 bits as compiled, bit for bit: every code to f32,
  * and to each format, saturated and not, every f16, f32 patterns from all over and
- * around ties, and wide integers. base/low_float.c says what is right; its own test
+ * around ties, and wide integers. base/arithmetic/low_float.c says what is right; its own test
  * holds it to an oracle. */
 #include "compiler/graph/graph.h"
 #include "pipeline/network/network.h"

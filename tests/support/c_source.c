@@ -1,6 +1,6 @@
 #include "tests/support/c_source.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_C_SOURCE_H
 #define KILN_TESTS_SUPPORT_C_SOURCE_H
 
-#include "base/process.h"
+#include "base/host/process.h"
 #include "tests/support/cli_run.h"
 
 typedef struct kiln_test_network {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
+#include "base/host/child.h"
 #include "sql/sql.h"
 
 static bool is_on_postgresql;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
+#include "base/host/child.h"
 
 enum { CONTROLLER = 0, N_DAEMONS = KILN_TEST_SLURM_NODES + 1 };
 

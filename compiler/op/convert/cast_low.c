@@ -1,7 +1,7 @@
 /* Conversion to a float of 8 or 4 bits (ONNX Cast 25 and its tables): to nearest, ties
  * to even; f8e8m0 as `round` says. What is out of range is the largest number where
  * `saturate` is set, infinities included, else infinity or NaN; f4e2m1 always
- * saturates. See base/low_float.h. Exact: one rounding. */
+ * saturates. See base/arithmetic/low_float.h. Exact: one rounding. */
 #include "compiler/op/op_low.h"
 
 enum { TO, SATURATE, ROUND, N_ATTR };

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/confine.h"
+#include "base/host/confine.h"
 
 /* On whichever thread it happened; the handler cannot be set again. */
 static void on_trap(int number, siginfo_t *info, void *context) {

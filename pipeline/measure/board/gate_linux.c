@@ -1,6 +1,6 @@
 /* One connection: a handshake, then bytes both ways. What strangers send is read here, by
  * a process that may do next to nothing. Linux, for no new privileges. */
-#include "base/confine.h"
+#include "base/host/confine.h"
 #include "pipeline/measure/board/board_internal.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Listens, forks a gate for each connection, and keeps a runner. Linux, for dying with the
  * parent. */
-#include "base/confine.h"
+#include "base/host/confine.h"
 #include "pipeline/measure/board/board_internal.h"
 #include "pipeline/measure/runner/runner.h"
 #include "pipeline/measure/wire/address.h"

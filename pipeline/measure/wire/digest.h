@@ -1,5 +1,5 @@
 /* SHA-256 (FIPS 180-4) for workers, which link no library: they hold what comes over
- * the wire to its name. Everybody else takes base/hash.h, which is faster. */
+ * the wire to its name. Everybody else takes base/core/hash.h, which is faster. */
 #ifndef KILN_PIPELINE_MEASURE_WIRE_DIGEST_H
 #define KILN_PIPELINE_MEASURE_WIRE_DIGEST_H
 

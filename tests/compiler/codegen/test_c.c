@@ -5,8 +5,8 @@
  * Tolerance: as test_codegen.c has it; integers are exact. */
 #include "compiler/codegen/c/c.h"
 
-#include "base/file.h"
-#include "base/process.h"
+#include "base/files/file.h"
+#include "base/host/process.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random/random_schedule.h"

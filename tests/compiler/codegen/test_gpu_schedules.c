@@ -3,9 +3,9 @@
  * tests/support/kernel/te_call.h; as PTX NVIDIA's assembler takes them. KILN_SOAK=1: 1,000 of them.
  * KILN_TEST_GPU=cuda: by the runtime, as PTX, on NVIDIA's first GPU; opencl: by the
  * runtime, too (tools/gpu-kit.sh carries this program to machines with a GPU). */
-#include "base/file.h"
-#include "base/process.h"
-#include "base/program.h"
+#include "base/files/file.h"
+#include "base/host/process.h"
+#include "base/files/program.h"
 #include "compiler/codegen/codegen_gpu_module.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/device_run.h"

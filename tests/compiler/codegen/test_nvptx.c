@@ -2,7 +2,7 @@
  * assembler takes it for each architecture that ships, and the product's tiles stay in
  * registers. Skipped where there is no ptxas (PATH, CUDA_HOME). KILN_SOAK=1: 1,000
  * programs. */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "compiler/codegen/codegen_gpu_module.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/ptxas.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/arithmetic/rng.h"
 #include "pipeline/pool/pool_core.h"
 #include "tests/support/kiln_test.h"
 

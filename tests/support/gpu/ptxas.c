@@ -1,7 +1,7 @@
 #include "tests/support/gpu/ptxas.h"
 
-#include "base/file.h"
-#include "base/process.h"
+#include "base/files/file.h"
+#include "base/host/process.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

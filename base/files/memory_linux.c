@@ -1,0 +1,81 @@
+/* Files in memory (memfd), and how much memory there is. Linux, for memfd and /proc.
+ *
+ * The path is /proc/PID/fd/N: a link that other processes of the same user open like
+ * any file, which gives them a description of their own. */
+#include "base/files/file.h"
+#include "base/host/host.h"
+#include "base/core/core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+bool kiln_memory_file(kiln_arena *a, int *fd, const char **path) {
+    const int file = memfd_create("kiln", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0)
+        return false;
+    const char *link =
+        kiln_format(a, "/proc/%" PRId64 "/fd/%d", (int64_t)getpid(), file);
+    if (access(link, R_OK) != 0) { /* /proc is not there, or hidden */
+        close(file);
+        return false;
+    }
+    *fd = file;
+    *path = link;
+    return true;
+}
+
+kiln_status kiln_memory_file_seal(int fd, kiln_err *err) {
+    if (fcntl(fd, F_ADD_SEALS,
+              F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+        return kiln_fail(err, KILN_ERR_IO, "sealing a file in memory: %s",
+                         strerror(errno));
+    return KILN_OK;
+}
+
+void kiln_memory_forget(void *p, size_t bytes) { madvise(p, bytes, MADV_DONTNEED); }
+
+/* A file that is one number; UINT64_MAX: it is none, or says "max". */
+static uint64_t number_in(const char *path) {
+    char line[32] = "";
+    int64_t n = -1;
+    FILE *in = fopen(path, "re");
+    if (in == NULL)
+        return UINT64_MAX;
+    const bool has = fgets(line, sizeof line, in) != NULL;
+    fclose(in);
+    if (!has || !kiln_parse_i64(kiln_str_trim(kiln_str_from(line)), &n) || n < 0)
+        return UINT64_MAX;
+    return (uint64_t)n;
+}
+
+/* What a control group may have, less what it has: cgroups of version 2, then 1, as
+ * containers see their own. */
+static uint64_t left_of_group(void) {
+    static const char *const file[][2] = {
+        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+         "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
+        const uint64_t most = number_in(file[i][0]), now = number_in(file[i][1]);
+        if (most != UINT64_MAX && now != UINT64_MAX)
+            return most > now ? most - now : 0;
+    }
+    return UINT64_MAX;
+}
+
+uint64_t kiln_memory_available(void) {
+    kiln_arena scratch = {0};
+    const char *text = kiln_proc_value(&scratch, "/proc/meminfo", "MemAvailable");
+    kiln_str rest = kiln_str_from(text != NULL ? text : ""), number; /* "123 kB" */
+    int64_t kib = 0;
+    if (!kiln_str_cut(&rest, ' ', &number) || !kiln_parse_i64(number, &kib) || kib < 0)
+        kib = 0;
+    kiln_arena_fini(&scratch);
+    const uint64_t machine = (uint64_t)kib << 10, group = left_of_group();
+    return machine < group ? machine : group;
+}
