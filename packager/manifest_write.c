@@ -1,5 +1,6 @@
 /* manifest.json, written (docs/package-format.md), and the same for people. */
 #include "packager/packager_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -202,17 +203,19 @@ static void print_ports(kiln_buf *out, const char *what, const kiln_package_port
 
 /* "37 default, 2 tuned": in order of first appearance. */
 static void print_ledger(kiln_buf *out, const kiln_package_facts *f) {
-    kiln_map seen = {.slot = NULL};
+    kiln_numbers seen = {.map = {.slot = NULL}};
     for (size_t i = 0; i < f->n_kernels; i++) {
         const kiln_str origin = kiln_str_from(f->kernel[i].origin);
-        const uintptr_t n = (uintptr_t)kiln_map_get(&seen, origin);
-        kiln_map_set(out->arena, &seen, origin, (void *)(n + 1));
+        kiln_numbers_set(out->arena, &seen, origin,
+                         kiln_numbers_get(&seen, origin) + 1);
     }
     kiln_buf_printf(out, "%-16s %zu", "kernels", f->n_kernels);
-    for (size_t i = 0; i < seen.entries.n; i++)
+    for (size_t i = 0; i < seen.map.entries.n; i++) {
+        const kiln_str origin = seen.map.entries.v[i].key;
         kiln_buf_printf(out, "%s%zu %s", i == 0 ? ": " : ", ",
-                        (size_t)(uintptr_t)seen.entries.v[i].value,
-                        kiln_str_printable(out->arena, seen.entries.v[i].key, 32));
+                        kiln_numbers_get(&seen, origin),
+                        kiln_str_printable(out->arena, origin, 32));
+    }
     kiln_buf_puts(out, "\n");
 }
 

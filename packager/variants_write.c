@@ -1,6 +1,7 @@
 /* Several packages become one: what they read of parameters is put together, each
  * tensor of equal type and bytes once, and their plans say where it lies there. */
 #include "packager/packager_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct part {
 
 typedef struct shared {
     kiln_arena *arena;
-    kiln_map known; /* by type and bytes: index of the tensor, plus 1 */
+    kiln_numbers known; /* by type and bytes: index of the tensor, plus 1 */
     KILN_VEC(kiln_package_tensor) tensor;
     KILN_VEC(kiln_str) piece; /* piece 0: the head */
     uint64_t bytes;
@@ -49,7 +50,7 @@ static void share(shared *s, part *p) {
         kiln_sha256_of(bytes.p, bytes.n, sha256);
         const kiln_str key =
             kiln_str_from(kiln_format(a, "%s %s", sha256, kiln_type_text(a, &t->type)));
-        const uintptr_t at = (uintptr_t)kiln_map_get(&s->known, key);
+        const size_t at = kiln_numbers_get(&s->known, key);
         if (at > 0) {
             p->moved[i] = s->tensor.v[at - 1].offset;
             continue;
@@ -58,7 +59,7 @@ static void share(shared *s, part *p) {
         kiln_vec_push(a, &s->tensor,
                       ((kiln_package_tensor){t->name, t->type, s->bytes}));
         kiln_vec_push(a, &s->piece, bytes);
-        kiln_map_set(a, &s->known, key, (void *)(uintptr_t)s->tensor.n);
+        kiln_numbers_set(a, &s->known, key, s->tensor.n);
         s->bytes += bytes.n;
     }
 }

@@ -62,16 +62,17 @@ static void make_room(kiln_arena *a, kiln_map *m) {
     }
 }
 
-bool kiln_map_set(kiln_arena *a, kiln_map *m, kiln_str key, void *value) {
+bool kiln_map_set(kiln_arena *a, kiln_map *m, kiln_str key, const void *value) {
     make_room(a, m);
+    void *const kept = (void *)(uintptr_t)value;
     const uint64_t hash = kiln_hash64(key.p, key.n, 0);
     const size_t at = find_slot(m, key, hash);
     if (m->slot[at] != 0) {
-        m->entries.v[m->slot[at] - 1].value = value;
+        m->entries.v[m->slot[at] - 1].value = kept;
         return false;
     }
     const kiln_map_entry e = {
-        .key = {kiln_str_dupv(a, key), key.n}, .value = value, .hash = hash};
+        .key = {kiln_str_dupv(a, key), key.n}, .value = kept, .hash = hash};
     kiln_vec_push(a, &m->entries, e);
     m->slot[at] = (uint32_t)m->entries.n;
     return true;

@@ -48,7 +48,8 @@ typedef struct kiln_map {
 /* NULL when absent. */
 void *kiln_map_get(const kiln_map *m, kiln_str key);
 bool kiln_map_has(const kiln_map *m, kiln_str key);
-/* Sets or replaces; returns true when the key is new. */
-bool kiln_map_set(kiln_arena *a, kiln_map *m, kiln_str key, void *value);
+/* Sets or replaces; returns true when the key is new. The map does not write to a value;
+ * who has set a constant one does not write to what kiln_map_get gives. */
+bool kiln_map_set(kiln_arena *a, kiln_map *m, kiln_str key, const void *value);
 
 #endif

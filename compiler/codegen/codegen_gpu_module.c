@@ -1,5 +1,6 @@
 /* Modules of a GPU: written, opened, linked. */
 #include "compiler/codegen/codegen_gpu_module.h"
+#include "base/numbers.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ typedef struct writer {
     KILN_VEC(kiln_gpu_launch) launch;
     KILN_VEC(kiln_gpu_arg) arg;
     kiln_buf strings, code;
-    kiln_map entries; /* names of code, and of kernels */
+    kiln_numbers entries; /* names of code, and of kernels */
 } writer;
 
 static writer begin(kiln_arena *a, uint32_t language) {
@@ -25,13 +26,12 @@ static writer begin(kiln_arena *a, uint32_t language) {
 
 /* Each name once. */
 static uint32_t string(writer *w, const char *text) {
-    void *at = kiln_map_get(&w->entries, kiln_str_from(text));
-    if (at != NULL)
-        return (uint32_t)((uintptr_t)at - 1);
+    const size_t at = kiln_numbers_get(&w->entries, kiln_str_from(text));
+    if (at > 0)
+        return (uint32_t)(at - 1);
     const uint32_t now = (uint32_t)w->strings.n;
     kiln_buf_add(&w->strings, text, strlen(text) + 1);
-    kiln_map_set(w->arena, &w->entries, kiln_str_from(kiln_str_dup(w->arena, text)),
-                 (void *)((uintptr_t)now + 1));
+    kiln_numbers_set(w->arena, &w->entries, kiln_str_from(text), (size_t)now + 1);
     return now;
 }
 

@@ -1,5 +1,6 @@
 /* A model's inputs and what the caller says of them; see frontend_inputs.h. */
 #include "compiler/frontend/frontend_inputs.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ typedef struct binding {
     const kiln_declared_input *in;
     size_t n;
     kiln_map symbols;       /* name -> bound_dim */
-    kiln_map guesses;       /* name -> plausible size */
+    kiln_numbers guesses;   /* name -> plausible size */
     kiln_buf names, remedy; /* of inputs that stay open */
     size_t n_open;
 } binding;
@@ -201,16 +202,16 @@ static bool resolve(const binding *b, const kiln_declared_input *in, int *rank,
 
 /* A plausible size where the file says none: the same for the same name. */
 static int64_t guess_dim(binding *b, const kiln_declared_input *in, int axis) {
-    const uintptr_t guess = axis == 0 ? 1 : in->rank == 4 ? 224 : 16;
+    const size_t guess = axis == 0 ? 1 : in->rank == 4 ? 224 : 16;
     if (in->dim[axis] >= 0)
         return in->dim[axis];
     if (in->symbol[axis] == NULL)
         return (int64_t)guess;
     const kiln_str symbol = kiln_str_from(in->symbol[axis]);
-    const uintptr_t known = (uintptr_t)kiln_map_get(&b->guesses, symbol);
+    const size_t known = kiln_numbers_get(&b->guesses, symbol);
     if (known != 0)
         return (int64_t)known;
-    kiln_map_set(&b->cx->scratch, &b->guesses, symbol, (void *)guess);
+    kiln_numbers_set(&b->cx->scratch, &b->guesses, symbol, guess);
     return (int64_t)guess;
 }
 

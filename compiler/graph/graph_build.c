@@ -6,22 +6,21 @@
 
 /* ---- names ----------------------------------------------------------------------- */
 
-/* The last suffix given for a wanted name is remembered, so that the k-th node 'relu'
+/* The next suffix to try for a wanted name is remembered, so that the k-th node 'relu'
  * costs no k tries: graphs of 100k nodes mostly ask for a few names. */
-static const char *fresh(kiln_arena *a, const kiln_map *names, kiln_map *suffixes,
+static const char *fresh(kiln_arena *a, const kiln_map *names, kiln_numbers *suffixes,
                          const char *want, const char *otherwise) {
     if (want == NULL || want[0] == '\0')
         want = otherwise;
     if (!kiln_map_has(names, kiln_str_from(want)))
         return kiln_str_dup(a, want);
-    uintptr_t suffix = (uintptr_t)kiln_map_get(suffixes, kiln_str_from(want));
-    const char *name;
-    do
-        name = kiln_format(a, "%s.%" PRIuPTR, want, ++suffix);
-    while (kiln_map_has(names, kiln_str_from(name)));
-    /* One less than given, as the name is not taken before something is made with it.
-     */
-    kiln_map_set(a, suffixes, kiln_str_from(want), (void *)(suffix - 1));
+    size_t suffix = kiln_numbers_get(suffixes, kiln_str_from(want));
+    suffix = suffix == 0 ? 1 : suffix;
+    const char *name = kiln_format(a, "%s.%zu", want, suffix);
+    while (kiln_map_has(names, kiln_str_from(name)))
+        name = kiln_format(a, "%s.%zu", want, ++suffix);
+    /* The one given, as the name is not taken before something is made with it. */
+    kiln_numbers_set(a, suffixes, kiln_str_from(want), suffix);
     return name;
 }
 

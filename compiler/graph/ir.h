@@ -3,6 +3,7 @@
 #define KILN_COMPILER_GRAPH_IR_H
 
 #include "compiler/graph/type.h"
+#include "base/numbers.h"
 
 enum { KILN_MAX_REGION_DEPTH = 32 }; /* graphs inside graphs, the outermost included */
 
@@ -98,8 +99,8 @@ struct kiln_graph {
     /* name -> kiln_value / kiln_node; what a pass dropped stays listed, so a name is
      * never reused */
     kiln_map value_names, node_names;
-    kiln_map value_suffix,
-        node_suffix; /* wanted name -> last suffix given: keeps fresh names O(1) */
+    kiln_numbers value_suffix,
+        node_suffix; /* wanted name -> next suffix to try: keeps fresh names O(1) */
     unsigned facts;  /* what passes established: KILN_TYPED, ... (pass.h) */
 };
 

@@ -195,6 +195,8 @@ const kiln_stmt *kiln_stmt_part(const kiln_stmt *s, int i);
  * indexes, mask. */
 void kiln_stmt_exprs(const kiln_stmt *s, void (*fn)(void *user, const kiln_expr *e),
                      void *user);
+/* Of this buffer; NULL: of any. */
+bool kiln_expr_loads(const kiln_expr *e, const kiln_buffer *b);
 /* Calls fn on each buffer that s itself, not its parts, may write. */
 void kiln_stmt_writes(const kiln_stmt *s, void (*fn)(void *user, const kiln_buffer *b),
                       void *user);

@@ -34,15 +34,21 @@ bool kiln_comparison_linear(const kiln_expr *e, kiln_linear *l) {
     return e->kind == KILN_EXPR_LE || kiln_linear_add(l, &one, -1);
 }
 
+typedef struct loading {
+    const kiln_buffer *buffer; /* NULL: any */
+    bool found;
+} loading;
+
 static void find_load(void *user, const kiln_expr *e) {
-    bool *found = user;
-    *found = *found || e->kind == KILN_EXPR_LOAD;
+    loading *k = user;
+    k->found = k->found || (e->kind == KILN_EXPR_LOAD &&
+                            (k->buffer == NULL || e->u.load.buffer == k->buffer));
 }
 
-bool kiln_expr_has_load(const kiln_expr *e) {
-    bool found = false;
-    kiln_expr_visit(e, find_load, &found);
-    return found;
+bool kiln_expr_loads(const kiln_expr *e, const kiln_buffer *b) {
+    loading k = {.buffer = b};
+    kiln_expr_visit(e, find_load, &k);
+    return k.found;
 }
 
 void kiln_conjuncts(const kiln_expr *e, void (*fn)(void *user, const kiln_expr *e),
@@ -153,7 +159,7 @@ static void learn_linear(kiln_walk *w, const kiln_linear *l) {
 static void learn(void *user, const kiln_expr *e) {
     kiln_linear l;
     /* Memory may change while the branch runs. */
-    if (kiln_comparison_linear(e, &l) && !kiln_expr_has_load(e))
+    if (kiln_comparison_linear(e, &l) && !kiln_expr_loads(e, NULL))
         learn_linear(user, &l);
 }
 
@@ -245,7 +251,7 @@ typedef struct guard_parts {
 
 static void sort_guard(void *user, const kiln_expr *e) {
     guard_parts *p = user;
-    if (kiln_expr_has_load(e) || kiln_expr_uses(e, p->var))
+    if (kiln_expr_loads(e, NULL) || kiln_expr_uses(e, p->var))
         p->varying = kiln_conjunction(p->arena, p->varying, e);
     else
         p->fixed = kiln_conjunction(p->arena, p->fixed, e);

@@ -44,7 +44,6 @@ bool kiln_walk_proves(const kiln_walk *w, const kiln_linear *l); /* l >= 0 */
 
 /* i64 x < y and x <= y as l >= 0. */
 bool kiln_comparison_linear(const kiln_expr *e, kiln_linear *l);
-bool kiln_expr_has_load(const kiln_expr *e);
 /* Does the variable decide how much the statement does: by a bound, or a guard? */
 bool kiln_stmt_steers(const kiln_stmt *s, const kiln_var *v);
 /* Calls fn on each part of a conjunction of scalars. */

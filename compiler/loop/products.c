@@ -34,8 +34,8 @@ static double narrowest_bytes(const kiln_expr *e, double bytes) {
 
 static double product(const kiln_expr *e, const kiln_expr *x, const kiln_expr *y,
                       double each) {
-    if (e->dtype == KILN_I64 || e->dtype == KILN_U64 || !kiln_expr_has_load(x) ||
-        !kiln_expr_has_load(y))
+    if (e->dtype == KILN_I64 || e->dtype == KILN_U64 || !kiln_expr_loads(x, NULL) ||
+        !kiln_expr_loads(y, NULL))
         return 0;
     const double bytes = narrowest_bytes(y, narrowest_bytes(x, F32_BYTES));
     return each * e->lanes * bytes / F32_BYTES;

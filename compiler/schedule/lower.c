@@ -227,17 +227,6 @@ static const kiln_stmt *init_body(kiln_nest *n) {
     return guarded(n->lo->arena, guard_of(n, false), store_all(n, value));
 }
 
-static void find_load(void *user, const kiln_expr *e) {
-    bool *found = user;
-    *found = *found || e->kind == KILN_EXPR_LOAD;
-}
-
-static bool has_load(const kiln_expr *e) {
-    bool found = false;
-    kiln_expr_visit(e, find_load, &found);
-    return found;
-}
-
 /* acc = combine(acc, source). Results of a tuple are all computed before any is stored.
  */
 static const kiln_stmt *update_body(kiln_nest *n) {
@@ -279,7 +268,7 @@ static const kiln_stmt *update_body(kiln_nest *n) {
     }
     /* One condition, where it reads nothing: parts of it then leave the loops that they
      * do not depend on. */
-    if (guard != NULL && inner != NULL && !has_load(inner)) {
+    if (guard != NULL && inner != NULL && !kiln_expr_loads(inner, NULL)) {
         guard = kiln_x_binary(a, KILN_EXPR_AND, inner, guard);
         inner = NULL;
     }

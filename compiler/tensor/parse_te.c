@@ -49,8 +49,7 @@ kiln_status kiln_te_add_var(kiln_te_reader *r, const char *at, const kiln_var *v
     if (kiln_map_has(&r->vars, kiln_str_from(v->name)))
         return kiln_te_fail(r, at, KILN_ERR_PARSE, "axis '%s' must be named once",
                             kiln_text_shown(&r->x, v->name));
-    kiln_map_set(r->x.lex.arena, &r->vars, kiln_str_from(v->name),
-                 (void *)(uintptr_t)v);
+    kiln_map_set(r->x.lex.arena, &r->vars, kiln_str_from(v->name), v);
     return KILN_OK;
 }
 
@@ -237,7 +236,7 @@ static kiln_status read_line(kiln_te_reader *r) {
         KILN_TRY(name_axes(r, &l, p));
         te = p;
     }
-    kiln_map_set(lex->arena, &r->stages, kiln_str_from(l.name), (void *)(uintptr_t)te);
+    kiln_map_set(lex->arena, &r->stages, kiln_str_from(l.name), te);
     for (size_t i = first_mark; i < r->outs.n; i++)
         r->outs.v[i].te = te;
     return KILN_OK;

@@ -13,14 +13,14 @@ const char *kiln_names_of(kiln_names *n, const void *thing, const char *want) {
         return name;
     /* by_text: for each name that was wanted, the next number to try. */
     name = want;
-    uintptr_t next = (uintptr_t)kiln_map_get(&n->by_text, kiln_str_from(want));
+    size_t next = kiln_numbers_get(&n->by_text, kiln_str_from(want));
     if (next == 0)
         next = 1;
-    while (kiln_map_has(&n->by_text, kiln_str_from(name)))
-        name = kiln_format(n->arena, "%s_%ju", want, (uintmax_t)next++);
-    kiln_map_set(n->arena, &n->by_text, kiln_str_from(name), (void *)(uintptr_t)1);
-    kiln_map_set(n->arena, &n->by_text, kiln_str_from(want), (void *)next);
-    kiln_map_set(n->arena, &n->by_thing, key, (void *)(uintptr_t)name);
+    while (kiln_numbers_get(&n->by_text, kiln_str_from(name)) > 0)
+        name = kiln_format(n->arena, "%s_%zu", want, next++);
+    kiln_numbers_set(n->arena, &n->by_text, kiln_str_from(name), 1);
+    kiln_numbers_set(n->arena, &n->by_text, kiln_str_from(want), next);
+    kiln_map_set(n->arena, &n->by_thing, key, name);
     return name;
 }
 

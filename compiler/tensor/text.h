@@ -4,6 +4,7 @@
 #define KILN_COMPILER_TENSOR_TEXT_H
 
 #include "compiler/tensor/tensor.h"
+#include "base/numbers.h"
 
 /* ---- names ----------------------------------------------------------------------- */
 
@@ -15,7 +16,8 @@ extern const char *const kiln_text_reserved[];
  * pointer) has the name that it wants, or that with a number behind it. */
 typedef struct kiln_names {
     kiln_arena *arena;
-    kiln_map by_thing, by_text;
+    kiln_map by_thing;
+    kiln_numbers by_text;
 } kiln_names;
 const char *kiln_names_of(kiln_names *n, const void *thing, const char *want);
 

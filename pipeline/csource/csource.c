@@ -13,7 +13,7 @@ const char *kiln_csource_name(kiln_csource_writer *w, const char *prefix,
     const char *first = kiln_format(w->arena, "%s_%s", prefix, word), *name = first;
     for (int i = 2; kiln_map_has(&w->names, kiln_str_from(name)); i++)
         name = kiln_format(w->arena, "%s_%d", first, i);
-    kiln_map_set(w->arena, &w->names, kiln_str_from(name), (void *)(uintptr_t)name);
+    kiln_map_set(w->arena, &w->names, kiln_str_from(name), name);
     return name;
 }
 
@@ -39,7 +39,7 @@ static void name_ports(kiln_csource_writer *w) {
             name = word = kiln_format(w->arena, "%s_x", word);
         for (int k = 2; kiln_map_has(&w->names, kiln_str_from(name)); k++)
             name = kiln_format(w->arena, "%s_%d", word, k);
-        kiln_map_set(w->arena, &w->names, kiln_str_from(name), (void *)(uintptr_t)name);
+        kiln_map_set(w->arena, &w->names, kiln_str_from(name), name);
         w->port[i] = name;
     }
 }

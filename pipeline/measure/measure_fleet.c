@@ -445,7 +445,7 @@ const kiln_lethal *kiln_lethal_find(const kiln_measure *m, int work, const char 
                                     uint64_t index) {
     kiln_arena scratch = {0};
     const char *key = lethal_key(&scratch, work, tmpl, index);
-    const uintptr_t at = (uintptr_t)kiln_map_get(&m->lethal_of, kiln_str_from(key));
+    const size_t at = kiln_numbers_get(&m->lethal_of, kiln_str_from(key));
     kiln_arena_fini(&scratch);
     return at > 0 ? &m->lethal.v[at - 1] : NULL;
 }
@@ -457,8 +457,7 @@ static void add_lethal(kiln_measure *m, const kiln_lethal *l) {
     own.tmpl = kiln_str_dup(&m->arena, l->tmpl);
     kiln_vec_push(&m->arena, &m->lethal, own);
     const char *key = lethal_key(&m->arena, l->work, l->tmpl, l->index);
-    (void)kiln_map_set(&m->arena, &m->lethal_of, kiln_str_from(key),
-                       (void *)(uintptr_t)m->lethal.n);
+    (void)kiln_numbers_set(&m->arena, &m->lethal_of, kiln_str_from(key), m->lethal.n);
 }
 
 void kiln_measure_add_lethal(kiln_measure *m, const kiln_lethal *l) {

@@ -3,6 +3,7 @@
 #define KILN_PIPELINE_MEASURE_MEASURE_FLEET_H
 
 #include "base/base.h"
+#include "base/numbers.h"
 #include "pipeline/measure/measure.h"
 #include "pipeline/measure/wire/transport.h"
 
@@ -160,7 +161,7 @@ struct kiln_measure {
     int next_runner; /* that is given a candidate, if it is free */
     int n_here;      /* of the runners: ours, on this machine; they come first */
     KILN_VEC(kiln_lethal) lethal;
-    kiln_map lethal_of;            /* key -> index + 1 */
+    kiln_numbers lethal_of;        /* key -> index + 1 */
     KILN_VEC(const char *) lender; /* names of devices that a pool lent */
     bool has_said_unfit;
     kiln_measure_stats stats;

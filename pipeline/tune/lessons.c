@@ -1,5 +1,6 @@
 /* The trials of a database as lessons for a model of all work (kiln_lesson). */
 #include "pipeline/tune/transfer_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +26,7 @@ typedef struct reading {
     kiln_arena scratch; /* of one task */
     kiln_db *db;
     const kiln_cost_model_kind *kind; /* NULL: nothing is encoded */
-    kiln_map workload;                /* anchor -> number + 1 */
+    kiln_numbers workload;            /* anchor -> number + 1 */
     kiln_sha256 hash;
     size_t most; /* candidates of a lesson */
     kiln_tune_lessons *out;
@@ -33,17 +34,17 @@ typedef struct reading {
 
 /* ---- what is known of each candidate --------------------------------------------- */
 
-static void add_round(reading *r, candidates *all, kiln_map *index,
+static void add_round(reading *r, candidates *all, kiln_numbers *index,
                       const kiln_db_trial *t) {
     const kiln_str key = kiln_str_from(
         kiln_format(&r->scratch, "%s|%s", t->candidate.tmpl, t->candidate.config));
-    const uintptr_t known = (uintptr_t)kiln_map_get(index, key);
+    const size_t known = kiln_numbers_get(index, key);
     const bool is_good = t->error == NULL || t->error[0] == '\0';
     if (known == 0) {
         kiln_vec_push(
             &r->scratch, all,
             ((candidate){.tmpl = t->candidate.tmpl, .config = t->candidate.config}));
-        kiln_map_set(&r->scratch, index, key, (void *)(uintptr_t)all->n);
+        kiln_numbers_set(&r->scratch, index, key, all->n);
     }
     candidate *c = &all->v[known > 0 ? known - 1 : all->n - 1];
     c->has_failed |= !is_good;
@@ -58,7 +59,7 @@ static double cost_of(const candidate *c) {
 static kiln_status read_candidates(reading *r, const kiln_db_task *t, candidates *out,
                                    kiln_err *err) {
     kiln_db_trials all;
-    kiln_map index = {0};
+    kiln_numbers index = {0};
     int64_t id = 0;
     KILN_TRY(kiln_db_task_id(r->db, t, &id, err));
     KILN_TRY(kiln_db_trials_of(r->db, &r->scratch, id, &all, err));
@@ -136,12 +137,11 @@ static void keep_rule(reading *r, const candidates *all, const kiln_tune_subject
 
 static uint32_t workload_of(reading *r, const char *key) {
     const kiln_str anchor = kiln_tune_without_batch(&r->scratch, kiln_str_from(key));
-    const uintptr_t known = (uintptr_t)kiln_map_get(&r->workload, anchor);
+    const size_t known = kiln_numbers_get(&r->workload, anchor);
     if (known > 0)
         return (uint32_t)known;
-    const uintptr_t next = r->workload.entries.n + 1;
-    kiln_map_set(r->arena, &r->workload, kiln_str_from(kiln_str_dupv(r->arena, anchor)),
-                 (void *)next);
+    const size_t next = r->workload.map.entries.n + 1;
+    kiln_numbers_set(r->arena, &r->workload, anchor, next);
     return (uint32_t)next;
 }
 

@@ -1,6 +1,7 @@
 /* What there is to tune: the kernels that a build of the network would make, which no
  * code has to be generated for. */
 #include "compiler/network/groups.h"
+#include "base/numbers.h"
 #include "pipeline/tune/tune_internal.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ typedef struct listing {
     kiln_arena *a;
     kiln_arena scratch; /* of one group */
     const kiln_profile *profile;
-    kiln_map index_of; /* key -> index + 1 */
+    kiln_numbers index_of; /* key -> index + 1 */
     kiln_tune_works works;
 } listing;
 
@@ -76,9 +77,8 @@ static kiln_status list_group(listing *l, const kiln_graph *g, const kiln_group 
     if (part->outputs.n == 0)
         return KILN_OK; /* nobody reads it */
     KILN_TRY(kiln_op_work_of(&l->scratch, part->name, part, &w, err));
-    const uintptr_t at = (uintptr_t)kiln_map_get(&l->index_of, w.key);
-    KILN_ASSERT(at <= l->works.list.n, "work %zu of %zu", (size_t)at - 1,
-                l->works.list.n);
+    const size_t at = kiln_numbers_get(&l->index_of, w.key);
+    KILN_ASSERT(at <= l->works.list.n, "work %zu of %zu", at - 1, l->works.list.n);
     if (at != 0) {
         l->works.list.v[at - 1].calls += runs;
         return KILN_OK;
@@ -88,7 +88,7 @@ static kiln_status list_group(listing *l, const kiln_graph *g, const kiln_group 
         return KILN_OK;
     KILN_TRY(copy_work(l->a, &w, &work.op, err));
     kiln_vec_push(l->a, &l->works.list, work);
-    kiln_map_set(l->a, &l->index_of, work.op.key, (void *)(uintptr_t)l->works.list.n);
+    kiln_numbers_set(l->a, &l->index_of, work.op.key, l->works.list.n);
     return KILN_OK;
 }
 
@@ -123,17 +123,17 @@ kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
 kiln_status kiln_tune_works_of_lines(kiln_arena *a, const kiln_op_lines *lines,
                                      kiln_tune_works *out, kiln_err *err) {
     kiln_tune_works works = {0};
-    kiln_map index_of = {0}; /* key -> index + 1 */
+    kiln_numbers index_of = {0}; /* key -> index + 1 */
     for (size_t i = 0; i < lines->list.n; i++) {
         kiln_tune_work w = {.calls = 1};
         KILN_TRY(kiln_op_work_make(a, &lines->list.v[i], &w.op, err));
-        const uintptr_t at = (uintptr_t)kiln_map_get(&index_of, w.op.key);
+        const size_t at = kiln_numbers_get(&index_of, w.op.key);
         if (at != 0) {
             works.list.v[at - 1].calls++;
             continue;
         }
         kiln_vec_push(a, &works.list, w);
-        kiln_map_set(a, &index_of, w.op.key, (void *)(uintptr_t)works.list.n);
+        kiln_numbers_set(a, &index_of, w.op.key, works.list.n);
     }
     *out = works;
     return KILN_OK;

@@ -162,7 +162,7 @@ kiln_status kiln_c_print(kiln_c_unit *u, const kiln_program *p,
         *out = (kiln_c_printed){.workspace_bytes = x.max_workspace,
                                 .shared_bytes = x.shared_bytes};
         const char *kept = kiln_str_dup(u->arena, f->name);
-        kiln_map_set(u->arena, &u->known, kiln_str_from(kept), (void *)(uintptr_t)kept);
+        kiln_map_set(u->arena, &u->known, kiln_str_from(kept), kept);
     } else
         kiln_note(err, "printing '%s' as %s", p->name,
                   u->dialect->name == kiln_c_dialect_c99.name ? "C" : u->dialect->name);

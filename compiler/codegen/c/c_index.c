@@ -135,7 +135,7 @@ static const char *rounding(kiln_c_printer *p, bool is_mod) {
     const char *name = is_mod ? "floor_mod_index" : "floor_div_index";
     kiln_c_unit *u = p->unit;
     if (!kiln_map_has(&u->known, kiln_str_from(name))) {
-        kiln_map_set(u->arena, &u->known, kiln_str_from(name), (void *)(uintptr_t)name);
+        kiln_map_set(u->arena, &u->known, kiln_str_from(name), name);
         kiln_c_add(p, name,
                    kiln_format(p->arena, "%s%s", u->dialect->qualifiers,
                                is_mod ? floor_mod_text : floor_div_text));

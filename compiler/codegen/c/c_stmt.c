@@ -182,13 +182,9 @@ static bool keeps_elements(const kiln_buffer *b, const kiln_stmt *body) {
     return k.found;
 }
 
-static void find_load(void *user, const kiln_expr *e) {
-    keeping *k = user;
-    k->found = k->found || (e->kind == KILN_EXPR_LOAD && e->u.load.buffer == k->buffer);
-}
-
 static void find_loads(void *user, const kiln_expr *e) {
-    kiln_expr_visit(e, find_load, user);
+    keeping *k = user;
+    k->found = k->found || kiln_expr_loads(e, k->buffer);
 }
 
 static void find_loads_of(void *user, const kiln_stmt *s) {

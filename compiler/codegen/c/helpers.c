@@ -187,7 +187,7 @@ bool kiln_c_has(kiln_c_unit *u, const char *name) {
     if (kiln_map_has(&u->known, kiln_str_from(name)))
         return true;
     const char *kept = kiln_str_dup(u->arena, name);
-    kiln_map_set(u->arena, &u->known, kiln_str_from(kept), (void *)(uintptr_t)kept);
+    kiln_map_set(u->arena, &u->known, kiln_str_from(kept), kept);
     return false;
 }
 
@@ -336,8 +336,7 @@ const char *kiln_c_table(kiln_c_printer *p, const char *type, const int64_t *v, 
             ? kiln_format(p->unit->arena, "table_%016" PRIx64, hash)
             : kiln_format(p->unit->arena, "table_%d", p->unit->n_tables++);
     const char *key = kiln_str_dup(p->unit->arena, line.p);
-    kiln_map_set(p->unit->arena, &p->unit->known, kiln_str_from(key),
-                 (void *)(uintptr_t)name);
+    kiln_map_set(p->unit->arena, &p->unit->known, kiln_str_from(key), name);
     kiln_c_add(p, name,
                kiln_format(p->arena, "%.*s%s%s", (int)name_at, line.p, name,
                            line.p + name_at));

@@ -7,24 +7,29 @@
 /* ---- types and operations -------------------------------------------------------- */
 
 /* @V: the vector type, @G: a type of OpenCL, @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
- * Integers wrap in an unsigned type, @U. */
+ * Integers wrap in an unsigned type, @U.
+ *
+ * First what compilers with vectors do with elements of any type: move and choose. */
+#define MOVING_TEXT                                                                    \
+    "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"                                   \
+    "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"                           \
+    "#define splat_@V(x) ((x) - (@V){0})\n"                                            \
+    "#define blend_@V(m, x, y) \\\n"                                                   \
+    "    ((@V)(((@V_bits)(x) & (m)) | ((@V_bits)(y) & ~(m))))\n"                       \
+    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"           \
+    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"             \
+    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"           \
+    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"             \
+    "#define below_@V(n) ((@V_bits)((@V_bits)@C < (@V_bits)((@I)(n) - "                \
+    "(@V_bits){0})))\n"                                                                \
+    "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"         \
+    "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
+
 static const char float_text[] =
     "#if defined(__GNUC__)\n"
     "typedef @T @V __attribute__((vector_size(@B)));\n"
     "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
-    "typedef @I @V_bits __attribute__((vector_size(@B)));\n"
-    "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"
-    "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"
-    "#define splat_@V(x) ((x) - (@V){0})\n"
-    "#define blend_@V(m, x, y) \\\n"
-    "    ((@V)(((@V_bits)(x) & (m)) | ((@V_bits)(y) & ~(m))))\n"
-    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
-    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
-    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
-    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
-    "#define below_@V(n) ((@V_bits)((@V_bits)@C < (@V_bits)((@I)(n) - (@V_bits){0})))\n"
-    "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"
-    "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
+    "typedef @I @V_bits __attribute__((vector_size(@B)));\n" MOVING_TEXT
     "#define add_@V(x, y) ((x) + (y))\n"
     "#define sub_@V(x, y) ((x) - (y))\n"
     "#define mul_@V(x, y) ((x) * (y))\n"
@@ -41,19 +46,7 @@ static const char int_text[] =
     "typedef @T @V __attribute__((vector_size(@B)));\n"
     "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
     "typedef @U @V_wraps __attribute__((vector_size(@B)));\n"
-    "typedef @I @V_bits __attribute__((vector_size(@B)));\n"
-    "#define load_@V(p) ((@V)*(const @V_at *)(p))\n"
-    "#define store_@V(p, v) ((void)(*(@V_at *)(p) = (v)))\n"
-    "#define splat_@V(x) ((x) - (@V){0})\n"
-    "#define blend_@V(m, x, y) \\\n"
-    "    ((@V)(((@V_bits)(x) & (m)) | ((@V_bits)(y) & ~(m))))\n"
-    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
-    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
-    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"
-    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
-    "#define below_@V(n) ((@V_bits)((@V_bits)@C < (@V_bits)((@I)(n) - (@V_bits){0})))\n"
-    "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"
-    "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
+    "typedef @I @V_bits __attribute__((vector_size(@B)));\n" MOVING_TEXT
     "#define add_@V(x, y) ((@V)((@V_wraps)(x) + (@V_wraps)(y)))\n"
     "#define sub_@V(x, y) ((@V)((@V_wraps)(x) - (@V_wraps)(y)))\n"
     "#define mul_@V(x, y) ((@V)((@V_wraps)(x) * (@V_wraps)(y)))\n"

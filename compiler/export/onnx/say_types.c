@@ -99,8 +99,7 @@ const char *kiln_say_constant_of(kiln_say *s, const char *want, const kiln_type 
     if (name != NULL)
         return name;
     name = kiln_say_fresh(s, want);
-    kiln_map_set(s->arena, &s->constant_of, kiln_str_from(key),
-                 (void *)(uintptr_t)name);
+    kiln_map_set(s->arena, &s->constant_of, kiln_str_from(key), name);
     const kiln_say_constant c = {name, *t, data};
     kiln_vec_push(s->arena, &s->constants, c);
     return name;

@@ -1,6 +1,7 @@
 /* Which layers a network has: rows of coreml_layers.def, and what is none; what the
  * file says about itself. */
 #include "compiler/frontend/coreml/coreml_internal.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,17 +54,9 @@ static const char *reason_of(uint32_t number) {
 static void add_unsupported(kiln_coreml_cx *cx, const kiln_coreml_layer *l) {
     kiln_arena *const a = cx->common.arena;
     const char *const type = kiln_coreml_layer_type(a, l->number);
-    for (size_t i = 0; i < cx->report->unsupported.n; i++)
-        if (strcmp(cx->report->unsupported.v[i].op, type) == 0) {
-            cx->report->unsupported.v[i].count++;
-            return;
-        }
-    const kiln_unsupported u = {.op = type,
-                                .first_node = l->name.n > 0
-                                                  ? kiln_str_printable(a, l->name, 200)
-                                                  : kiln_format(a, "#%zu", l->index),
-                                .count = 1};
-    kiln_vec_push(a, &cx->report->unsupported, u);
+    kiln_import_add_unread(&cx->common, cx->report, type,
+                           l->name.n > 0 ? kiln_str_printable(a, l->name, 200)
+                                         : kiln_format(a, "#%zu", l->index));
 }
 
 kiln_status kiln_coreml_check_support(kiln_coreml_cx *cx) {

@@ -36,10 +36,6 @@ static const kiln_pb_field size_range_fields[] = {
 static const kiln_pb_message size_range_message =
     MESSAGE("ImageSizeRange", kiln_coreml_image, size_range_fields);
 
-/* A message whose fields lie in the struct of the message around it. */
-#define FLAT(number, label, table)                                                     \
-    { number, KILN_PB_INLINE, false, label, 0, KILN_PB_NONE, &(table) }
-
 static const kiln_pb_field image_fields[] = {
     FIELD(1, kiln_coreml_image, width, KILN_PB_I64),
     FIELD(2, kiln_coreml_image, height, KILN_PB_I64),

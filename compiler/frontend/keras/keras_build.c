@@ -2,6 +2,7 @@
  * shared layers and models inside models. Source: keras, Functional.get_config and
  * reconstruct_from_config of Keras 2 and 3. */
 #include "compiler/frontend/keras/keras_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -52,14 +53,13 @@ static void place_layers(model *m, const kiln_keras_layer *around) {
     kiln_arena *const a = &m->cx->common.scratch;
     const bool has_root =
         m->cx->weights != NULL && kiln_hdf5_has(m->cx->weights, "/model_weights");
-    kiln_map counts = {0};
+    kiln_numbers counts = {0};
     for (size_t i = 0; i < m->n; i++) {
         kiln_keras_layer *const l = &m->layer[i];
         const char *const name = snake_case(a, l->class_name);
-        const uintptr_t n = (uintptr_t)kiln_map_get(&counts, kiln_str_from(name));
-        kiln_map_set(a, &counts, kiln_str_from(name), (void *)(n + 1));
-        const char *const numbered =
-            n == 0 ? name : kiln_format(a, "%s_%zu", name, (size_t)n);
+        const size_t n = kiln_numbers_get(&counts, kiln_str_from(name));
+        kiln_numbers_set(a, &counts, kiln_str_from(name), n + 1);
+        const char *const numbered = n == 0 ? name : kiln_format(a, "%s_%zu", name, n);
         const char *const path =
             kiln_format(a, "%s%slayers/%s", around != NULL ? around->place.path : "",
                         around != NULL ? "/" : "", numbered);
@@ -173,17 +173,17 @@ static kiln_str key_of(kiln_arena *a, const char *layer, int64_t node, int64_t t
  * smallest number that anything uses is the first. */
 static void number_calls(model *m, const kiln_json *config) {
     kiln_arena *const a = &m->cx->common.scratch;
-    kiln_map at = {0};
+    kiln_numbers at = {0};
     refs all = {0};
     for (size_t i = 0; i < m->n; i++) {
-        kiln_map_set(a, &at, kiln_str_from(m->layer[i].name), (void *)(i + 1));
+        kiln_numbers_set(a, &at, kiln_str_from(m->layer[i].name), i + 1);
         collect(a, m->layer[i].nodes, &all);
         m->first[i] = -1;
     }
     collect(a, kiln_json_get(config, "output_layers"), &all);
     for (size_t r = 0; r < all.n; r++) {
-        const uintptr_t i = (uintptr_t)kiln_map_get(&at, kiln_str_from(all.v[r].layer));
-        KILN_ASSERT(i <= m->n, "layer %zu of %zu", (size_t)i - 1, m->n);
+        const size_t i = kiln_numbers_get(&at, kiln_str_from(all.v[r].layer));
+        KILN_ASSERT(i <= m->n, "layer %zu of %zu", i - 1, m->n);
         if (i != 0 && (m->first[i - 1] < 0 || all.v[r].node < m->first[i - 1]))
             m->first[i - 1] = all.v[r].node;
     }

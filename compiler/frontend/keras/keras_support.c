@@ -1,6 +1,7 @@
 /* Which layers a model has: rows of keras_layers.def, and what is none; what the file
  * says about itself. */
 #include "compiler/frontend/keras/keras_internal.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,19 +72,13 @@ static void add_unsupported(void *user, const kiln_keras_layer *l) {
     if (is_read(l->class_name))
         return;
     const char *const name = kiln_str_printable(a, kiln_str_from(l->class_name), 100);
-    for (size_t i = 0; i < report->unsupported.n; i++)
-        if (strcmp(report->unsupported.v[i].op, name) == 0) {
-            report->unsupported.v[i].count++;
-            return;
-        }
-    const kiln_unsupported u = {.op = name,
-                                .first_node =
-                                    kiln_str_printable(a, kiln_str_from(l->name), 200),
-                                .count = 1};
-    kiln_vec_push(a, &report->unsupported, u);
-    kiln_buf_printf(&list->text, "%s %s (first in layer '%s'; %s)",
-                    list->text.n == 0 ? "" : ",", name, u.first_node,
-                    reason_of(l->class_name));
+    const char *const first = kiln_str_printable(a, kiln_str_from(l->name), 200);
+    const size_t before = report->unsupported.n;
+    kiln_import_add_unread(&list->cx->common, report, name, first);
+    if (report->unsupported.n > before)
+        kiln_buf_printf(&list->text, "%s %s (first in layer '%s'; %s)",
+                        list->text.n == 0 ? "" : ",", name, first,
+                        reason_of(l->class_name));
 }
 
 kiln_status kiln_keras_check_support(kiln_keras_cx *cx) {

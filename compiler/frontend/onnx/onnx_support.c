@@ -1,6 +1,7 @@
 /* Which operators a model needs: rows of onnx_ops.def, model-local functions, and what
  * is neither. */
 #include "compiler/frontend/onnx/import_core.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -78,8 +79,7 @@ kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx) {
             }
         }
         if (!kiln_map_set(&cx->common.scratch, &cx->functions,
-                          function_key(cx, f->domain, f->name, f->overload),
-                          (void *)(uintptr_t)f))
+                          function_key(cx, f->domain, f->name, f->overload), f))
             return kiln_onnx_fail(cx, KILN_ERR_PARSE,
                                   "function '%s' is given twice; give one of them "
                                   "another name or overload",
@@ -92,8 +92,8 @@ kiln_status kiln_onnx_add_functions(kiln_onnx_cx *cx) {
 
 typedef struct listing {
     kiln_onnx_cx *cx;
-    kiln_map seen;   /* unsupported: name with version -> index + 1 in the report */
-    bool *is_walked; /* per function */
+    kiln_numbers seen; /* unsupported: name with version -> index + 1 in the report */
+    bool *is_walked;   /* per function */
 } listing;
 
 /* Why an operator is not read, or NULL. */
@@ -143,12 +143,9 @@ static void add_unsupported(listing *l, const kiln_onnx_node *n, int64_t opset) 
         is_default ? kiln_format(cx->common.arena, "%s-%" PRId64, type, opset)
                    : kiln_format(cx->common.arena, "%s.%s-%" PRId64,
                                  kiln_onnx_show(cx, n->domain), type, opset);
-    kiln_unsupported *known = NULL;
-    const uintptr_t at = (uintptr_t)kiln_map_get(&l->seen, kiln_str_from(name));
-    if (at != 0)
-        known = &cx->report->unsupported.v[at - 1];
-    if (known != NULL) {
-        known->count++;
+    const size_t at = kiln_numbers_get(&l->seen, kiln_str_from(name));
+    if (at != 0) {
+        cx->report->unsupported.v[at - 1].count++;
         return;
     }
     const char *const first =
@@ -156,8 +153,8 @@ static void add_unsupported(listing *l, const kiln_onnx_node *n, int64_t opset) 
                       : kiln_format(cx->common.arena, "#%" PRId64, n->index);
     const kiln_unsupported u = {.op = name, .first_node = first, .count = 1};
     kiln_vec_push(cx->common.arena, &cx->report->unsupported, u);
-    kiln_map_set(&cx->common.scratch, &l->seen, kiln_str_from(name),
-                 (void *)(uintptr_t)cx->report->unsupported.n);
+    kiln_numbers_set(&cx->common.scratch, &l->seen, kiln_str_from(name),
+                     cx->report->unsupported.n);
 }
 
 static void walk_nodes(listing *l, const kiln_onnx_node *node, size_t n,

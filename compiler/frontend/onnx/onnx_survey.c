@@ -2,6 +2,7 @@
  * with their symbols, operators by name with their counts, weights, and the sizes that
  * its constants speak of. */
 #include "compiler/frontend/frontend_inputs.h"
+#include "base/numbers.h"
 #include "compiler/frontend/onnx/import_core.h"
 
 #include <stdlib.h>
@@ -16,8 +17,8 @@ typedef struct survey {
     kiln_onnx_cx *cx;
     kiln_arena *arena; /* of the result */
     kiln_model_survey *out;
-    kiln_map ops;    /* name -> index + 1 */
-    bool *is_walked; /* per function */
+    kiln_numbers ops; /* name -> index + 1 */
+    bool *is_walked;  /* per function */
 } survey;
 
 /* ---- sizes ----------------------------------------------------------------------- */
@@ -73,7 +74,7 @@ static void count_node(survey *s, const kiln_onnx_node *n, bool is_read) {
         is_default
             ? kiln_str_dup(s->arena, type)
             : kiln_format(s->arena, "%s.%s", kiln_onnx_show(s->cx, n->domain), type);
-    const uintptr_t at = (uintptr_t)kiln_map_get(&s->ops, kiln_str_from(name));
+    const size_t at = kiln_numbers_get(&s->ops, kiln_str_from(name));
     s->out->n_nodes++;
     if (at != 0) {
         s->out->op.v[at - 1].count++;
@@ -81,8 +82,8 @@ static void count_node(survey *s, const kiln_onnx_node *n, bool is_read) {
     }
     const kiln_model_op op = {.op = name, .count = 1, .is_read = is_read};
     kiln_vec_push(s->arena, &s->out->op, op);
-    kiln_map_set(&s->cx->common.scratch, &s->ops, kiln_str_from(name),
-                 (void *)(uintptr_t)s->out->op.n);
+    kiln_numbers_set(&s->cx->common.scratch, &s->ops, kiln_str_from(name),
+                     s->out->op.n);
 }
 
 static void count_weights(survey *s, const kiln_onnx_graph *g) {

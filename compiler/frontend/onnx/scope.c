@@ -69,7 +69,7 @@ kiln_status kiln_onnx_add_initializers(kiln_onnx_cx *cx, kiln_onnx_scope *s,
                                   "initializer '%s' is given twice; give one of them "
                                   "another name",
                                   kiln_onnx_show(cx, t->name));
-        kiln_map_set(&cx->common.scratch, &s->tensors, t->name, (void *)(uintptr_t)t);
+        kiln_map_set(&cx->common.scratch, &s->tensors, t->name, t);
     }
     return KILN_OK;
 }

@@ -2,7 +2,6 @@
 #include "compiler/frontend/pytorch/script_internal.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { MAX_RUNS = 16 /* one for each input whose type is found, and the last */ };
 
@@ -171,46 +170,45 @@ static kiln_status list_inputs(kiln_script_cx *cx, kiln_arena *a,
     return KILN_OK;
 }
 
-static kiln_status survey(kiln_script_cx *cx, kiln_arena *a, kiln_model_survey *out) {
-    KILN_TRY(list_inputs(cx, a, &out->input, &out->n_inputs));
-    kiln_script_survey_code(cx, a, out);
-    return KILN_OK;
+/* What is asked of a file: its inputs, or all that a survey tells. */
+typedef struct question {
+    kiln_arena *a;
+    kiln_declared_input **input;
+    size_t *n_inputs;
+    kiln_model_survey *survey; /* NULL: inputs alone */
+} question;
+
+static kiln_status ask(const question *q, kiln_str bytes, kiln_err *err) {
+    kiln_import_report report = {.format = "pytorch", .producer = ""};
+    kiln_script_archive z;
+    kiln_script_cx cx;
+    kept k = {.dtype = NULL};
+    kiln_err own_err = {0};
+    err = err != NULL ? err : &own_err;
+    begin(&cx, &k, q->a, &z, NULL, &report, err);
+    kiln_status st = kiln_script_open(&cx.common.scratch, bytes, &z, err);
+    if (st == KILN_OK)
+        st = list_inputs(&cx, q->a, q->input, q->n_inputs);
+    if (st == KILN_OK && q->survey != NULL)
+        kiln_script_survey_code(&cx, q->a, q->survey);
+    kiln_import_end(&cx.common);
+    kiln_arena_fini(&k.arena);
+    return st;
 }
 
 kiln_status kiln_script_list_inputs(kiln_arena *a, kiln_str bytes, const char *path,
                                     kiln_declared_input **out, size_t *n,
                                     kiln_err *err) {
-    kiln_import_report report = {.format = "pytorch", .producer = ""};
-    kiln_script_archive z;
-    kiln_script_cx cx;
-    kept k = {.dtype = NULL};
-    kiln_err own_err = {0};
-    err = err != NULL ? err : &own_err;
     (void)path;
-    begin(&cx, &k, a, &z, NULL, &report, err);
-    kiln_status st = kiln_script_open(&cx.common.scratch, bytes, &z, err);
-    if (st == KILN_OK)
-        st = list_inputs(&cx, a, out, n);
-    kiln_import_end(&cx.common);
-    kiln_arena_fini(&k.arena);
-    return st;
+    const question q = {.a = a, .input = out, .n_inputs = n};
+    return ask(&q, bytes, err);
 }
 
 kiln_status kiln_script_survey(kiln_arena *a, kiln_str bytes, const char *path,
                                kiln_model_survey *out, kiln_err *err) {
-    kiln_import_report report = {.format = "pytorch", .producer = ""};
-    kiln_script_archive z;
-    kiln_script_cx cx;
-    kept k = {.dtype = NULL};
-    kiln_err own_err = {0};
-    err = err != NULL ? err : &own_err;
     (void)path;
     *out = (kiln_model_survey){.format = "pytorch", .producer = ""};
-    begin(&cx, &k, a, &z, NULL, &report, err);
-    kiln_status st = kiln_script_open(&cx.common.scratch, bytes, &z, err);
-    if (st == KILN_OK)
-        st = survey(&cx, a, out);
-    kiln_import_end(&cx.common);
-    kiln_arena_fini(&k.arena);
-    return st;
+    const question q = {
+        .a = a, .input = &out->input, .n_inputs = &out->n_inputs, .survey = out};
+    return ask(&q, bytes, err);
 }

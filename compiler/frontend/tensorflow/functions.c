@@ -7,8 +7,7 @@
 kiln_status kiln_tf_add_functions(kiln_tf_cx *cx) {
     for (size_t i = 0; i < cx->graph->n_function; i++) {
         const kiln_tf_function *const f = &cx->graph->function[i];
-        if (!kiln_map_set(&cx->common.scratch, &cx->functions, f->name,
-                          (void *)(uintptr_t)f))
+        if (!kiln_map_set(&cx->common.scratch, &cx->functions, f->name, f))
             return kiln_tf_fail(
                 cx, KILN_ERR_PARSE,
                 "function '%s' is given twice; give one of them another "

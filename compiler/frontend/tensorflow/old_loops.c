@@ -237,7 +237,7 @@ static kiln_status make_function(lifting *l, size_t at, bool is_body,
         .n_node = g.seen.map.entries.n,
     };
     for (size_t i = 0; i < out->n_node; i++) {
-        const size_t k = (size_t)(uintptr_t)g.seen.map.entries.v[i].value - 1;
+        const size_t k = kiln_numbers_get(&g.seen, g.seen.map.entries.v[i].key) - 1;
         out->node[i] = l->node[k];
         l->owner[k] = at + 1;
     }

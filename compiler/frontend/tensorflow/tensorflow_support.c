@@ -1,6 +1,7 @@
 /* Which operators a graph needs: rows of tf_ops.def, functions of its library, and what
  * is neither. */
 #include "compiler/frontend/tensorflow/tf_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 
@@ -16,7 +17,7 @@ enum { N_ROWS = sizeof rows / sizeof rows[0] };
 void kiln_tf_add_rows(kiln_tf_cx *cx) {
     for (size_t i = 0; i < N_ROWS; i++)
         kiln_map_set(&cx->common.scratch, &cx->rows, kiln_str_from(rows[i].name),
-                     (void *)(uintptr_t)&rows[i]);
+                     &rows[i]);
 }
 
 const kiln_tf_op *kiln_tf_find_op(kiln_tf_cx *cx, kiln_str name) {
@@ -99,10 +100,10 @@ kiln_tf_walk(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root, size_t n_root
 /* ---- listing ---------------------------------------------------------------------- */
 
 static void add_unsupported(kiln_tf_cx *cx, const kiln_tf_node *n, void *user) {
-    kiln_map *const seen = user;
+    kiln_numbers *const seen = user;
     if (kiln_tf_find_op(cx, n->op) != NULL || kiln_tf_find_function(cx, n) != NULL)
         return;
-    const uintptr_t at = (uintptr_t)kiln_map_get(seen, n->op);
+    const size_t at = kiln_numbers_get(seen, n->op);
     if (at != 0) {
         cx->report->unsupported.v[at - 1].count++;
         return;
@@ -112,13 +113,12 @@ static void add_unsupported(kiln_tf_cx *cx, const kiln_tf_node *n, void *user) {
                                 .first_node = kiln_str_printable(a, n->name, 200),
                                 .count = 1};
     kiln_vec_push(a, &cx->report->unsupported, u);
-    kiln_map_set(&cx->common.scratch, seen, n->op,
-                 (void *)(uintptr_t)cx->report->unsupported.n);
+    kiln_numbers_set(&cx->common.scratch, seen, n->op, cx->report->unsupported.n);
 }
 
 kiln_status kiln_tf_check_support(kiln_tf_cx *cx, kiln_tf_frame *f, const size_t *root,
                                   size_t n_root) {
-    kiln_map seen = {0};
+    kiln_numbers seen = {0};
     kiln_buf text;
     KILN_TRY(kiln_tf_walk(cx, f, root, n_root, add_unsupported, &seen));
     const size_t n = cx->report->unsupported.n;

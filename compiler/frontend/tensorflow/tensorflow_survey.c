@@ -1,5 +1,6 @@
 /* What a TensorFlow graph says about itself, before any shape is bound. */
 #include "compiler/frontend/tensorflow/tf_internal.h"
+#include "base/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,7 @@ static void count_weight(kiln_arena *a, kiln_model_survey *out,
 
 typedef struct counting {
     kiln_model_survey *out;
-    kiln_map seen; /* operators -> index + 1 */
+    kiln_numbers seen; /* operators -> index + 1 */
 } counting;
 
 static void count_strides(kiln_model_survey *out, const kiln_tf_attr *attr) {
@@ -108,7 +109,7 @@ static void count_node(kiln_tf_cx *cx, const kiln_tf_node *n, void *user) {
     counting *const c = user;
     kiln_arena *const a = cx->common.arena;
     kiln_model_survey *const out = c->out;
-    const uintptr_t at = (uintptr_t)kiln_map_get(&c->seen, n->op);
+    const size_t at = kiln_numbers_get(&c->seen, n->op);
     out->n_nodes++;
     if (at != 0) {
         out->op.v[at - 1].count++;
@@ -118,8 +119,7 @@ static void count_node(kiln_tf_cx *cx, const kiln_tf_node *n, void *user) {
                                   .is_read = kiln_tf_find_op(cx, n->op) != NULL ||
                                              kiln_tf_find_function(cx, n) != NULL};
         kiln_vec_push(a, &out->op, op);
-        kiln_map_set(&cx->common.scratch, &c->seen, n->op,
-                     (void *)(uintptr_t)out->op.n);
+        kiln_numbers_set(&cx->common.scratch, &c->seen, n->op, out->op.n);
     }
     if (kiln_str_is(n->op, "VarHandleOp"))
         count_variable(a, out, n);

@@ -1,5 +1,6 @@
 /* Which operators kiln reads, and all that a model needs beyond them, at once. */
 #include "compiler/frontend/tflite/tflite_internal.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,11 +46,11 @@ const char *kiln_tflite_code_name(kiln_arena *a, const kiln_tflite_code *code) {
 
 /* ---- listing ------------------------------------------------------------------------ */
 
-static void add_unsupported(kiln_tflite_cx *cx, kiln_map *seen,
+static void add_unsupported(kiln_tflite_cx *cx, kiln_numbers *seen,
                             const kiln_tflite_op *op) {
     const kiln_tflite_code *const code = &cx->model->code[op->code];
     const char *const name = kiln_tflite_code_name(cx->common.arena, code);
-    const uintptr_t at = (uintptr_t)kiln_map_get(seen, kiln_str_from(name));
+    const size_t at = kiln_numbers_get(seen, kiln_str_from(name));
     if (at != 0) {
         cx->report->unsupported.v[at - 1].count++;
         return;
@@ -59,12 +60,12 @@ static void add_unsupported(kiln_tflite_cx *cx, kiln_map *seen,
         .first_node = kiln_format(cx->common.arena, "#%" PRId64, op->index),
         .count = 1};
     kiln_vec_push(cx->common.arena, &cx->report->unsupported, u);
-    kiln_map_set(&cx->common.scratch, seen, kiln_str_from(name),
-                 (void *)(uintptr_t)cx->report->unsupported.n);
+    kiln_numbers_set(&cx->common.scratch, seen, kiln_str_from(name),
+                     cx->report->unsupported.n);
 }
 
 kiln_status kiln_tflite_check_support(kiln_tflite_cx *cx) {
-    kiln_map seen = {0};
+    kiln_numbers seen = {0};
     /* Those of subgraphs too, which IF and WHILE run. */
     for (size_t i = 0; i < cx->model->n_subgraph; i++) {
         const kiln_tflite_subgraph *const g = &cx->model->subgraph[i];

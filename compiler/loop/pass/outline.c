@@ -232,7 +232,7 @@ static bool has_threads(const kiln_stmt *s) {
 
 static void check_host_expr(void *user, const kiln_expr *e) {
     splitting *x = user;
-    if (x->status == KILN_OK && kiln_expr_has_load(e))
+    if (x->status == KILN_OK && kiln_expr_loads(e, NULL))
         x->status =
             kiln_fail(x->err, KILN_ERR_ARG,
                       "outline: what '%s' launches depends on an element in the "

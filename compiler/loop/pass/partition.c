@@ -117,7 +117,7 @@ static void consider(void *user, const kiln_expr *e) {
     if (!kiln_comparison_linear(e, &l))
         return;
     const int at = linear_term(&l, c->var, &uses);
-    if (!uses || kiln_walk_proves(c->w, &l) || kiln_expr_has_load(e))
+    if (!uses || kiln_walk_proves(c->w, &l) || kiln_expr_loads(e, NULL))
         return;
     if (!c->wants_branch && at >= 0)
         cut(c, &l, at);
@@ -236,7 +236,7 @@ static void clip_by(void *user, const kiln_expr *e) {
     clip *c = user;
     kiln_linear l;
     bool uses = false;
-    if (!kiln_comparison_linear(e, &l) || kiln_expr_has_load(e))
+    if (!kiln_comparison_linear(e, &l) || kiln_expr_loads(e, NULL))
         return;
     const int at = linear_term(&l, c->var, &uses);
     if (at < 0)

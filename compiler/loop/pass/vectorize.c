@@ -368,7 +368,7 @@ static const kiln_stmt *branch(lanes *c, const kiln_stmt *s, const kiln_expr *ma
     if (c->failed)
         return s;
     if (g.lanes != NULL && (otherwise != NULL || then->kind != KILN_STMT_STORE) &&
-        kiln_expr_has_load(g.lanes))
+        kiln_expr_loads(g.lanes, NULL))
         return fail_stmt(c, s); /* what decides may change before all has used it */
     if (g.lanes != NULL && g.uniform != NULL && otherwise != NULL)
         return fail_stmt(c, s);
@@ -412,7 +412,7 @@ static const kiln_stmt *let(lanes *c, const kiln_stmt *s, const kiln_expr *mask)
         return s;
     if (value->lanes == 1)
         return kiln_s_let(c->arena, s->u.let.var, value, stmt(c, s->u.let.body, mask));
-    if (kiln_expr_has_load(s->u.let.value))
+    if (kiln_expr_loads(s->u.let.value, NULL))
         return fail_stmt(c, s);
     const kiln_subst map = {s->u.let.var, s->u.let.value};
     return stmt(c, kiln_stmt_substitute(c->arena, s->u.let.body, &map, 1), mask);

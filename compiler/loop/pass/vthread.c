@@ -111,7 +111,7 @@ typedef struct difference {
 /* What is loaded may be what a thread has stored. */
 static void find_difference(void *user, const kiln_expr *e) {
     difference *d = user;
-    d->differs = d->differs || kiln_expr_has_load(e) ||
+    d->differs = d->differs || kiln_expr_loads(e, NULL) ||
                  kiln_expr_uses(e, d->t->loop->u.loop.var);
 }
 

@@ -90,3 +90,21 @@ kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
     *out = found;
     return KILN_OK;
 }
+
+kiln_status kiln_tagged_stages(kiln_schedule *s, const kiln_tagged_stage *named,
+                               size_t n, kiln_stage **output, kiln_err *err) {
+    for (size_t i = 0; i < s->stage.n; i++) {
+        kiln_stage *st = s->stage.v[i];
+        bool is_named = false;
+        for (size_t t = 0; t < n; t++)
+            if (strcmp(st->te->tag, named[t].tag) == 0) {
+                *named[t].stage = st;
+                is_named = true;
+            }
+        if (st->is_output)
+            *output = st;
+        else if (!is_named)
+            KILN_TRY(kiln_compute_inline(st, err));
+    }
+    return KILN_OK;
+}

@@ -41,4 +41,14 @@ typedef struct kiln_blocked_stages {
 kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
                                    kiln_blocked_stages *out, kiln_err *err);
 
+/* Where the stage with a tag goes. */
+typedef struct kiln_tagged_stage {
+    const char *tag;
+    kiln_stage **stage; /* untouched where there is none */
+} kiln_tagged_stage;
+/* Finds them and the output, which may be one of them; all other stages are computed in
+ * place. */
+kiln_status kiln_tagged_stages(kiln_schedule *s, const kiln_tagged_stage *named,
+                               size_t n, kiln_stage **output, kiln_err *err);
+
 #endif

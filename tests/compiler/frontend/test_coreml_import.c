@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
+#include "tests/support/graph_run.h"
 #include "tests/support/model/coreml_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/model/pb_text.h"
 
-enum { MAX_WANT = 24, MAX_IN = 64 };
+enum { MAX_WANT = 24 };
 
 typedef struct row {
     const char *name;
@@ -186,44 +187,17 @@ static row rows[] = {
      "2", .shape = "[1,1,1,2]", .want = {3, 5}, .is_exact = true},
 };
 
-static int64_t elems(const char *shape) {
-    int64_t n = 1, v = 0;
-    kiln_str rest = kiln_str_from(shape), head;
-    while (kiln_str_cut(&rest, ',', &head)) {
-        assert_true(kiln_parse_i64(head, &v));
-        n *= v;
-    }
-    return n;
-}
-
 static void check(void **state) {
     const row *const r = *state;
     kiln_arena a = {0};
     kiln_err err = {0};
     kiln_graph *g = NULL;
-    float x[MAX_IN];
-    for (int i = 0; i < MAX_IN; i++)
-        x[i] = (float)(i - r->less);
     kiln_assert_status_ok(
         kiln_test_import_coreml(
             &a, kiln_test_coreml(&a, r->is_exact, r->x, r->z, r->layers, r->more), NULL,
             &g, NULL, &err),
         &err);
-    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
-    assert_true(elems(r->x) <= MAX_IN);
-    kiln_tensor in[2] = {{.data = x}, {.data = x}}, out[1];
-    for (size_t i = 0; i < g->inputs.n; i++)
-        in[i].type = g->inputs.v[i]->type;
-    kiln_assert_status_ok(kiln_ref_run(&a, g, in, g->inputs.n, out, &err), &err);
-    const kiln_type *const t = &out[0].type;
-    assert_string_equal(kiln_shape_text(&a, t->rank, t->dim), r->shape);
-    const int64_t n = kiln_type_elems(t);
-    assert_true(n <= MAX_WANT);
-    for (int64_t i = 0; i < n; i++) {
-        const double got = (double)((const float *)out[0].data)[i];
-        if (!(fabs(got - r->want[i]) <= 1e-5))
-            fail_msg("element %lld must be %g, is %g", (long long)i, r->want[i], got);
-    }
+    kiln_test_counted(&a, g, r->less, r->shape, r->want, MAX_WANT);
     kiln_arena_fini(&a);
 }
 

@@ -16,6 +16,15 @@
     }
 #define ABSENT                                                                         \
     { .shape = NULL }
+/* Operands 1 to 19 of an LSTM of one cell whose gates are all 1/2 but the cell's: no
+ * peepholes, no projection; its state begins at 0. */
+#define LSTM_OF_ITS_CELL                                                               \
+    C32("1x1", 0), C32("1x1", 0), C32("1x1", 1), C32("1x1", 0), C32("1x1", 0),         \
+        C32("1x1", 0), C32("1x1", 0), C32("1x1", 0), ABSENT, ABSENT, ABSENT,           \
+        C32("1", 0), C32("1", 0), C32("1", 0), C32("1", 0), ABSENT, ABSENT,            \
+        {.shape = "1x1", .type = KILN_TFW_F32, .is_variable = true}, {                 \
+        .shape = "1x1", .type = KILN_TFW_F32, .is_variable = true                      \
+    }
 /* Options by slot. */
 #define ENUM(slot, v)                                                                  \
     { slot, 1, v }
@@ -418,26 +427,7 @@ static kiln_tflite_case recurrent[] = {
      .option = {ENUM(0, 4)},
      .n_options = 1,
      .n_in = 20,
-     .in = {F32("1x1", 1),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 1),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            ABSENT,
-            ABSENT,
-            ABSENT,
-            C32("1", 0),
-            C32("1", 0),
-            C32("1", 0),
-            C32("1", 0),
-            ABSENT,
-            ABSENT,
-            {.shape = "1x1", .type = KILN_TFW_F32, .is_variable = true},
-            {.shape = "1x1", .type = KILN_TFW_F32, .is_variable = true}},
+     .in = {F32("1x1", 1), LSTM_OF_ITS_CELL},
      .out = {F32("1x1", .181700)}},
     /* The cell is held at .25, so h is tanh(.25) / 2; then .25 / 2 + .380797, held. */
     {.name = "sequence_lstm_with_a_held_cell",
@@ -445,26 +435,7 @@ static kiln_tflite_case recurrent[] = {
      .option = {ENUM(0, 4), REAL(1, .25)},
      .n_options = 2,
      .n_in = 20,
-     .in = {F32("1x2x1", 1, 1),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 1),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            C32("1x1", 0),
-            ABSENT,
-            ABSENT,
-            ABSENT,
-            C32("1", 0),
-            C32("1", 0),
-            C32("1", 0),
-            C32("1", 0),
-            ABSENT,
-            ABSENT,
-            {.shape = "1x1", .type = KILN_TFW_F32, .is_variable = true},
-            {.shape = "1x1", .type = KILN_TFW_F32, .is_variable = true}},
+     .in = {F32("1x2x1", 1, 1), LSTM_OF_ITS_CELL},
      .out = {F32("1x2x1", .1224593, .1224593)}},
     /* Without an input gate it is 1 - the forget gate, s(2) = .880797: c .119203 *
      * .761594 = .0907842, h tanh(c) / 2, projected by 10. */

@@ -143,7 +143,7 @@ static void find_picked(void *user, const kiln_expr *e) {
     bool *found = user;
     for (int i = 0; e->kind == KILN_EXPR_LOAD && i < e->n_arg; i++)
         *found = *found || (e->u.load.buffer->scope == KILN_SCOPE_SHARED &&
-                            kiln_expr_has_load(e->arg[i]));
+                            kiln_expr_loads(e->arg[i], NULL));
 }
 
 static void find_picked_expr(void *user, const kiln_expr *e) {

@@ -172,19 +172,24 @@ static bool says(const kiln_doc_study_part *p, const char *text) {
     return false;
 }
 
-static void kernels_add_up_by_their_calls(void **state) {
+/* One small network of records that are made up. */
+static kiln_transfer_options replayed(void) {
     static const char *const model[] = {"zoo:dqn", NULL};
+    return (kiln_transfer_options){.profile = profile(),
+                                   .model = model,
+                                   .db = empty(),
+                                   .measured = empty(),
+                                   .threads = 1,
+                                   .rounds = ROUNDS,
+                                   .replays = true};
+}
+
+static void kernels_add_up_by_their_calls(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
     kiln_doc_study s;
-    const kiln_transfer_options o = {.profile = profile(),
-                                     .model = model,
-                                     .db = empty(),
-                                     .measured = empty(),
-                                     .threads = 1,
-                                     .rounds = ROUNDS,
-                                     .replays = true};
+    const kiln_transfer_options o = replayed();
     fill(&o, SIZE_MAX);
     OK(kiln_study_transfer(a, &o, &s, &err));
     assert_string_equal(s.study, "transfer");
@@ -209,18 +214,11 @@ static void kernels_add_up_by_their_calls(void **state) {
 }
 
 static void what_was_not_measured_does_not_count(void **state) {
-    static const char *const model[] = {"zoo:dqn", NULL};
     (void)state;
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
     kiln_doc_study s;
-    const kiln_transfer_options o = {.profile = profile(),
-                                     .model = model,
-                                     .db = empty(),
-                                     .measured = empty(),
-                                     .threads = 1,
-                                     .rounds = ROUNDS,
-                                     .replays = true};
+    const kiln_transfer_options o = replayed();
     fill(&o, 1);
     OK(kiln_study_transfer(a, &o, &s, &err));
     const kiln_doc_study_part *p = &s.part.v[0], *kernels = &s.part.v[1];

@@ -23,8 +23,6 @@
 
 #include "compiler/schedule/template/blocked.h"
 
-#include <string.h>
-
 enum {
     MAX_BODY = 112, /* vector multiply-adds of one unrolled body: as conv_direct's */
     APART = 64      /* lines between positions: more than there are positions, 36 */
@@ -88,28 +86,13 @@ typedef struct nest {
 } nest;
 
 static kiln_status find_stages(nest *k) {
-    const struct {
-        const char *tag;
-        kiln_stage **stage;
-    } named[] = {{"winograd.cols", &k->columns},
-                 {"winograd.sum", &k->products},
-                 {"winograd.x", &k->v},
-                 {"winograd.rows", &k->rows},
-                 {"pad", &k->pad}};
-    for (size_t i = 0; i < k->s->stage.n; i++) {
-        kiln_stage *st = k->s->stage.v[i];
-        bool is_named = false;
-        for (size_t t = 0; t < sizeof named / sizeof named[0]; t++)
-            if (strcmp(st->te->tag, named[t].tag) == 0) {
-                *named[t].stage = st;
-                is_named = true;
-            }
-        if (st->is_output)
-            k->y = st;
-        else if (!is_named)
-            KILN_TRY(kiln_compute_inline(st, k->err));
-    }
-    return KILN_OK;
+    const kiln_tagged_stage named[] = {{"winograd.cols", &k->columns},
+                                       {"winograd.sum", &k->products},
+                                       {"winograd.x", &k->v},
+                                       {"winograd.rows", &k->rows},
+                                       {"pad", &k->pad}};
+    return kiln_tagged_stages(k->s, named, sizeof named / sizeof named[0], &k->y,
+                              k->err);
 }
 
 /* An axis in parts of about one size, of so many elements at most. */
