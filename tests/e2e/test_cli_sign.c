@@ -1,6 +1,7 @@
 /* Keys and signatures from outside: pairs made, archives signed, taken and refused; and
  * what minisign's own program says of ours, and we of its. KILN names the program; "@x"
  * in an argument is a file in the test's folder. */
+#include "packager/sign.h"
 #include "tests/support/cli_run.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static kiln_test_cli_row rows[] = {
      NULL,
      "ours.key' is there: a key is never written over"},
     {"makes_keys_with_a_password",
-     {"keygen", "-o", "@locked", "--password-file", "@pw"},
+     {"keygen", "-o", "@dear", "--password-file", "@pw"},
      0,
      "public: ",
      NULL},
@@ -282,6 +283,17 @@ static void write_text(const char *name, const char *text) {
         kiln_file_write(in(kiln_test_arena(), name), text, strlen(text), &err), &err);
 }
 
+/* A key whose password costs little; what others cost, keygen and minisign say. */
+static void write_locked(void) {
+    static const kiln_password_cost little = {1 << 19, 1 << 24};
+    kiln_arena *a = kiln_test_arena();
+    kiln_public_key key;
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_keys_save(a, in(a, "locked"), KILN_STR_LIT("a word"), &little, &key, &err),
+        &err);
+}
+
 static void write_pipeline(kiln_arena *a, const char *name, const char *keyring) {
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
@@ -373,7 +385,12 @@ static void minisign_and_kiln_agree(void **state) {
     assert_int_equal(MINISIGN(&a, "a word\n", "-S", "-s", "@locked.key", "-m", BARE),
                      0);
     KILN_SAYS(&a, 0, "unpack", BARE, "-o", "@by_locked", "--keyring", "@locked.pub");
-    /* And its, with a password, by ours. */
+    /* And its, with a password, by ours: twice seconds of a processor, whatever kiln is
+     * compiled by. */
+    if (kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL) {
+        kiln_arena_fini(&a);
+        return;
+    }
     assert_int_equal(
         MINISIGN(&a, "a word\na word\n", "-G", "-p", "@shut.pub", "-s", "@shut.key"),
         0);
@@ -388,6 +405,7 @@ int main(void) {
     write_text("pw", "a word\nand what is below it\n");
     write_text("wrong", "another\n");
     write_text("empty", "\n");
+    write_locked();
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("the_environment_requires_a_key", the_environment_requires_a_key,
                   NULL);

@@ -23,10 +23,6 @@ static const char *at(const char *name) {
     return kiln_path_join(kiln_test_arena(), dir, name);
 }
 
-static int n_moments(int usual, int soak) {
-    return getenv("KILN_SOAK") != NULL ? soak : usual;
-}
-
 /* ---- running kiln ---------------------------------------------------------------- */
 
 /* In its own folder, its words to said.txt; file_bytes: as large as files may be. */
@@ -154,7 +150,8 @@ static void what_killed_builds_leave_goes(void **state) {
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed() + 2);
     assert_int_equal(mkdir(at("built"), 0700), 0);
-    for (int i = 0; i < n_moments(4, 100); i++) {
+    const int kills = getenv("KILN_SOAK") != NULL ? 100 : 4; /* once by each */
+    for (int i = 0; i < kills; i++) {
         const pid_t pid = start(words, NO_LIMIT);
         wait_a_moment(&rng, 700);
         (void)kill(pid, with[i % 4]);
@@ -177,7 +174,7 @@ static void killed_acceptances_lose_nothing(void **state) {
     size_t n = 0;
     kiln_rng_init(&rng, kiln_test_seed());
     must(RUN("accept", archive[0], "--to", "killed", "--trust"), 0, NULL);
-    for (int i = 0; i < n_moments(4, 400); i++) {
+    for (int i = 0; i < kiln_test_times(4, 400); i++) {
         const char *const words[] = {
             "accept", archive[(i + 1) % 2], "--to", "killed", "--trust", NULL};
         const pid_t pid = start(words, NO_LIMIT);
@@ -253,7 +250,7 @@ static void killed_nights_go_on(void **state) {
     const kiln_str accepted = bytes_of("acc/accepted.json");
     kiln_rng_init(&rng, kiln_test_seed() + 1);
     int n_ended = 0;
-    for (int i = 0; i < n_moments(2, 80); i++) {
+    for (int i = 0; i < kiln_test_times(2, 80); i++) {
         const pid_t pid = start(words, NO_LIMIT);
         wait_a_moment(&rng, 1500);
         (void)kill(pid, SIGKILL);

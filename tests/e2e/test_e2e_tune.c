@@ -254,7 +254,7 @@ static void ends_well(pid_t pid, const char *db, int trials) {
  * does not live until it is up, which takes long on a slow machine. */
 static void killed_at_random(void **state) {
     (void)state;
-    const int moments = getenv("KILN_SOAK") != NULL ? 30 : 5, trials = 30;
+    const int moments = kiln_test_times(5, 30), trials = 30;
     const char *db = kiln_path_join(kiln_test_arena(), dir, "killed.db");
     int n_workers = 0; /* killed in a row */
     kiln_rng rng;

@@ -138,13 +138,19 @@ static kiln_str bytes_of(const char *path) {
 static const int room[] = {0, 4096, 16384, 32768, 65536, 131072, 262144, 524288};
 enum { N_ROOMS = sizeof room / sizeof room[0] };
 
+/* Under a sanitizer every second but for the last: what is written at which room is the
+ * same there. */
+static int next_room(int i) {
+    return i + (i < N_ROOMS - 2 && kiln_test_cases(3) == 1 ? 2 : 1);
+}
+
 /* ---- what is written ------------------------------------------------------------- */
 
 static void builds_leave_no_part(void **state) {
     (void)state;
     needs_disk();
     int n_full = 0;
-    for (int i = 0; i < N_ROOMS; i++) {
+    for (int i = 0; i < N_ROOMS; i = next_room(i)) {
         fill(room[i]);
         const kiln_process_result r =
             RUN("build", MODEL, "--profile", "native", "-o", "@disk/x.tar.zst");
@@ -171,7 +177,7 @@ static void acceptances_keep_what_was_accepted(void **state) {
     must(RUN("accept", "@one.tar.zst", "--to", "@disk/acc", "--trust"), 0, NULL);
     const kiln_str before = bytes_of(at("disk/acc/accepted.json"));
     const char *names = names_in(at("disk/acc"));
-    for (int i = 0; i < N_ROOMS; i++) {
+    for (int i = 0; i < N_ROOMS; i = next_room(i)) {
         fill(room[i]);
         if (ended(RUN("accept", "@two.tar.zst", "--to", "@disk/acc", "--trust"),
                   at("disk/acc/")))
@@ -192,7 +198,7 @@ static void tuning_keeps_its_trials(void **state) {
     (void)state;
     needs_disk();
     int n_full = 0;
-    for (int i = 0; i < N_ROOMS; i++) {
+    for (int i = 0; i < N_ROOMS; i = next_room(i)) {
         fill(room[i]);
         n_full += !ended(RUN("tune", MODEL, "--profile", "native", "--db", "@disk/t.db",
                              "--trials", "6"),
@@ -247,7 +253,7 @@ static void nights_keep_their_history(void **state) {
     write_pipeline("p.json", "out");
     must(RUN("nightly", "@p.json", "--new"), 0, "verdict: ");
     keep_as_first();
-    for (int i = 0; i < N_ROOMS && room[i] <= 65536; i++) {
+    for (int i = 0; i < N_ROOMS && room[i] <= 65536; i = next_room(i)) {
         fill(room[i]);
         const kiln_process_result r = RUN("nightly", "@p.json", "--new");
         assert_true(kiln_file_exists(at("out/latest/results.json")));
@@ -269,7 +275,7 @@ static void added_and_pruned_nights_are_whole(void **state) {
     needs_disk();
     const char *run_folder = at("out/latest");
     int n_full = 0;
-    for (int i = 0; i < N_ROOMS; i++) {
+    for (int i = 0; i < N_ROOMS; i = next_room(i)) {
         fill(room[i]);
         if (ended(RUN("history", "add", "@disk/new.db", run_folder), at("disk/new.db")))
             must(RUN("history", "list", "@disk/new.db"), 0, "\n1 night, ");
@@ -280,7 +286,7 @@ static void added_and_pruned_nights_are_whole(void **state) {
     assert_true(n_full > 0 && n_full < N_ROOMS);
     make_room();
     must(RUN("history", "add", "@disk/history.db", run_folder, at("first")), 0, NULL);
-    for (int i = 0; i < N_ROOMS; i++) {
+    for (int i = 0; i < N_ROOMS; i = next_room(i)) {
         fill(room[i]);
         if (ended(RUN("history", "prune", "@disk/history.db", "--forget", "1"),
                   at("disk/history.db"))) {
@@ -299,7 +305,7 @@ static void nights_on_a_full_disk_end_with_a_reason(void **state) {
     needs_disk();
     write_pipeline("q.json", at("disk/out"));
     must(RUN("nightly", "@p.json", "--new"), 0, "verdict: ");
-    for (int i = 0; i < N_ROOMS; i++) {
+    for (int i = 0; i < N_ROOMS; i = next_room(i)) {
         fill(room[i]);
         const kiln_process_result r = RUN("nightly", "@q.json", "--new");
         if (r.code == 0)

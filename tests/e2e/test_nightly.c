@@ -255,16 +255,12 @@ static void holds_each_trial_once(const char *path) {
         fail_msg("%s", p.line.v[0]);
 }
 
-static int n_moments(int usual, int soak) {
-    return getenv("KILN_SOAK") != NULL ? soak : usual;
-}
-
 static void killed_at_random(void **state) {
     (void)state;
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
     const int n = kill_at_random(at("killed.json"), at("killed"), NULL,
-                                 n_moments(3, 20), 2500, &rng);
+                                 kiln_test_times(3, 20), 2500, &rng);
     print_message("killed %d times\n", n);
     holds_each_trial_once(at("killed/tuning.db"));
 }
@@ -285,7 +281,7 @@ static void frozen_archives_are_equal(void **state) {
     kiln_rng_init(&rng, kiln_test_seed() + 1);
     finish(at("p.json"), at("still"), "--frozen-db");
     const int n = kill_at_random(at("p.json"), at("moved"), "--frozen-db",
-                                 n_moments(3, 20), 1000, &rng);
+                                 kiln_test_times(3, 20), 1000, &rng);
     print_message("killed %d times\n", n);
     find(at("still"), ".kiln.tar.zst", &want);
     find(at("moved"), ".kiln.tar.zst", &got);

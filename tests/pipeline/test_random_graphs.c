@@ -5,7 +5,8 @@
  *   KILN_SOAK=1    more graphs, each in every way; else each in a few ways
  *
  * What is wrong is reduced and printed as text: with a sentence it becomes a file of
- * tests/corpus/graphs, and is compiled in every way from then on. */
+ * tests/corpus/graphs, and is compiled in every way from then on, under a sanitizer in
+ * a third of them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -189,6 +190,17 @@ static kiln_graph *read_file(kiln_arena *a, const char *path) {
     return g;
 }
 
+/* Under a sanitizer every third: of profiles there are eight ways each, so that all of
+ * both come up. The code that they make is the same code in other variants. */
+static int corpus_ways(graph_way *way) {
+    const int step = kiln_test_cases(3) == 1 ? 3 : 1;
+    const int n = graph_all_ways(1, way);
+    int kept = 0;
+    for (int i = 0; i < n; i += step)
+        way[kept++] = way[i];
+    return kept;
+}
+
 static void what_failed_once_stays_right(void **state) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
@@ -198,7 +210,7 @@ static void what_failed_once_stays_right(void **state) {
     const kiln_graph *g = read_file(a, *state);
     graph_values_init(&known, a, 1);
     kiln_assert_status_ok(graph_values_run(&known, g, &err), &err);
-    graph_trial_check(*state, g, &known, way, graph_all_ways(1, way), &t);
+    graph_trial_check(*state, g, &known, way, corpus_ways(way), &t);
     graph_trial_report(&t);
 }
 

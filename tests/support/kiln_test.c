@@ -82,6 +82,10 @@ int64_t kiln_test_cases(int64_t n) {
                : n;
 }
 
+int kiln_test_times(int usual, int soak) {
+    return getenv("KILN_SOAK") != NULL ? soak : (int)kiln_test_cases(usual);
+}
+
 double kiln_test_ulps(double got, double want, int bits, int min_exponent) {
     if (isnan(got) || isnan(want))
         return isnan(got) && isnan(want) ? 0 : (double)INFINITY;

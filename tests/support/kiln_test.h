@@ -56,6 +56,8 @@ bool kiln_test_is_sanitized(void);
 /* How many random cases to draw: n, or a third of them under a sanitizer, unless
  * KILN_SOAK or KILN_SCHEDULES=number asks for more. */
 int64_t kiln_test_cases(int64_t n);
+/* The same of something that takes long each time: `soak` of it with KILN_SOAK. */
+int kiln_test_times(int usual, int soak);
 
 /* An arena that lives until the program ends, for what a test does not release. */
 kiln_arena *kiln_test_arena(void);

@@ -188,7 +188,7 @@ static fetch_row fetch_rows[] = {
     {"longer_lines_are_fewer", 16, 64, 480, 65536, 128,
      "b[i1.inner.outer*3072 + k.outer*32 + i0.inner.outer*2048 + 3072])", AS_GUESSED},
     /* 48 tiles fetch all of it, of 108. */
-    {"many_tiles_begin_again", 864, 64, 480, 65536, 0,
+    {"many_tiles_begin_again", 864, 64, 336, 65536, 0,
      "b[i1.inner.outer*3072 + k.outer + i0.inner.outer % 48*64 + 3072])", AS_GUESSED},
     /* 400 cycles of 8 bytes are 17 steps of 48 elements. */
     {"the_own_panel_where_two_are_too_large", 96, 256, 480, 65536, 0,

@@ -672,7 +672,7 @@ static size_t n_begun(const place *p, const paths *of) {
 static void nothing_finished_is_repeated(void **state) {
     (void)state;
     const place p = new_place(KILN_TEST_PATIENCE_S);
-    const int kills = getenv("KILN_SOAK") != NULL ? 60 : 12;
+    const int kills = kiln_test_times(12, 60);
     kiln_rng rng;
     kiln_buf events;
     kiln_rng_init(&rng, kiln_test_seed());
