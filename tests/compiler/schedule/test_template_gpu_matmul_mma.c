@@ -19,10 +19,14 @@ typedef struct property {
     kiln_dtype dtype;
     double tol;
     int runs;
+    bool by_groups;
 } property;
 
-static property properties[] = {{"f16_is_the_reference", KILN_F16, 4e-3, 10},
-                                {"bf16_is_the_reference", KILN_BF16, 2e-2, 4}};
+static property properties[] = {
+    {"f16_is_the_reference", KILN_F16, 4e-3, 10, false},
+    {"bf16_is_the_reference", KILN_BF16, 2e-2, 4, false},
+    {"f16_by_warpgroups_is_the_reference", KILN_F16, 4e-3, 3, true},
+    {"bf16_by_warpgroups_is_the_reference", KILN_BF16, 2e-2, 1, true}};
 
 static kiln_profile profile(kiln_arena *a, const char *name) {
     kiln_profile p;
@@ -52,20 +56,33 @@ static kiln_graph *product(kiln_arena *a, kiln_dtype t, const int64_t *size,
     return g;
 }
 
-static kiln_graph *draw(template_runs *r, kiln_dtype t) {
+static kiln_graph *draw(template_runs *r, kiln_dtype t, bool by_groups) {
+    static const int64_t of_groups[] = {64, 64, 128};
     int64_t size[3];
     for (int i = 0; i < 3; i++)
-        size[i] = 16 * kiln_rng_range(&r->rng, 1, i == 1 ? 5 : 3);
+        size[i] = by_groups
+                      ? of_groups[i] * (i == 1 ? kiln_rng_range(&r->rng, 1, 4) : 1)
+                      : 16 * kiln_rng_range(&r->rng, 1, i == 1 ? 5 : 3);
     const bool along_k = kiln_rng_range(&r->rng, 0, 1) == 0;
     return product(r->arena, t, size, along_k, kiln_rng_range(&r->rng, 0, 3) == 0);
 }
 
+/* One in which warpgroups multiply. */
+static kiln_config draw_groups(template_runs *r, const kiln_space *s) {
+    kiln_config c = kiln_config_random(s, &r->rng);
+    template_set(s, &c, "step_k", 64);
+    template_set_word(s, &c, "by", "warpgroups");
+    return c;
+}
+
 static void random_configurations(void **state) {
     const property *x = *state;
-    const kiln_profile p = profile(kiln_test_arena(), "cuda-sm80");
+    const kiln_profile p =
+        profile(kiln_test_arena(), x->by_groups ? "cuda-sm90" : "cuda-sm80");
     template_runs runs = {.n = x->runs};
     for (int64_t i = 0; template_runs_next(&runs, i); i++) {
-        enum { TRIES = 20 };
+        enum { TRIES = 500 };
+        const bool is_guess = i % 4 == 0 && !x->by_groups;
         const template_check t = {.tmpl = tmpl,
                                   .profile = &p,
                                   .seed = (uint64_t)i,
@@ -75,22 +92,25 @@ static void random_configurations(void **state) {
         kiln_workload w;
         kiln_space s;
         kiln_err err = {0};
-        kiln_assert_status_ok(kiln_workload_of(draw(&runs, x->dtype), &w, &err), &err);
+        kiln_assert_status_ok(
+            kiln_workload_of(draw(&runs, x->dtype, x->by_groups), &w, &err), &err);
         assert_true(tmpl->fits(&w, &p));
         kiln_space_init(&s, runs.arena);
         kiln_assert_status_ok(tmpl->space(&w, &p, &s, &err), &err);
         kiln_config c = tmpl->guess(&w, &p, &s);
         for (int k = 0; k < TRIES; k++) {
-            if (i % 4 != 0)
-                c = kiln_config_random(&s, &runs.rng);
+            if (!is_guess)
+                c = x->by_groups ? draw_groups(&runs, &s)
+                                 : kiln_config_random(&s, &runs.rng);
             if (template_check_run(runs.arena, &t, &w, &s, &c, &err)) {
                 runs.n_checked++;
                 break;
             }
-            if (i % 4 == 0)
+            if (is_guess)
                 fail_msg("what is guessed was refused: %s", err.text);
         }
     }
+    assert_int_equal(runs.n_checked, runs.n);
 }
 
 /* What is fetched comes in whole sectors; rows of 128 bytes are stored in as few turns as
