@@ -11,7 +11,7 @@ int kiln_fragment_thread(int64_t row, int64_t column, int warps) {
 
 int64_t kiln_fragment_element(int64_t row, int64_t column, kiln_fragment_form form) {
     const int64_t block =
-        row / (KILN_FRAGMENT_ROWS * form.warps) * (form.row / BLOCK_COLUMNS) +
+        row / ((int64_t)KILN_FRAGMENT_ROWS * form.warps) * (form.row / BLOCK_COLUMNS) +
         column / BLOCK_COLUMNS;
     return block * KILN_FRAGMENT_HELD + row % KILN_FRAGMENT_ROWS / HALF_ROWS * 2 +
            column % 2;

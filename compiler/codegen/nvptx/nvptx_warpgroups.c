@@ -229,8 +229,9 @@ static int64_t panel_of(const product *x, const kiln_program *p, int arg) {
         x->b_along_k ? (KILN_WARPGROUP_COLUMNS - 1) * ROW + DEPTH : DEPTH * ROW;
     const int64_t panel = panels > 1 ? (n - last) / (panels - 1) : EIGHT;
     const bool is_whole = panels * panel - panel + last == n && panel % EIGHT == 0;
-    return is_whole && (!x->b_along_k || panels == 1 || panel == ROWS * ROW) ? panel
-                                                                             : -1;
+    return is_whole && (!x->b_along_k || panels == 1 || panel == (int64_t)ROWS * ROW)
+               ? panel
+               : -1;
 }
 
 /* What tells the instruction of an operand: where it begins; from a panel to the next, and

@@ -2,6 +2,7 @@
  * that a group has and 16 terms, nothing in local memory, few instructions beside them in the
  * hottest block; ptxas spills no register and finds nothing that it must wait for by itself.
  * Other back ends, and GPUs before sm_90, refuse by name. */
+#include "compiler/codegen/codegen_gpu_module.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/ptxas.h"
 #include "tests/support/kernel/template_check.h"
@@ -152,6 +153,49 @@ static void guesses_what_was_fastest(void **state) {
     assert_string_equal(is.p, should.p);
 }
 
+static kiln_program *program_of(kiln_arena *a, const made *x, const kiln_profile *p,
+                                const char *name) {
+    kiln_scheduled y;
+    kiln_program *program = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_template_apply(a, &kiln_template_gpu_matmul_mma, &x->w,
+                                              p, &x->s, &x->c, &y, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_scheduled_program(a, &y, name, &program, &err), &err);
+    return program;
+}
+
+/* A package's one text: with the heading of the kernel that asks for most. */
+static void linked_with_what_others_run(void **state) {
+    kiln_arena *a = kiln_test_arena();
+    const kiln_profile p = profile_of(a, "cuda-sm90");
+    kiln_str object[2], linked = {"", 0};
+    kiln_gpu_module m;
+    kiln_err err = {0};
+    made x;
+    (void)state;
+    make(a, &rows[3], &p, &x);
+    for (int i = 0; i < 2; i++) {
+        kiln_object o = {.workspace_bytes = 0};
+        template_set_word(&x.s, &x.c, "by", i == 0 ? "warps" : "warpgroups");
+        set(&x.s, &x.c, "warps", i == 0 ? (int64_t[]){2, 4} : rows[3].groups);
+        kiln_assert_status_ok(
+            kiln_codegen(a, program_of(a, &x, &p, i == 0 ? "first" : "second"), &p,
+                         NULL, &o, NULL, &err),
+            &err);
+        object[i] = o.bytes;
+    }
+    kiln_assert_status_ok(kiln_gpu_module_link(a, object, 2, &linked, &err), &err);
+    kiln_assert_status_ok(kiln_gpu_object_open(a, linked, &m, &err), &err);
+    assert_int_equal(count(m.code, ".target "), 1);
+    assert_int_equal(count(m.code, ".version "), 1);
+    assert_non_null(strstr(m.code, ".target sm_90a"));
+    assert_int_equal(count(m.code, ".entry "), 2);
+    if (!ptxas_is_here())
+        kiln_test_skip("no ptxas");
+    (void)ptxas_said(a, &p, m.code);
+}
+
 /* Code for another profile than the program was scheduled for. */
 static void others_refuse(void **state) {
     static const char *const other[][2] = {
@@ -160,20 +204,15 @@ static void others_refuse(void **state) {
         {"znver4", "llvm_cpu has no"}};
     kiln_arena *a = kiln_test_arena();
     const kiln_profile p = profile_of(a, "cuda-sm90");
-    kiln_scheduled y;
-    kiln_program *program = NULL;
     kiln_err err = {0};
     made x;
     (void)state;
     make(a, &rows[3], &p, &x);
-    kiln_assert_status_ok(kiln_template_apply(a, &kiln_template_gpu_matmul_mma, &x.w,
-                                              &p, &x.s, &x.c, &y, &err),
-                          &err);
-    kiln_assert_status_ok(kiln_scheduled_program(a, &y, "k", &program, &err), &err);
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         const kiln_profile q = profile_of(a, other[i][0]);
         kiln_object o;
-        const kiln_status st = kiln_codegen(a, program, &q, NULL, &o, NULL, &err);
+        const kiln_status st =
+            kiln_codegen(a, program_of(a, &x, &p, "k"), &q, NULL, &o, NULL, &err);
         if (st != KILN_ERR_UNSUPPORTED || strstr(err.text, other[i][1]) == NULL)
             fail_msg("%s must say '%s', says '%s'", other[i][0], other[i][1], err.text);
     }
@@ -182,6 +221,7 @@ static void others_refuse(void **state) {
 int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add("guesses_what_was_fastest", guesses_what_was_fastest, NULL);
+    kiln_test_add("linked_with_what_others_run", linked_with_what_others_run, NULL);
     kiln_test_add("others_refuse", others_refuse, NULL);
     return kiln_test_run("products of warpgroups as PTX");
 }

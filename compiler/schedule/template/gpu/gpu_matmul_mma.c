@@ -123,7 +123,7 @@ static int64_t registers_of(const kiln_gpu_mma *t) {
     enum { FOR_INDEXES = 40 };
     const int64_t m = t->block_m / t->warps_m, n = t->block_n / t->warps_n;
     if (t->by_groups)
-        return m * n / (WARPGROUP * WARP) + FOR_INDEXES;
+        return m * n / ((int64_t)WARPGROUP * WARP) + FOR_INDEXES;
     return (m * n + (m + n) * DEPTH / 2) / WARP + FOR_INDEXES;
 }
 
@@ -212,8 +212,9 @@ static double cost_of_groups(const kiln_product *x, const kiln_gpu_mma *t) {
     const kiln_gpu *g = &x->profile->gpu;
     const double m = (double)t->block_m, n = (double)t->block_n, step = (double)t->step;
     const double n_groups = (double)(t->warps_m * t->warps_n);
-    const double blocks =
-        (double)(x->batch * (x->m / t->block_m) * (x->n / t->block_n));
+    const int64_t rows = x->m / t->block_m, columns = x->n / t->block_n;
+    const int64_t steps_all = x->k / t->step;
+    const double blocks = (double)(x->batch * rows * columns);
     const double room = fmax(1, fmin(floor((double)kiln_gpu_shared_most(x->profile) /
                                            (double)shared_bytes(x, t)),
                                      floor((double)g->processor_registers /
@@ -226,7 +227,7 @@ static double cost_of_groups(const kiln_product *x, const kiln_gpu_mma *t) {
     const double each = fmax(1.25 * m * n * step / PRODUCTS / busy, operands / L2) +
                         (operands + read) / SHARED / 100;
     const double waves = ceil(blocks / ((double)g->processors * together));
-    return waves * (together * (double)(x->k / t->step) * each + ENDS / together) *
+    return waves * (together * (double)steps_all * each + ENDS / together) *
            (t->stages > 3 ? 1 : 1.001);
 }
 
