@@ -145,12 +145,7 @@ static void guesses_what_was_fastest(void **state) {
     (void)state;
     make(a, &rows[0], &p, &x);
     const kiln_config c = kiln_template_gpu_matmul_mma.guess(&x.w, &p, &x.s);
-    kiln_buf is, should;
-    kiln_buf_init(&is, a);
-    kiln_buf_init(&should, a);
-    kiln_config_json(&is, &kiln_template_gpu_matmul_mma, &x.s, &c);
-    kiln_config_json(&should, &kiln_template_gpu_matmul_mma, &x.s, &x.c);
-    assert_string_equal(is.p, should.p);
+    assert_true(kiln_config_index(&x.s, &c) == kiln_config_index(&x.s, &x.c));
 }
 
 static kiln_program *program_of(kiln_arena *a, const made *x, const kiln_profile *p,

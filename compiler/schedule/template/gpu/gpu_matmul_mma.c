@@ -206,7 +206,8 @@ static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
 /* The same where warpgroups multiply (2048 products a cycle), as an H200 took them: 612 TFLOP/s
  * of 4096^3 in blocks of 128 x 256 and four stages, 581 in two blocks of 128 x 128 a processor
  * and three; 454 and 530 of 2048^3. What no block hides is its first step and its last
- * stores; less than two warpgroups a processor leave it waiting. */
+ * stores; less than two warpgroups a processor leave it waiting, and one a block did worse than
+ * two. */
 static double cost_of_groups(const kiln_product *x, const kiln_gpu_mma *t) {
     enum { PRODUCTS = 2048, SHARED = 128, L2 = 48, ENDS = 6000 };
     const kiln_gpu *g = &x->profile->gpu;
@@ -228,7 +229,7 @@ static double cost_of_groups(const kiln_product *x, const kiln_gpu_mma *t) {
                         (operands + read) / SHARED / 100;
     const double waves = ceil(blocks / ((double)g->processors * together));
     return waves * (together * (double)steps_all * each + ENDS / together) *
-           (t->stages > 3 ? 1 : 1.001);
+           (t->stages > 3 ? 1 : 1.001) * (n_groups > 1 ? 1 : 1.05);
 }
 
 static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
