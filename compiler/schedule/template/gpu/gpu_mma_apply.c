@@ -130,6 +130,11 @@ static kiln_status fetch(build *b, const kiln_te *te, kiln_iter *at) {
     KILN_TRY(
         kiln_split(copy, kiln_stage_axis(copy, rank - 1), piece, &last, &lane, b->err));
     KILN_TRY(kiln_vectorize(copy, lane, b->err));
+    if (rank > te->rank) { /* panels: threads go along a row of all of them */
+        kiln_iter *const rows_first[] = {kiln_stage_axis(copy, rank - 2),
+                                         kiln_stage_axis(copy, rank - 3)};
+        KILN_TRY(kiln_reorder(copy, rows_first, 2, b->err));
+    }
     KILN_TRY(kiln_gpu_fuse(copy, 0, (size_t)rank, &all, b->err));
     KILN_TRY(kiln_split(copy, all, b->t->by_groups ? GROUP * WARP : WARP, &all, &thread,
                         b->err));
