@@ -119,13 +119,23 @@ kiln_status kiln_cli_value_binding(kiln_arena *a, const char *model, const char 
 kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
                                      const char *text, kiln_value_binding *out,
                                      kiln_err *err);
-/* Both lists from the options at those indexes of `args`, and the signature where the
- * verb has such an option (opt_signature -1: it has not). */
+/* Where a verb has what it says of a model's import; -1: nowhere. */
+typedef struct kiln_cli_import_at {
+    int shape, bind, signature, state;
+} kiln_cli_import_at;
+/* What the options at those indexes of `args` say. */
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
-                                    int opt_shape, int opt_bind, int opt_signature,
+                                    const kiln_cli_import_at *at,
                                     kiln_import_options *out, kiln_err *err);
 #define KILN_SIGNATURE_OPTION                                                          \
     { "--signature", "NAME", "which of a SavedModel's signatures", false }
+#define KILN_STATE_OPTION                                                              \
+    {                                                                                  \
+        "--state", NULL,                                                               \
+            "what the model keeps from one run to the next becomes inputs and "        \
+            "outputs",                                                                 \
+            false                                                                      \
+    }
 
 /* Writes text to stdout, or atomically to a file when `path` is not NULL and not "-".
  */

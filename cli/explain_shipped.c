@@ -18,8 +18,9 @@ static kiln_status refuse(const kiln_cli_args *args, const kiln_option *option,
 
 static kiln_status explain_package(const kiln_cli_args *args, const kiln_option *option,
                                    kiln_shipped *out, kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_CONFIG_FILE, OPT_THREADS,
-                                    OPT_NUMERICS, OPT_SHAPE};
+    static const int of_models[] = {OPT_PROFILE,  OPT_CONFIG_FILE, OPT_THREADS,
+                                    OPT_NUMERICS, OPT_SHAPE,       OPT_SIGNATURE,
+                                    OPT_STATE};
     kiln_arena *a = args->arena;
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const size_t n = args->n_value[OPT_BIND];
@@ -37,6 +38,8 @@ static kiln_status explain_package(const kiln_cli_args *args, const kiln_option 
 static kiln_status explain_model(const kiln_cli_args *args, const kiln_option *option,
                                  kiln_shipped *out, kiln_err *err) {
     static const int of_packages[] = {OPT_MODEL};
+    static const kiln_cli_import_at at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                          OPT_STATE};
     kiln_arena *a = args->arena;
     kiln_profile *profile = kiln_new(a, kiln_profile);
     kiln_import_options import;
@@ -53,8 +56,7 @@ static kiln_status explain_model(const kiln_cli_args *args, const kiln_option *o
     KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, threads,
                              &choose, NULL, err));
     kiln_interrupt_catch();
-    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
-                                     &import, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], &at, &import, err));
     KILN_TRY(kiln_source_read(a, args->pos[0], &import, &source, err));
     return kiln_shipped_of_model(a, &source, profile, &choose, threads, out, err);
 }

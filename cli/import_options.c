@@ -152,22 +152,23 @@ kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
 }
 
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
-                                    int opt_shape, int opt_bind, int opt_signature,
+                                    const kiln_cli_import_at *at,
                                     kiln_import_options *out, kiln_err *err) {
-    KILN_ASSERT(opt_shape != opt_bind, "shapes and values are option %d", opt_bind);
+    KILN_ASSERT(at->shape != at->bind, "shapes and values are option %d", at->bind);
     kiln_arena *a = args->arena;
-    const size_t n_shapes = args->n_value[opt_shape],
-                 n_values = args->n_value[opt_bind];
+    const size_t n_shapes = args->n_value[at->shape],
+                 n_values = args->n_value[at->bind];
     kiln_shape_binding *shapes = kiln_array(a, kiln_shape_binding, n_shapes);
     kiln_value_binding *values = kiln_array(a, kiln_value_binding, n_values);
     for (size_t i = 0; i < n_shapes; i++)
-        KILN_TRY(kiln_cli_shape_binding(a, args->value[opt_shape][i], &shapes[i], err));
+        KILN_TRY(kiln_cli_shape_binding(a, args->value[at->shape][i], &shapes[i], err));
     for (size_t i = 0; i < n_values; i++)
-        KILN_TRY(kiln_cli_value_binding(a, model, args->value[opt_bind][i], &values[i],
+        KILN_TRY(kiln_cli_value_binding(a, model, args->value[at->bind][i], &values[i],
                                         err));
     *out = (kiln_import_options){
         .shapes = shapes, .n_shapes = n_shapes, .values = values, .n_values = n_values};
-    if (opt_signature >= 0)
-        out->signature = kiln_args_get(args, opt_signature, NULL);
+    if (at->signature >= 0)
+        out->signature = kiln_args_get(args, at->signature, NULL);
+    out->has_state = at->state >= 0 && kiln_args_has(args, at->state);
     return KILN_OK;
 }

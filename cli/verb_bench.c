@@ -34,6 +34,8 @@ enum {
     OPT_DURATION,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_SIGNATURE,
+    OPT_STATE,
     OPT_BASELINES,
     OPT_BESIDE,
     OPT_MODEL,
@@ -83,6 +85,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE",
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
+    [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_BASELINES] =
         {"--baselines", "LIST",
          "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
@@ -101,13 +105,16 @@ static const kiln_option options[N_OPTIONS] = {
                   false},
 };
 
+static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                             OPT_STATE};
+
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,     OPT_FILTER,
                                     OPT_TEMPLATE, OPT_BESIDE, OPT_CONFIG_FILE,
                                     OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,   OPT_INSTANCES, OPT_DURATION,
-                                 OPT_SHAPE,  OPT_BIND,    OPT_MODEL,     OPT_KEYRING,
-                                 OPT_RUNNER, OPT_PRIORITY};
+static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,    OPT_INSTANCES, OPT_DURATION,
+                                 OPT_SHAPE,  OPT_BIND,     OPT_MODEL,     OPT_KEYRING,
+                                 OPT_RUNNER, OPT_PRIORITY, OPT_SIGNATURE, OPT_STATE};
 /* Samples taken one by one. */
 static const int for_rounds[] = {OPT_ROUNDS, OPT_STEPS, OPT_BASELINES, OPT_MODEL};
 
@@ -347,8 +354,7 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     kiln_choose_options choose = {.tmpl = NULL};
     kiln_import_options import;
     kiln_profile *profile = kiln_new(a, kiln_profile);
-    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
-                                     &import, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], &import_at, &import, err));
     KILN_TRY(kiln_cli_profile(a, kiln_args_get(args, OPT_PROFILE, NULL), profile, err));
     kiln_remote_options where;
     kiln_machine *machine = kiln_new(a, kiln_machine);
@@ -374,8 +380,9 @@ static kiln_status read_facts(const kiln_cli_args *args, const kiln_keyring *key
  * the model it was built from. */
 static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_options *o,
                                 kiln_subject *out, kiln_err *err) {
-    static const int of_models[] = {OPT_PROFILE, OPT_SHAPE, OPT_DB, OPT_NO_READY,
-                                    OPT_NO_PREDICT};
+    static const int of_models[] = {OPT_PROFILE,  OPT_SHAPE,      OPT_DB,
+                                    OPT_NO_READY, OPT_NO_PREDICT, OPT_SIGNATURE,
+                                    OPT_STATE};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};
@@ -391,8 +398,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
     if (!kiln_args_has(args, OPT_RUNNER))
         KILN_TRY(read_baselines(args, NULL, o, err));
     if (model != NULL)
-        KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, -1, &import,
-                                         err));
+        KILN_TRY(kiln_cli_import_options(args, model, &import_at, &import, err));
     const kiln_fixed_inputs fixed = {import.values, import.n_values};
     kiln_remote_options where = {.apart = NULL};
     kiln_machine *machine = kiln_new(args->arena, kiln_machine);

@@ -36,6 +36,7 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_SIGNATURE,
+    OPT_STATE,
     OPT_NO_REDUCE,
     OPT_FORMAT,
     OPT_PARAMS,
@@ -99,6 +100,7 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_NO_REDUCE] = {"--no-reduce", NULL,
                        "where kiln finds itself wrong, look for no small example",
                        false},
@@ -107,6 +109,9 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_JSON] = {"--json", "FILE",
                   "write what was built as JSON ('-': standard output)", false},
 };
+
+static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                             OPT_STATE};
 
 static kiln_status read_placement(const kiln_cli_args *args, kiln_placement *placement,
                                   kiln_build_options *o, kiln_err *err) {
@@ -289,6 +294,7 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
         .n_shapes = args->n_value[OPT_SHAPE],
         .bind = args->value[OPT_BIND],
         .signature = kiln_args_get(args, OPT_SIGNATURE, NULL),
+        .has_state = kiln_args_has(args, OPT_STATE),
         .config = kiln_args_get(args, OPT_CONFIG_FILE, NULL),
         .advice = with->advice,
         .no_ready = kiln_args_has(args, OPT_NO_READY),
@@ -330,8 +336,7 @@ typedef struct shaped {
 static kiln_status read_shaped(const kiln_cli_args *args, uint64_t seed, shaped *s,
                                kiln_err *err) {
     s->args = *args;
-    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
-                                     OPT_SIGNATURE, &s->import, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], &import_at, &s->import, err));
     KILN_TRY(read_source(args, &s->import, &s->source, err));
     return kiln_expectation_of(args->arena, &s->source, seed, &s->expectation, err);
 }

@@ -50,6 +50,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
+    [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the texts as JSON ('-': standard output)",
                   false},
 };

@@ -23,6 +23,8 @@ enum kiln_explain_option {
     OPT_NUMERICS,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_SIGNATURE,
+    OPT_STATE,
     OPT_JSON,
     N_OPTIONS
 };

@@ -16,6 +16,7 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_SIGNATURE,
+    OPT_STATE,
     OPT_JSON,
     N_OPTIONS
 };
@@ -31,11 +32,15 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write what was written as JSON ('-': standard "
                   "output)",
                   false},
 };
+
+static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                             OPT_STATE};
 
 /* The model itself, and the files of its weights, are read while the others are
  * written, and are nobody's to lose. */
@@ -97,8 +102,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const kiln_export_options o = {.is_external = kiln_args_has(args, OPT_EXTERNAL)};
     KILN_TRY(kiln_exporter_find(kiln_args_get(args, OPT_TO, kiln_exporter_at(0)->name),
                                 &to, err));
-    KILN_TRY(kiln_cli_import_options(args, model, OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                     &import, err));
+    KILN_TRY(kiln_cli_import_options(args, model, &import_at, &import, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_source_import(a, model, &import, &source, err));
     const char *const path = kiln_args_get(

@@ -21,6 +21,7 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_SIGNATURE,
+    OPT_STATE,
     OPT_JSON,
     N_OPTIONS
 };
@@ -46,9 +47,13 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the findings as JSON ('-': standard output)",
                   false},
 };
+
+static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                             OPT_STATE};
 
 enum { MAX_NAME_SHOWN = 200 }; /* bytes */
 
@@ -383,8 +388,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_interrupt_catch();
     KILN_TRY(check_pass(args, kiln_args_get(args, OPT_PRINT_AFTER, NULL), err));
     KILN_TRY(kiln_source_path(args->arena, model, &path, err));
-    KILN_TRY(kiln_cli_import_options(args, path, OPT_SHAPE, OPT_BIND, OPT_SIGNATURE, &o,
-                                     err));
+    KILN_TRY(kiln_cli_import_options(args, path, &import_at, &o, err));
     kiln_import_report report = {0};
     kiln_graph *g = NULL;
     KILN_TRY(kiln_interrupt_check(err));

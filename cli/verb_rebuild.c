@@ -151,7 +151,8 @@ static kiln_status read_inputs(const kiln_cli_args *args, const kiln_provenance 
                                           .n_shapes = n,
                                           .values = value,
                                           .n_values = p->n_binds,
-                                          .signature = p->signature};
+                                          .signature = p->signature,
+                                          .has_state = p->has_state};
     }
     out->import = import;
     return KILN_OK;

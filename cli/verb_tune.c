@@ -64,6 +64,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_SHAPE] = {"--shape", "NAME:DIMS", "bind a model's dynamic dimensions", true},
     [OPT_BIND] = {"--bind", "NAME=VALUE",
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
+    [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the summary as JSON ('-': standard output)",
                   false},
     [OPT_DISPATCH] = {"--dispatch", "ENGINE",
@@ -93,6 +95,9 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_KEY] = {"--profile-key", "KEY",
                  "fail where records of the profile would go by another key", false},
 };
+
+static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                             OPT_STATE};
 
 /* ---- progress -------------------------------------------------------------------- */
 
@@ -284,6 +289,9 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
                          "say what to tune: a model, or operators by --ops LIST or by "
                          "--op LINE");
     if (args->n_pos == 0 &&
+        (kiln_args_has(args, OPT_SIGNATURE) || kiln_args_has(args, OPT_STATE)))
+        return kiln_fail(err, KILN_ERR_ARG, "--signature and --state are for a model");
+    if (args->n_pos == 0 &&
         (kiln_args_has(args, OPT_SHAPE) || kiln_args_has(args, OPT_BIND)))
         return kiln_fail(err, KILN_ERR_ARG,
                          "--shape and --bind are for a model; an operator's line "
@@ -291,8 +299,7 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
     if (args->n_pos > 0) {
         kiln_import_options import;
         kiln_source source;
-        KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND, -1,
-                                         &import, err));
+        KILN_TRY(kiln_cli_import_options(args, args->pos[0], &import_at, &import, err));
         KILN_TRY(kiln_source_read(args->arena, args->pos[0], &import, &source, err));
         *graph = source.graph;
         return kiln_tune_works_of_graph(args->arena, source.graph, p, out, err);

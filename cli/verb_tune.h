@@ -28,6 +28,8 @@ enum {
     OPT_SEED,
     OPT_SHAPE,
     OPT_BIND,
+    OPT_SIGNATURE,
+    OPT_STATE,
     OPT_JSON,
     OPT_DISPATCH,
     OPT_TUNERS,

@@ -29,6 +29,7 @@ enum {
     OPT_SHAPE,
     OPT_BIND,
     OPT_SIGNATURE,
+    OPT_STATE,
     OPT_KEY,
     OPT_KEYRING,
     OPT_JSON,
@@ -61,12 +62,16 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BIND] = {"--bind", "NAME=VALUE", "fix an input: a number, FILE.npy or FILE.pb",
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
+    [OPT_STATE] = KILN_STATE_OPTION,
     [OPT_KEY] = {"--key", "NAME.pub", "a package: this key must have signed it", false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write all results as JSON ('-': standard output)",
                   false},
     [OPT_COUNTS] = {"--counts", NULL, "print the counts only", false},
 };
+
+static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
+                                             OPT_STATE};
 
 static void show_progress(void *user, const kiln_check *c, size_t done, size_t total) {
     (void)user;
@@ -118,8 +123,7 @@ static kiln_status run_conformance(const kiln_cli_args *args, const kiln_runner 
 static kiln_status run_golden(const kiln_cli_args *args, const kiln_runner *runner,
                               kiln_checks *out, kiln_err *err) {
     kiln_import_options o;
-    KILN_TRY(kiln_cli_import_options(args, args->pos[0], OPT_SHAPE, OPT_BIND,
-                                     OPT_SIGNATURE, &o, err));
+    KILN_TRY(kiln_cli_import_options(args, args->pos[0], &import_at, &o, err));
     const kiln_pass_options passes = {.verify = true,
                                       .check = kiln_args_has(args, OPT_CHECK_PASSES),
                                       .check_seed = 1};
@@ -172,8 +176,7 @@ static kiln_status read_fixed(const kiln_cli_args *args, kiln_verify_options *o,
     KILN_TRY(check_said(args, &f, err));
     if (o->model == NULL)
         return KILN_OK;
-    KILN_TRY(kiln_cli_import_options(args, o->model, OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                     &import, err));
+    KILN_TRY(kiln_cli_import_options(args, o->model, &import_at, &import, err));
     o->fixed = (kiln_fixed_inputs){import.values, import.n_values};
     return KILN_OK;
 }

@@ -79,6 +79,8 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
     kiln_json_member_str(w, "pack", p->packs_at_open ? "open" : "build");
     if (p->signature != NULL)
         kiln_json_member_str(w, "signature", p->signature);
+    if (p->has_state)
+        kiln_json_member_bool(w, "state", true);
     if (p->layouts != NULL)
         kiln_json_member_str(w, "layouts", p->layouts);
     if (p->no_predict)

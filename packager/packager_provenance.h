@@ -37,6 +37,7 @@ typedef struct kiln_provenance {
     const kiln_provenance_bind *bind;
     size_t n_binds;
     const char *signature; /* `--signature`; NULL: it was not given */
+    bool has_state;        /* `--state` */
     int threads;
     bool is_unproved;
     bool packs_at_open;       /* `--pack open` */

@@ -269,12 +269,12 @@ static void read_more_profiles(reader *r, const object *o, kiln_provenance *p) {
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
     enum { N_ALWAYS = 10 };
-    const char *known[N_ALWAYS + 6] = {"name",    "version", "licence", "shapes",
+    const char *known[N_ALWAYS + 7] = {"name",    "version", "licence", "shapes",
                                        "binds",   "threads", "proved",  "pack",
                                        "profile", "measure"};
     static const char *const given[] = {/* where they were */
-                                        "layouts", "more_profiles", "place", "predict",
-                                        "signature"};
+                                        "layouts", "more_profiles", "place",
+                                        "predict", "signature",     "state"};
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
     int n = N_ALWAYS;
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
@@ -283,6 +283,7 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     const object o = open_member(r, definition, "externalParameters", known);
     const kiln_json *predict = kiln_json_get(o.json, "predict");
     const kiln_json *proved = kiln_json_get(o.json, "proved");
+    const kiln_json *state = kiln_json_get(o.json, "state");
     p->name = text_of(r, &o, "name");
     p->version = text_of(r, &o, "version");
     p->licence = text_or_null(r, &o, "licence");
@@ -300,6 +301,9 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
         refuse(r, &o, "pack", "must be 'build' or 'open'");
     if (kiln_json_get(o.json, "signature") != NULL)
         p->signature = text_of(r, &o, "signature");
+    p->has_state = state != NULL;
+    if (state != NULL && !kiln_json_bool(state, false))
+        refuse(r, &o, "state", "must be true, or not be there");
     if (kiln_json_get(o.json, "layouts") != NULL)
         p->layouts = text_of(r, &o, "layouts");
     p->no_predict = predict != NULL;

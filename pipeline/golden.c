@@ -3,6 +3,7 @@
  * compared with the outputs that another runtime made.
  */
 #include "pipeline/golden.h"
+#include "pipeline/golden_twin.h"
 #include "compiler/pass/pass.h"
 
 #include <string.h>
@@ -191,6 +192,48 @@ static bool has_other_names(const kiln_golden_result *r, const kiln_json *list) 
     return n == r->n;
 }
 
+static bool has_input(const kiln_golden_side *side, const char *name) {
+    for (size_t i = 0; i < side->n_inputs; i++)
+        if (name != NULL && strcmp(side->input[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Likewise of inputs. */
+static bool is_twin(const kiln_golden_side *side, const kiln_json *list) {
+    size_t n = 0;
+    for (const kiln_json *k = kiln_json_first(list); k != NULL;
+         k = kiln_json_next(k), n++)
+        if (has_input(side, name_in(k, NULL)))
+            return false;
+    return n == side->n_inputs && !side->must_name;
+}
+
+/* The outputs as the twin has them. */
+static void turn_outputs(kiln_arena *a, const kiln_json *list, kiln_golden_result *got,
+                         kiln_bounded **bounds) {
+    kiln_tensor *const value = kiln_array(a, kiln_tensor, got->n);
+    kiln_bounded *const bound = kiln_array(a, kiln_bounded, got->n);
+    const kiln_json *j = kiln_json_first(list);
+    for (size_t i = 0; i < got->n; i++, j = kiln_json_next(j)) {
+        kiln_type t;
+        value[i] = got->value[i];
+        if (*bounds != NULL)
+            bound[i] = (*bounds)[i];
+        if (read_type(j, &t, NULL) != KILN_OK ||
+            !kiln_golden_is_turned(&t, value[i].type.rank, value[i].type.dim))
+            continue;
+        kiln_tensor each = value[i];
+        value[i] = kiln_golden_turn(a, &each, false);
+        each.type.dtype = KILN_F32;
+        each.data = bound[i].bound;
+        if (*bounds != NULL)
+            bound[i].bound = kiln_golden_turn(a, &each, false).data;
+    }
+    got->value = value;
+    *bounds = *bounds != NULL ? bound : NULL;
+}
+
 static int find_output(const kiln_golden_result *r, const char *name, size_t position,
                        bool by_position) {
     if (name == NULL || by_position)
@@ -198,7 +241,7 @@ static int find_output(const kiln_golden_result *r, const char *name, size_t pos
     return find_named(r, name);
 }
 
-/* Inputs by name where golden.json gives one, else by position. */
+/* Inputs by name where golden.json gives one of the model's, else by position. */
 static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
                                const char *dir, const kiln_json *list,
                                kiln_value_binding **out, size_t *n, kiln_err *err) {
@@ -207,10 +250,12 @@ static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
         return kiln_fail(err, KILN_ERR_SHAPE, "%zu inputs for a model of %zu", *n,
                          side->n_inputs);
     *out = kiln_array(a, kiln_value_binding, *n);
+    const bool by_position = is_twin(side, list);
     const kiln_json *j = kiln_json_first(list);
     for (size_t i = 0; i < *n; i++, j = kiln_json_next(j)) {
         kiln_value_binding *b = &(*out)[i];
-        b->name = name_in(j, side->must_name ? NULL : side->input[i]);
+        const char *const own = side->must_name ? NULL : side->input[i];
+        b->name = by_position ? own : name_in(j, own);
         if (b->name == NULL)
             return kiln_fail(err, KILN_ERR_PARSE,
                              "input %zu must have a 'name': some inputs of the model "
@@ -221,6 +266,11 @@ static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
             kiln_note(err, "making input '%s'", b->name);
             return st;
         }
+        const kiln_shape_binding *const s =
+            side->shape != NULL ? &side->shape[i] : NULL;
+        if (by_position && s != NULL &&
+            kiln_golden_is_turned(&b->value.type, s->rank, s->dim))
+            b->value = kiln_golden_turn(a, &b->value, true);
     }
     return KILN_OK;
 }
@@ -228,10 +278,14 @@ static kiln_status read_inputs(kiln_arena *a, const kiln_golden_side *side,
 /* `reference`: the bounds of all outputs; NULL: by the side's tolerance. */
 static kiln_status compare_outputs(kiln_arena *a, const char *dir,
                                    const kiln_golden_side *side,
-                                   const kiln_golden_result *got,
-                                   const kiln_bounded *reference, const kiln_json *list,
+                                   const kiln_golden_result *made,
+                                   kiln_bounded *reference, const kiln_json *list,
                                    kiln_check *check, kiln_err *err) {
+    kiln_golden_result turned = *made;
+    const kiln_golden_result *const got = &turned;
     const bool by_position = has_other_names(got, list);
+    if (by_position)
+        turn_outputs(a, list, &turned, &reference);
     size_t position = 0;
     for (const kiln_json *k = kiln_json_first(list); k != NULL; k = kiln_json_next(k)) {
         const char *name = name_in(k, NULL);
@@ -256,24 +310,6 @@ static kiln_status compare_outputs(kiln_arena *a, const char *dir,
                         : kiln_fail(err, KILN_ERR_PARSE, "the case lists no outputs");
 }
 
-/* The graph may have fewer inputs than the case (fixed ones): matched by name. */
-static kiln_status inputs_of(kiln_arena *a, const kiln_graph *g,
-                             const kiln_value_binding *in, size_t n_in,
-                             kiln_tensor **out, kiln_err *err) {
-    kiln_tensor *given = kiln_array(a, kiln_tensor, g->inputs.n);
-    for (size_t i = 0; i < g->inputs.n; i++) {
-        size_t k = 0;
-        while (k < n_in && strcmp(in[k].name, g->inputs.v[i]->name) != 0)
-            k++;
-        if (k == n_in)
-            return kiln_fail(err, KILN_ERR_SHAPE, "the case has no input '%s'",
-                             g->inputs.v[i]->name);
-        given[i] = in[k].value;
-    }
-    *out = given;
-    return KILN_OK;
-}
-
 /* First as narrowly as for compiled code, which does what the graph says. Other engines
  * merge what lies between two quantisers into integer kernels, which may round to the
  * step beside, and compute coordinates in f32: only where the first fails, and there is
@@ -289,7 +325,7 @@ compare_case(kiln_arena *a, const char *dir, const kiln_golden_side *side,
     kiln_tensor *given = NULL;
     kiln_bounded *b = kiln_array(a, kiln_bounded, g->outputs.n);
     kiln_check narrow = *check;
-    KILN_TRY(inputs_of(a, g, in, n_in, &given, err));
+    KILN_TRY(kiln_golden_inputs_of(a, g, in, n_in, &given, err));
     KILN_TRY(kiln_expect_network(a, g, given, SEED, b, err));
     KILN_TRY(compare_outputs(a, dir, side, got, b, list, &narrow, err));
     if (narrow.outcome == KILN_PASSED || !kiln_graph_errs_elsewhere(g)) {
@@ -301,19 +337,49 @@ compare_case(kiln_arena *a, const char *dir, const kiln_golden_side *side,
     return compare_outputs(a, dir, side, got, b, list, check, err);
 }
 
+/* What the cases before have left: the next one begins with it. */
+typedef struct state {
+    kiln_value_binding *v;
+    size_t n;
+} state;
+
+/* Inputs that the case gives, and states behind them. */
+static kiln_value_binding *with_state(kiln_arena *a, const kiln_value_binding *in,
+                                      size_t n, const state *s) {
+    kiln_value_binding *const all = kiln_array(a, kiln_value_binding, n + s->n);
+    for (size_t i = 0; i < n; i++)
+        all[i] = in[i];
+    for (size_t i = 0; i < s->n; i++)
+        all[n + i] = s->v[i];
+    return all;
+}
+
+static state state_after(kiln_arena *a, const kiln_golden_result *got) {
+    state s = {kiln_array(a, kiln_value_binding, got->n), 0};
+    for (size_t i = 0; i < got->n; i++) {
+        const char *const name = kiln_golden_state_of(a, got->name[i]);
+        if (name != NULL)
+            s.v[s.n++] = (kiln_value_binding){.name = name, .value = got->value[i]};
+    }
+    return s;
+}
+
 static kiln_status run_case(kiln_arena *a, const char *dir,
-                            const kiln_golden_side *side, const kiln_json *j,
+                            const kiln_golden_side *side, const kiln_json *j, state *s,
                             kiln_check *check, kiln_err *err) {
     kiln_value_binding *in = NULL;
     kiln_golden_result got = {.n = 0};
     size_t n_in = 0;
     KILN_TRY(read_inputs(a, side, dir, kiln_json_get(j, "inputs"), &in, &n_in, err));
+    in = with_state(a, in, n_in, s);
+    n_in += s->n;
     KILN_TRY(side->run(side->user, a, in, n_in, &got, err));
     if (got.failure != NULL) {
         check->outcome = KILN_FAILED;
         check->reason = got.failure;
         return KILN_OK;
     }
+    *s = state_after(a, &got);
     KILN_TRY(compare_case(a, dir, side, &got, in, n_in, kiln_json_get(j, "outputs"),
                           check, err));
     if (check->outcome == KILN_PASSED && check->n_elems > 0 && check->n_held == 0) {
@@ -332,6 +398,7 @@ kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
     const kiln_json *cases = kiln_json_get(doc, "cases");
     if (kiln_json_size(cases) == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' lists no cases", path);
+    state s = {.n = 0};
     int index = 0;
     for (const kiln_json *j = kiln_json_first(cases); j != NULL;
          j = kiln_json_next(j)) {
@@ -339,7 +406,7 @@ kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
                         .group = "",
                         .reason = ""};
         const int64_t begin = kiln_now_ns();
-        kiln_status st = run_case(a, dir, side, j, &c, err);
+        kiln_status st = run_case(a, dir, side, j, &s, &c, err);
         if (st == KILN_ERR_UNSUPPORTED && side->may_refuse) {
             c.outcome = KILN_UNSUPPORTED;
             c.reason = kiln_str_dup(a, err->text);
@@ -355,85 +422,4 @@ kiln_status kiln_verify_golden_cases(kiln_arena *a, const char *dir,
         index++;
     }
     return KILN_OK;
-}
-
-/* ---- a model's file, imported for each case -------------------------------------- */
-
-typedef struct imported {
-    const char *model;
-    const kiln_import_options *o;
-    const kiln_pass_options *passes;
-    const kiln_runner *runner;
-} imported;
-
-static bool has_shape(const kiln_import_options *o, const char *name) {
-    for (size_t i = 0; i < o->n_shapes; i++)
-        if (strcmp(o->shapes[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static kiln_status import_case(kiln_arena *a, const char *model,
-                               const kiln_import_options *o,
-                               const kiln_value_binding *in, size_t n_in,
-                               kiln_graph **out, kiln_err *err) {
-    kiln_import_options with = o != NULL ? *o : (kiln_import_options){0};
-    kiln_shape_binding *shapes =
-        kiln_array(a, kiln_shape_binding, with.n_shapes + n_in);
-    for (size_t i = 0; i < with.n_shapes; i++)
-        shapes[i] = with.shapes[i];
-    with.shapes = shapes;
-    for (size_t i = 0; i < n_in; i++) {
-        if (has_shape(&with, in[i].name))
-            continue;
-        kiln_shape_binding *s = &shapes[with.n_shapes++];
-        *s = (kiln_shape_binding){.name = in[i].name, .rank = in[i].value.type.rank};
-        memcpy(s->dim, in[i].value.type.dim, sizeof s->dim);
-    }
-    if (with.n_hints == 0) {
-        with.hints = in;
-        with.n_hints = n_in;
-    }
-    kiln_import_report report = {0};
-    return kiln_import(a, model, &with, out, &report, err);
-}
-
-static kiln_status run_imported(void *user, kiln_arena *a, const kiln_value_binding *in,
-                                size_t n_in, kiln_golden_result *out, kiln_err *err) {
-    const imported *m = user;
-    kiln_graph *g = NULL;
-    kiln_tensor *given = NULL;
-    KILN_TRY(import_case(a, m->model, m->o, in, n_in, &g, err));
-    out->imported = g;
-    if (m->passes != NULL) { /* the bounds are of what was imported */
-        KILN_TRY(import_case(a, m->model, m->o, in, n_in, &g, err));
-        KILN_TRY(kiln_graph_optimize(g, m->passes, err));
-    }
-    KILN_TRY(inputs_of(a, g, in, n_in, &given, err));
-    kiln_tensor *made = kiln_array(a, kiln_tensor, g->outputs.n);
-    out->name = g->output_names.v;
-    out->value = made;
-    out->n = g->outputs.n;
-    return m->runner->run(m->runner->user, a, g, given, g->inputs.n, made, err);
-}
-
-kiln_status kiln_verify_golden(kiln_arena *a, const char *model, const char *dir,
-                               const kiln_import_options *o,
-                               const kiln_pass_options *passes,
-                               const kiln_runner *runner, kiln_checks *out,
-                               kiln_err *err) {
-    imported m = {model, o, passes, runner != NULL ? runner : &kiln_runner_reference};
-    kiln_declared_input *in = NULL;
-    size_t n_in = 0;
-    KILN_TRY(kiln_import_inputs(a, model, &in, &n_in, err));
-    const char **name = kiln_array(a, const char *, n_in);
-    for (size_t i = 0; i < n_in; i++)
-        name[i] = in[i].name;
-    const kiln_golden_side side = {.input = name,
-                                   .n_inputs = n_in,
-                                   .tolerance = kiln_tolerance_network,
-                                   .suffix = "",
-                                   .run = run_imported,
-                                   .user = &m};
-    return kiln_verify_golden_cases(a, dir, &side, out, err);
 }

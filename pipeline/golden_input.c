@@ -82,3 +82,22 @@ kiln_status kiln_golden_generate(kiln_arena *a, const kiln_json *gen,
     kiln_narrow(&w, out->data);
     return KILN_OK;
 }
+
+/* ---- states ------------------------------------------------------------------------ */
+
+const char *kiln_golden_state_of(kiln_arena *a, const char *output) {
+    const kiln_str name = kiln_str_from(output);
+    const size_t n = sizeof KILN_STATE_SUFFIX - 1;
+    return kiln_str_ends(name, KILN_STATE_SUFFIX)
+               ? kiln_str_dupv(a, (kiln_str){name.p, name.n - n})
+               : NULL;
+}
+
+bool kiln_golden_begins(const char *input, const char *const *output, size_t n) {
+    const size_t own = strlen(input);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(output[i], input, own) == 0 &&
+            strcmp(output[i] + own, KILN_STATE_SUFFIX) == 0)
+            return true;
+    return false;
+}

@@ -72,8 +72,11 @@ kiln_status kiln_verify_conformance(kiln_arena *a, const char *dir,
                                     kiln_err *err);
 
 /* A model against golden.json in `dir` (inputs by generator or .npy, outputs whole or
- * sampled), every case. Outputs are found by name, or by position where none of the
- * names is the model's (a twin of another format made them). runner NULL: the
+ * sampled), every case. Inputs and outputs are found by name, or by position where none
+ * of the names is the model's: a twin of another format made them, and where its shapes
+ * are the model's with channels last, they are turned. Where the model's states
+ * are inputs (kiln_import_options.has_state), a case that gives none begins with what the
+ * one before it left, as the runtime did that ran them in this order. runner NULL: the
  * reference.
  *
  * Each element is held to its own bound (pipeline/tolerance.h). Where none is at hand,
@@ -179,6 +182,8 @@ typedef struct kiln_golden_result {
 } kiln_golden_result;
 typedef struct kiln_golden_side {
     const char *const *input; /* names, in the model's order: a case may give none */
+    const kiln_shape_binding
+        *shape; /* of inputs, negative dimensions open; NULL: not known */
     size_t n_inputs;
     bool must_name; /* no: the order is not the model's */
     kiln_tolerance tolerance;

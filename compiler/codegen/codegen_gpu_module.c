@@ -13,6 +13,7 @@ typedef struct writer {
     KILN_VEC(kiln_gpu_arg) arg;
     kiln_buf strings, code;
     kiln_numbers entries; /* names of code, and of kernels */
+    const char *most;     /* the text whose heading is taken; NULL: the first's own */
 } writer;
 
 static writer begin(kiln_arena *a, uint32_t language) {
@@ -159,16 +160,39 @@ static bool is_ptx_heading(const char *line) {
            strncmp(line, ".address_size", 13) == 0;
 }
 
+/* The line of a text that begins as this does; NULL: it has none. */
+static const char *line_like(const char *code, const char *heading) {
+    const size_t n = strcspn(heading, " ");
+    for (const char *line = code; *line != '\0'; line++) {
+        if (strncmp(line, heading, n) == 0)
+            return line;
+        line += strcspn(line, "\n");
+        if (*line == '\0')
+            break;
+    }
+    return NULL;
+}
+
+/* For one architecture alone ("sm_90a"), which has what its profile's others may lack. */
+static bool is_for_one(const char *code) {
+    const char *line = line_like(code, ".target ");
+    return line != NULL && line[strcspn(line, "\n,") - 1] == 'a';
+}
+
 static void add_code(writer *w, const char *code) {
     const bool is_first = w->code.n == 0;
-    if (w->language != KILN_GPU_PTX || is_first) {
+    if (w->language != KILN_GPU_PTX || (is_first && w->most == NULL)) {
         kiln_buf_puts(&w->code, code);
         return;
     }
     for (const char *line = code, *next; *line != '\0'; line = next) {
         const size_t n = strcspn(line, "\n");
+        const char *heading =
+            is_first && is_ptx_heading(line) ? line_like(w->most, line) : NULL;
         next = line + n + (line[n] == '\n');
-        if (!is_ptx_heading(line))
+        if (heading != NULL)
+            kiln_buf_printf(&w->code, "%.*s\n", (int)strcspn(heading, "\n"), heading);
+        else if (!is_ptx_heading(line))
             kiln_buf_add(&w->code, line, (size_t)(next - line));
     }
 }
@@ -209,6 +233,12 @@ kiln_status kiln_gpu_module_link(kiln_arena *a, const kiln_str *module, size_t n
         if (m.header->language != w.language)
             return kiln_fail(err, KILN_ERR_ARG,
                              "modules of two languages cannot be one");
+        if (w.most == NULL && w.language == KILN_GPU_PTX && is_for_one(m.code))
+            w.most = m.code;
+    }
+    for (size_t i = 0; i < n; i++) {
+        kiln_gpu_module m;
+        KILN_TRY(kiln_gpu_object_open(a, module[i], &m, err));
         KILN_TRY(add_module(&w, &m, err));
     }
     return finish(&w, out, err);

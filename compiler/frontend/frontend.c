@@ -89,6 +89,10 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
         return kiln_fail(err, KILN_ERR_ARG,
                          "--signature: models of format %s have no signatures",
                          f->name);
+    if (o != NULL && o->has_state && !f->has_variables)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--state: models of format %s keep nothing between runs",
+                         f->name);
     return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
 }
 

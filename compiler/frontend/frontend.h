@@ -32,6 +32,10 @@ typedef struct kiln_import_options {
     size_t n_hints;
     const char *signature; /* which of several ways to call the model; NULL: its own
                               choice. KILN_ERR_ARG names those that there are */
+    /* Variables that the format's own runtime keeps from one run to the next are more
+     * inputs behind all others, and what they are after a run outputs: NAME and NAME
+     * KILN_STATE_SUFFIX, real numbers that begin with zeros. Else each run begins so. */
+    bool has_state;
     const struct kiln_frontend *format; /* NULL: found from the file */
 } kiln_import_options;
 
@@ -75,6 +79,7 @@ typedef struct kiln_import_report {
  * more behind all of the model's own: NAME KILN_COUNT_SUFFIX, how many rows of it
  * count. */
 #define KILN_COUNT_SUFFIX ".count"
+#define KILN_STATE_SUFFIX ".next"
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err);
 

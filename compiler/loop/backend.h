@@ -61,9 +61,9 @@ typedef struct kiln_backend {
     [KILN_EXPR_READ] = KILN_BACKEND_LOWER_FIRST,                                       \
     [KILN_EXPR_REDUCE] = KILN_BACKEND_LOWER_FIRST
 
-/* All but the name of a back end whose kernels a GPU runs; what it makes of fragments and
- * of copies that arrive later. */
-#define KILN_BACKEND_GPU(fragment_, async_)                                            \
+/* All but the name of a back end whose kernels a GPU runs; what it makes of fragments, of
+ * copies that arrive later and of products that end later. */
+#define KILN_BACKEND_GPU(fragment_, async_, products_)                                 \
     .stmt =                                                                            \
         {[KILN_STMT_FOR] = KILN_DOES,                                                  \
          [KILN_STMT_SEQ] = KILN_DOES,                                                  \
@@ -111,7 +111,8 @@ typedef struct kiln_backend {
              "a GPU has no dependence tokens; leave it out",                           \
          [KILN_STMT_ATTR_STAGE] = KILN_DOES,                                           \
          [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES,                                       \
-         [KILN_STMT_ATTR_ASYNC] = async_},                                             \
+         [KILN_STMT_ATTR_ASYNC] = async_,                                              \
+         [KILN_STMT_ATTR_PRODUCTS] = products_},                                       \
     .expr = {KILN_BACKEND_ALL_EXPRS}, .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},  \
     .param = "nobody launches the program with a number; store it to a buffer",        \
     .value = "a value that nobody keeps would be dropped; store it, or leave it out"

@@ -49,7 +49,7 @@ static kiln_interp_memory block_at(kiln_interp *in, const kiln_program *p, int a
         block.shadow = kiln_new(in->arena, kiln_shadow);
         *block.shadow = *m->shadow;
         block.shadow->cell += at;
-        block.shadow->row = 0; /* a warp does it together */
+        block.shadow->form.row = 0; /* a warp does it together */
     }
     return block;
 }

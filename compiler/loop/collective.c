@@ -8,9 +8,11 @@ static bool is_shared(const kiln_stmt *s) {
 
 bool kiln_stmt_is_collective(const kiln_stmt *s) {
     const kiln_stmt *part = NULL;
-    bool is = s->kind == KILN_STMT_BARRIER || is_shared(s) || kiln_stmt_is_warps(s) ||
-              (s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_ASYNC) ||
-              (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD);
+    bool is =
+        s->kind == KILN_STMT_BARRIER || is_shared(s) || kiln_stmt_is_warps(s) ||
+        (s->kind == KILN_STMT_ATTR && (s->u.attr.key == KILN_STMT_ATTR_ASYNC ||
+                                       s->u.attr.key == KILN_STMT_ATTR_PRODUCTS)) ||
+        (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD);
     for (int i = 0; !is && (part = kiln_stmt_part(s, i)) != NULL; i++)
         is = kiln_stmt_is_collective(part);
     return is;

@@ -1,14 +1,18 @@
 #include "compiler/loop/fragment.h"
 
+#include <string.h>
+
 enum { BLOCK_COLUMNS = 8, HALF_ROWS = 8 };
 
-int kiln_fragment_thread(int64_t row, int64_t column) {
-    return (int)(row % HALF_ROWS * 4 + column % BLOCK_COLUMNS / 2);
+int kiln_fragment_thread(int64_t row, int64_t column, int warps) {
+    return (int)(row / KILN_FRAGMENT_ROWS % warps * KILN_WARP + row % HALF_ROWS * 4 +
+                 column % BLOCK_COLUMNS / 2);
 }
 
-int64_t kiln_fragment_element(int64_t row, int64_t column, int64_t columns) {
+int64_t kiln_fragment_element(int64_t row, int64_t column, kiln_fragment_form form) {
     const int64_t block =
-        row / KILN_FRAGMENT_ROWS * (columns / BLOCK_COLUMNS) + column / BLOCK_COLUMNS;
+        row / ((int64_t)KILN_FRAGMENT_ROWS * form.warps) * (form.row / BLOCK_COLUMNS) +
+        column / BLOCK_COLUMNS;
     return block * KILN_FRAGMENT_HELD + row % KILN_FRAGMENT_ROWS / HALF_ROWS * 2 +
            column % 2;
 }
@@ -32,27 +36,54 @@ bool kiln_stmt_is_warps(const kiln_stmt *s) {
     return false;
 }
 
+int kiln_program_warps(const kiln_program *p) {
+    return strncmp(p->name, "wgmma", 5) == 0 ? KILN_WARPGROUP : 1;
+}
+
+/* The loops of what it declares begin with rows, panels of columns, columns. */
+int64_t kiln_program_columns(const kiln_program *p) {
+    const kiln_stmt *s = p->body;
+    int64_t panels = 0;
+    if (kiln_program_warps(p) == 1)
+        return KILN_FRAGMENT_COLUMNS;
+    while (s->kind == KILN_STMT_SEQ && s->u.seq.n > 0)
+        s = s->u.seq.stmt[0];
+    s = s->kind == KILN_STMT_FOR ? s->u.loop.body : s;
+    return s->kind == KILN_STMT_FOR && kiln_x_is_int(s->u.loop.extent, &panels)
+               ? panels * KILN_WARPGROUP_COLUMNS
+               : 0;
+}
+
 typedef struct finding {
     const kiln_buffer *buffer;
-    int64_t row; /* -1: they differ */
+    kiln_fragment_form form; /* row -1: they differ */
 } finding;
 
 /* A block's elements are those from its first to its last. */
-static void find_row(void *user, const kiln_stmt *s) {
+static void find_form(void *user, const kiln_stmt *s) {
     finding *f = user;
     for (int i = 0; kiln_stmt_is_warps(s) && i < s->u.call.program->n_args; i++) {
-        const int64_t n = kiln_buffer_elems(s->u.call.program->arg[i]);
-        const int64_t row = (n - KILN_FRAGMENT_COLUMNS) / (KILN_FRAGMENT_ROWS - 1);
-        const bool is_whole =
-            row >= KILN_FRAGMENT_COLUMNS && row % KILN_FRAGMENT_COLUMNS == 0 &&
-            row * (KILN_FRAGMENT_ROWS - 1) + KILN_FRAGMENT_COLUMNS == n;
-        if (buffer_of(s, i) == f->buffer)
-            f->row = is_whole && (f->row == 0 || f->row == row) ? row : -1;
+        const kiln_program *p = s->u.call.program;
+        const int warps = kiln_program_warps(p);
+        const int64_t rows = (int64_t)KILN_FRAGMENT_ROWS * warps,
+                      columns = kiln_program_columns(p);
+        const int64_t n = kiln_buffer_elems(p->arg[i]);
+        const int64_t row = (n - columns) / (rows - 1);
+        const bool is_whole = columns > 0 && row >= columns &&
+                              row % KILN_FRAGMENT_COLUMNS == 0 &&
+                              row * (rows - 1) + columns == n;
+        if (buffer_of(s, i) != f->buffer)
+            continue;
+        f->form.row = is_whole && (f->form.row == 0 ||
+                                   (f->form.row == row && f->form.warps == warps))
+                          ? row
+                          : -1;
+        f->form.warps = warps;
     }
 }
 
-int64_t kiln_fragment_row(const kiln_stmt *s, const kiln_buffer *b) {
+kiln_fragment_form kiln_fragment_form_of(const kiln_stmt *s, const kiln_buffer *b) {
     finding f = {.buffer = b};
-    kiln_stmt_visit(s, find_row, &f);
-    return f.row > 0 ? f.row : 0;
+    kiln_stmt_visit(s, find_form, &f);
+    return f.form.row > 0 ? f.form : (kiln_fragment_form){0, 0};
 }

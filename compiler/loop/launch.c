@@ -119,7 +119,7 @@ static void hold(kiln_launch *l, const kiln_stmt *s, unsigned bound) {
         h.shadow[i] = kiln_shadow_make(l->in->arena, b);
         h.shadow[i].starts_empty = true;
         if (b->scope == KILN_SCOPE_FRAGMENT)
-            h.shadow[i].row = kiln_fragment_row(s->u.alloc.body, b);
+            h.shadow[i].form = kiln_fragment_form_of(s->u.alloc.body, b);
     }
     kiln_vec_push(l->in->arena, &l->held, h);
 }

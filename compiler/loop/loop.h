@@ -73,7 +73,8 @@ typedef enum kiln_attr_key {
     KILN_STMT_ATTR_DOUBLE_BUFFER, /* fills .buffer, in each iteration of a loop: may be
                                      done ahead (pass double_buffer). value: how many
                                      copies there are then, NULL: 2; text "async": what
-                                     fills it need not wait */
+                                     fills it need not wait; "async 1": nor need the
+                                     products of 1 iteration before */
     KILN_STMT_ATTR_DEPENDENCE_SCOPE, /* where dependence tokens begin and end */
     KILN_STMT_ATTR_STAGE, /* .text: the stage that this nest computes; for explain and
                             features */
@@ -82,7 +83,11 @@ typedef enum kiln_attr_key {
     KILN_STMT_ATTR_ASYNC, /* value: n. What the threads of a block copy to shared memory
                              in it may be on its way until a barrier behind n more of
                              these statements */
-    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_ASYNC
+    KILN_STMT_ATTR_PRODUCTS, /* value: n. What warpgroups multiply in it (fragment.h)
+                                may go on, reading shared memory and adding to
+                                fragments, until a barrier behind n more of these
+                                statements */
+    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_PRODUCTS
 } kiln_attr_key;
 
 typedef struct kiln_program kiln_program;

@@ -209,8 +209,8 @@ bool kiln_stmt_is_call(const kiln_stmt *s) {
 const kiln_stmt *kiln_s_attr(kiln_arena *a, kiln_attr_key key, const char *text,
                              const kiln_buffer *b, const kiln_expr *value,
                              const kiln_stmt *body) {
-    if (is_nothing(body) &&
-        key != KILN_STMT_ATTR_ASYNC) /* barriers count empty groups */
+    if (is_nothing(body) && key != KILN_STMT_ATTR_ASYNC &&
+        key != KILN_STMT_ATTR_PRODUCTS) /* barriers count empty groups */
         return body;
     kiln_stmt *s = make(a, KILN_STMT_ATTR);
     s->u.attr.key = key;

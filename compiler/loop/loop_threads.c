@@ -13,11 +13,15 @@ static bool is_async(const kiln_stmt *s) {
     return s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_ASYNC;
 }
 
+static bool is_products(const kiln_stmt *s) {
+    return s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_PRODUCTS;
+}
+
 /* Does the block go through s together? */
 static bool is_collective(const kiln_launch *l, const kiln_stmt *s) {
     const kiln_stmt *part = NULL;
     bool is = s->kind == KILN_STMT_BARRIER || kiln_launch_bound_by(s) != 0 ||
-              is_async(s) ||
+              is_async(s) || is_products(s) ||
               (s->kind == KILN_STMT_ALLOC &&
                kiln_launch_shares(l, s->u.alloc.buffer, l->bound));
     for (int i = 0; !is && (part = kiln_stmt_part(s, i)) != NULL; i++)
@@ -270,6 +274,8 @@ static void wait_here(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
                                                    : KILN_PHASES_GLOBAL]++;
         if (l->groups - l->arrived > l->may_miss)
             l->arrived = l->groups - l->may_miss;
+        if (l->products - l->done > l->may_run)
+            l->done = l->products - l->may_run;
         return;
     }
     const int64_t *x = l->thread[there].at, *y = l->thread[absent].at;
@@ -297,6 +303,21 @@ static void run_async(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
     l->may_miss = (uint32_t)n;
 }
 
+/* One group of products. */
+static void run_products(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
+    int64_t n = 0;
+    (void)kiln_x_is_int(s->u.attr.value, &n);
+    if (l->multiplies)
+        kiln_interp_failed(l->in, KILN_ERR_ARG,
+                           "products that may go on stand inside such products%s",
+                           kiln_interp_where(l->in));
+    l->multiplies = true;
+    together(l, s->u.attr.body, mask);
+    l->multiplies = false;
+    l->products++;
+    l->may_run = (uint32_t)n;
+}
+
 static void together(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
     const kiln_arena_mark mark = kiln_arena_save(l->in->arena);
     if (!kiln_interp_step(l->in))
@@ -317,6 +338,8 @@ static void together(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
         run_alloc(l, s, mask);
     else if (is_async(s))
         run_async(l, s, mask);
+    else if (is_products(s))
+        run_products(l, s, mask);
     else if (s->kind == KILN_STMT_ATTR)
         together(l, s->u.attr.body, mask);
     else if (s->kind == KILN_STMT_BARRIER)

@@ -3,6 +3,7 @@
 #ifndef KILN_COMPILER_LOOP_LOOP_THREADS_H
 #define KILN_COMPILER_LOOP_LOOP_THREADS_H
 
+#include "compiler/loop/fragment.h"
 #include "compiler/loop/interpret.h"
 
 /* One thread of the block that runs. */
@@ -20,6 +21,8 @@ typedef struct kiln_cell {
     uint32_t read_block, read_phase, read_thread[2]; /* the last phase of reads */
     uint32_t other_block, other_thread; /* one that read before, of another block */
     uint32_t group; /* it arrives with this group of copies; 0: it is there */
+    uint32_t
+        product; /* of the products that read it, or add to it, the last; 0: none */
     bool is_written;
 } kiln_cell;
 
@@ -27,8 +30,7 @@ typedef struct kiln_shadow {
     kiln_cell *cell;   /* by element */
     int phases;        /* which barriers order its accesses: index of launch.phase */
     bool starts_empty; /* reading what nobody wrote is an error */
-    int64_t row; /* of a fragment: elements from a row to the next; 0: all of a warp may
-                    touch all of it */
+    kiln_fragment_form form; /* of a fragment; row 0: all of its warps may touch all */
 } kiln_shadow;
 
 enum { KILN_PHASES_SHARED, KILN_PHASES_GLOBAL, KILN_N_PHASES };
@@ -59,6 +61,9 @@ typedef struct kiln_launch {
      * many of the last it does not wait for; is one of them running? */
     uint32_t groups, arrived, may_miss;
     bool is_async;
+    /* The same of products that may go on (KILN_STMT_ATTR_PRODUCTS). */
+    uint32_t products, done, may_run;
+    bool multiplies;
     struct kiln_noter *noter; /* NULL: nobody counts */
 } kiln_launch;
 

@@ -19,7 +19,8 @@ const char *const kiln_attr_words[] = {
     [KILN_STMT_ATTR_STAGE] = "stage",
     [KILN_STMT_ATTR_TENSORIZE] = "tensorize",
     [KILN_STMT_ATTR_ASYNC] = "async",
+    [KILN_STMT_ATTR_PRODUCTS] = "products",
 };
 
 _Static_assert(KILN_LOOP_VTHREAD + 1 == KILN_N_LOOP_WORDS, "a word for each loop kind");
-_Static_assert(KILN_STMT_ATTR_ASYNC + 1 == KILN_N_ATTR_WORDS, "a word for each key");
+_Static_assert(KILN_STMT_ATTR_PRODUCTS + 1 == KILN_N_ATTR_WORDS, "a word for each key");

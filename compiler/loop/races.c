@@ -129,10 +129,11 @@ static bool on_its_way(const access *x) {
 }
 
 /* Does the thread hold that element of its warp's fragment? */
-static bool holds(const access *x, int64_t row) {
+static bool holds(const access *x, kiln_fragment_form form) {
     kiln_interp *in = x->l->in;
     const int64_t *at = x->l->thread[x->thread - 1].at;
-    const int holder = kiln_fragment_thread(x->at / row, x->at % row);
+    const int holder =
+        kiln_fragment_thread(x->at / form.row, x->at % form.row, form.warps);
     if (at[KILN_AXIS_THREAD_X] == holder)
         return true;
     in->status = kiln_fail(in->err, KILN_ERR_ARG,
@@ -143,6 +144,26 @@ static bool holds(const access *x, int64_t row) {
                            x->writes ? "writes" : "reads", element(in, x->m, x->at),
                            holder, at[KILN_AXIS_THREAD_Y], at[KILN_AXIS_THREAD_Z],
                            kiln_interp_where(in));
+    return false;
+}
+
+/* Products that nobody has waited for read it still, or add to it; those that come now take
+ * their place. False: somebody else touches it. */
+static bool by_products(const access *x, kiln_cell *c) {
+    kiln_launch *l = x->l;
+    kiln_interp *in = l->in;
+    const kiln_scope scope = x->m->buffer->scope;
+    if (l->multiplies && (scope == KILN_SCOPE_FRAGMENT ? x->writes : !x->writes))
+        c->product = l->products + 1;
+    if (l->multiplies || c->product <= l->done ||
+        (scope == KILN_SCOPE_SHARED && !x->writes))
+        return true;
+    in->status = kiln_fail(
+        in->err, KILN_ERR_ARG,
+        "%s of %s %s %s, which products still %s: no barrier has waited for them%s",
+        who(l, KILN_AXIS_THREAD_X, x->thread), who(l, KILN_AXIS_BLOCK_X, x->block),
+        x->writes ? "writes" : "reads", element(in, x->m, x->at),
+        scope == KILN_SCOPE_FRAGMENT ? "add to" : "read", kiln_interp_where(in));
     return false;
 }
 
@@ -161,7 +182,9 @@ bool kiln_shadow_touch(kiln_interp *in, const kiln_interp_memory *m, int64_t at,
                       in->launch->phase[s->phases]};
     if (writes ? !before_writing(&x, c) : !before_reading(&x, c))
         return false;
-    if (s->row > 0 && !holds(&x, s->row))
+    if (s->form.row > 0 && !holds(&x, s->form))
+        return false;
+    if (!by_products(&x, c))
         return false;
     if (c->group > in->launch->arrived)
         return on_its_way(&x);

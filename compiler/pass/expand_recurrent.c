@@ -1,14 +1,17 @@
-/* A cell of one step is no loop: a product of the state, and element-wise operators,
- * which have templates on every kind of target, and which the product's neighbours join.
+/* A step of a cell is no loop: a product of the state, and element-wise operators, which
+ * have templates on every kind of target, and which the product's neighbours join.
  *
- *     y, h, c = lstm(xw as [1,N,4*H], _, r, bias, _, h0, c0)
+ *     y, h, c = lstm(xw as [S,N,4*H], _, r, bias, _, h0, c0)
  *
- *     z = xw + h0 * r' + biases         as [N,4*H]: gates i, o, f, g
- *     c = sigmoid(f) * c0 + sigmoid(i) * tanh(g)
+ *     xw = split(xw + biases)           for each step, h and c those of the one before:
+ *     z = xw + h * r'                   as [N,4*H]: gates i, o, f, g
+ *     c = sigmoid(f) * c + sigmoid(i) * tanh(g)
  *     h = sigmoid(o) * tanh(c)
+ *     y = concat(h)
  *
- * Behind hoist_recurrent, of cells whose products with x are done. What writes texts one
- * word at a time is such a model. Not exact: biases are added up ahead. */
+ * Behind hoist_recurrent, of cells whose products with x are done. Those of one step
+ * always: what writes texts one word at a time is such a model. Of more where the target
+ * has no loop for them (recurrent_steps). Not exact: biases are added up ahead. */
 #include "compiler/pass/pass_internal.h"
 
 #include <math.h>
@@ -45,13 +48,13 @@ static bool is_usual(const kiln_node *n) {
            kiln_node_attr(n, "input_forget")->i == 0;
 }
 
-static bool fits(const kiln_node *n) {
+static bool fits(const kiln_node *n, int64_t most) {
     if (n->op != &kiln_op_lstm || has(n, W) || has(n, LENGTHS) || has(n, PEEPHOLES) ||
         is_word(n, "direction", "bidirectional") || !is_usual(n))
         return false;
     const kiln_value *x = n->in[X], *r = n->in[R];
     const bool has_bias = has(n, BIAS);
-    return x->type.dim[0] == 1 && x->count == NULL && kiln_value_is_const(r) &&
+    return x->type.dim[0] <= most && x->count == NULL && kiln_value_is_const(r) &&
            (!has_bias || kiln_value_is_const(n->in[BIAS])) &&
            (r->type.dtype == KILN_F32 || r->type.dtype == KILN_F64) &&
            kiln_layout_is_plain(&x->type.layout) &&
@@ -62,7 +65,8 @@ static bool fits(const kiln_node *n) {
 typedef struct cell {
     kiln_sweep *s;
     const kiln_node *n;
-    int64_t batch, hidden;
+    int64_t steps, batch, hidden;
+    kiln_value *r; /* [4*H,H] */
 } cell;
 
 static kiln_status one(const cell *x, const kiln_op_def *op, kiln_value *v,
@@ -99,26 +103,48 @@ static kiln_value *bias_of(const cell *x) {
     return kiln_graph_add_const(x->s->g, b->name, &t, sum);
 }
 
-/* xw + h0 * r' + biases, [N,4*H]. */
-static kiln_status sums(const cell *x, kiln_value **out) {
-    const kiln_node *n = x->n;
-    const kiln_value *r = n->in[R];
-    const int64_t rows = N_GATES * x->hidden;
-    kiln_value *h, *product;
-    KILN_TRY(matrix(x, n->in[X], rows, out));
-    if (has(n, INITIAL_H)) {
-        const kiln_type t =
-            kiln_type_make(r->type.dtype, 2, (const int64_t[]){rows, x->hidden});
-        const kiln_attr_arg transposed = kiln_arg_bool("trans_b", true);
-        KILN_TRY(matrix(x, n->in[INITIAL_H], x->hidden, &h));
-        kiln_value *in[] = {h, kiln_graph_add_const(x->s->g, r->name, &t, r->data)};
-        KILN_TRY(
-            kiln_sweep_add(x->s, &kiln_op_gemm, n, in, 2, &transposed, 1, &product));
-        KILN_TRY(two(x, &kiln_op_add, product, *out, out));
+/* Of each step xw, [N,4*H], and biases where there are several. */
+static kiln_status parts(const cell *x, kiln_value **part) {
+    kiln_arena *a = x->s->cx->scratch;
+    kiln_value *all = x->n->in[X];
+    kiln_node *split = NULL;
+    int64_t *size = kiln_array(a, int64_t, x->steps);
+    const char **names = kiln_array(a, const char *, x->steps);
+    if (x->steps > 1 && has(x->n, BIAS)) /* once for all of them */
+        KILN_TRY(two(x, &kiln_op_add, all, bias_of(x), &all));
+    part[0] = all;
+    for (int64_t i = 0; i < x->steps; i++) {
+        size[i] = 1;
+        names[i] = x->n->out[0]->name;
     }
-    if (has(n, BIAS))
-        KILN_TRY(two(x, &kiln_op_add, *out, bias_of(x), out));
+    const kiln_attr_arg args[] = {kiln_arg_int("axis", 0),
+                                  kiln_arg_ints("sizes", size, (size_t)x->steps)};
+    const kiln_node_spec spec = {.op = &kiln_op_split,
+                                 .name = x->n->name,
+                                 .in = &all,
+                                 .n_in = 1,
+                                 .out_names = names,
+                                 .n_out = (int)x->steps,
+                                 .args = args,
+                                 .n_args = 2};
+    if (x->steps > 1) {
+        KILN_TRY(kiln_graph_add_node(x->s->g, &spec, &split, x->s->cx->err));
+        kiln_sweep_count(x->s, split);
+        for (int64_t i = 0; i < x->steps; i++)
+            part[i] = split->out[i];
+    }
+    for (int64_t i = 0; i < x->steps; i++)
+        KILN_TRY(matrix(x, part[i], N_GATES * x->hidden, &part[i]));
     return KILN_OK;
+}
+
+/* z + h * r'. */
+static kiln_status add_state(const cell *x, kiln_value *h, kiln_value **z) {
+    const kiln_attr_arg transposed = kiln_arg_bool("trans_b", true);
+    kiln_value *in[] = {h, x->r}, *product;
+    KILN_TRY(
+        kiln_sweep_add(x->s, &kiln_op_gemm, x->n, in, 2, &transposed, 1, &product));
+    return two(x, &kiln_op_add, product, *z, z);
 }
 
 static kiln_status gate(const cell *x, kiln_value *z, int which, kiln_value **out) {
@@ -131,35 +157,78 @@ static kiln_status gate(const cell *x, kiln_value *z, int which, kiln_value **ou
     return one(x, which == GATE_G ? &kiln_op_tanh : &kiln_op_sigmoid, part, out);
 }
 
+/* As output `out` has it, or one step of it. */
+static kiln_status shaped(const cell *x, int out, kiln_value *v, kiln_value **shaped) {
+    kiln_type like = x->n->out[out]->type;
+    if (out == Y)
+        like.dim[0] = 1;
+    const kiln_attr_arg shape = kiln_arg_ints("shape", like.dim, (size_t)like.rank);
+    return kiln_sweep_add(x->s, &kiln_op_reshape, x->n, &v, 1, &shape, 1, shaped);
+}
+
 static kiln_status give(const cell *x, int out, kiln_value *v) {
     if (out >= x->n->n_out)
         return KILN_OK;
-    const kiln_value *like = x->n->out[out];
-    const kiln_attr_arg shape =
-        kiln_arg_ints("shape", like->type.dim, (size_t)like->type.rank);
-    KILN_TRY(kiln_sweep_add(x->s, &kiln_op_reshape, x->n, &v, 1, &shape, 1, &v));
-    kiln_sweep_replace(x->s, like, v);
+    KILN_TRY(shaped(x, out, v, &v));
+    kiln_sweep_replace(x->s, x->n->out[out], v);
     return KILN_OK;
 }
 
-static kiln_status expand(kiln_sweep *s, const kiln_node *n) {
-    const cell x = {.s = s,
-                    .n = n,
-                    .batch = n->in[X]->type.dim[1],
-                    .hidden = n->in[R]->type.dim[2]};
-    kiln_value *z, *g[N_GATES], *c, *kept, *h;
-    KILN_TRY(sums(&x, &z));
+/* All steps' h. */
+static kiln_status give_all(const cell *x, kiln_value **y) {
+    const kiln_attr_arg axis = kiln_arg_int("axis", 0);
+    kiln_value *all;
+    for (int64_t i = 0; i < x->steps; i++)
+        KILN_TRY(shaped(x, Y, y[i], &y[i]));
+    all = y[0];
+    if (x->steps > 1)
+        KILN_TRY(kiln_sweep_add(x->s, &kiln_op_concat, x->n, y, (int)x->steps, &axis, 1,
+                                &all));
+    kiln_sweep_replace(x->s, x->n->out[Y], all);
+    return KILN_OK;
+}
+
+/* h and c: of the step before, NULL: this is the first one; then of this one. */
+static kiln_status step(const cell *x, kiln_value *z, kiln_value **h, kiln_value **c) {
+    kiln_value *g[N_GATES], *kept = *c;
+    const bool is_first = *h == NULL;
+    if (is_first && has(x->n, INITIAL_H))
+        KILN_TRY(matrix(x, x->n->in[INITIAL_H], x->hidden, h));
+    if (*h != NULL)
+        KILN_TRY(add_state(x, *h, &z));
+    if (x->steps == 1 && has(x->n, BIAS))
+        KILN_TRY(two(x, &kiln_op_add, z, bias_of(x), &z));
     for (int i = 0; i < N_GATES; i++)
-        KILN_TRY(gate(&x, z, i, &g[i]));
-    KILN_TRY(two(&x, &kiln_op_mul, g[GATE_I], g[GATE_G], &c));
-    if (has(n, INITIAL_C)) {
-        KILN_TRY(matrix(&x, n->in[INITIAL_C], x.hidden, &kept));
-        KILN_TRY(two(&x, &kiln_op_mul, g[GATE_F], kept, &kept));
-        KILN_TRY(two(&x, &kiln_op_add, kept, c, &c));
+        KILN_TRY(gate(x, z, i, &g[i]));
+    KILN_TRY(two(x, &kiln_op_mul, g[GATE_I], g[GATE_G], c));
+    if (is_first && has(x->n, INITIAL_C))
+        KILN_TRY(matrix(x, x->n->in[INITIAL_C], x->hidden, &kept));
+    if (kept != NULL) {
+        KILN_TRY(two(x, &kiln_op_mul, g[GATE_F], kept, &kept));
+        KILN_TRY(two(x, &kiln_op_add, kept, *c, c));
     }
-    KILN_TRY(one(&x, &kiln_op_tanh, c, &h));
-    KILN_TRY(two(&x, &kiln_op_mul, g[GATE_O], h, &h));
-    KILN_TRY(give(&x, Y, h));
+    KILN_TRY(one(x, &kiln_op_tanh, *c, h));
+    return two(x, &kiln_op_mul, g[GATE_O], *h, h);
+}
+
+static kiln_status expand(kiln_sweep *s, const kiln_node *n) {
+    const kiln_type *xw = &n->in[X]->type, *r = &n->in[R]->type;
+    cell x = {
+        .s = s, .n = n, .steps = xw->dim[0], .batch = xw->dim[1], .hidden = r->dim[2]};
+    const kiln_type matrix_of_r =
+        kiln_type_make(r->dtype, 2, (const int64_t[]){N_GATES * x.hidden, x.hidden});
+    kiln_value **part = kiln_array(s->cx->scratch, kiln_value *, x.steps),
+               **y = kiln_array(s->cx->scratch, kiln_value *, x.steps);
+    kiln_value *h = NULL, *c = NULL;
+    const bool is_reverse = is_word(n, "direction", "reverse");
+    x.r = kiln_graph_add_const(s->g, n->in[R]->name, &matrix_of_r, n->in[R]->data);
+    KILN_TRY(parts(&x, part));
+    for (int64_t i = 0; i < x.steps; i++) {
+        const int64_t at = is_reverse ? x.steps - 1 - i : i;
+        KILN_TRY(step(&x, part[at], &h, &c));
+        y[at] = h;
+    }
+    KILN_TRY(give_all(&x, y));
     KILN_TRY(give(&x, Y_H, h));
     KILN_TRY(give(&x, Y_C, c));
     kiln_sweep_drop(s, n);
@@ -171,7 +240,7 @@ static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
     kiln_status st = KILN_OK;
     kiln_sweep_begin(&s, g, cx);
     for (kiln_node *n; st == KILN_OK && (n = kiln_sweep_next(&s)) != NULL;) {
-        if (fits(n))
+        if (fits(n, cx->steps))
             st = expand(&s, n);
         else
             kiln_sweep_keep(&s, n);
@@ -182,7 +251,7 @@ static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
 
 const kiln_pass kiln_pass_expand_recurrent = {
     .name = "expand_recurrent",
-    .doc = "an lstm of one step becomes a product and element-wise operators",
+    .doc = "steps of an lstm become products and element-wise operators",
     .needs = KILN_TYPED | KILN_CONSTS_FOLDED | KILN_INFERENCE_ONLY,
     .keeps = KILN_TYPED | KILN_SHAPES_FOLDED | KILN_CONSTS_FOLDED | KILN_INFERENCE_ONLY,
     .run = run,

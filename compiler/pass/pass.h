@@ -15,6 +15,7 @@ typedef struct kiln_pass_cx {
     kiln_arena *scratch; /* reset after each pass */
     kiln_err *err;
     kiln_fold_budget *budget; /* of the run */
+    int64_t steps;            /* kiln_pass_options.recurrent_steps, at least 1 */
     bool changed;             /* set by a pass that rewrote anything */
 } kiln_pass_cx;
 
@@ -44,6 +45,8 @@ typedef struct kiln_pass_options {
     void *user;
     bool check; /* --check-passes: reference before and after on a random input */
     uint64_t check_seed;
+    /* Recurrent cells of so many steps at most become as many steps; 0 counts as 1. */
+    int64_t recurrent_steps;
     bool verify; /* kiln_graph_verify after each pass; always on in debug builds */
 } kiln_pass_options;
 

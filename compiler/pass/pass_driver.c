@@ -20,30 +20,36 @@ const kiln_pass *kiln_pass_find(kiln_str name) {
 }
 
 static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth,
-                          kiln_fold_budget *budget, bool *changed, kiln_err *err);
+                          const kiln_pass_options *o, kiln_fold_budget *budget,
+                          bool *changed, kiln_err *err);
 
 static kiln_status run_on_regions(const kiln_pass *p, kiln_graph *g, int depth,
-                                  kiln_fold_budget *budget, bool *changed,
-                                  kiln_err *err) {
+                                  const kiln_pass_options *o, kiln_fold_budget *budget,
+                                  bool *changed, kiln_err *err) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *n = g->nodes.v[i];
         for (size_t k = 0; k < n->op->n_attr; k++)
             if (n->op->attr[k].kind == KILN_ATTR_GRAPH && n->attr[k].graph != NULL)
-                KILN_TRY(run_on(p, n->attr[k].graph, depth + 1, budget, changed, err));
+                KILN_TRY(
+                    run_on(p, n->attr[k].graph, depth + 1, o, budget, changed, err));
     }
     return KILN_OK;
 }
 
 static kiln_status run_on(const kiln_pass *p, kiln_graph *g, int depth,
-                          kiln_fold_budget *budget, bool *changed, kiln_err *err) {
+                          const kiln_pass_options *o, kiln_fold_budget *budget,
+                          bool *changed, kiln_err *err) {
     if (depth >= KILN_MAX_REGION_DEPTH)
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "region '%s' is nested deeper than the limit of %d", g->name,
                          KILN_MAX_REGION_DEPTH);
     bool inside = false;
-    KILN_TRY(run_on_regions(p, g, depth, budget, &inside, err));
+    KILN_TRY(run_on_regions(p, g, depth, o, budget, &inside, err));
     kiln_arena scratch = {0};
-    kiln_pass_cx cx = {.scratch = &scratch, .err = err, .budget = budget};
+    kiln_pass_cx cx = {.scratch = &scratch,
+                       .err = err,
+                       .budget = budget,
+                       .steps = o->recurrent_steps > 1 ? o->recurrent_steps : 1};
     const size_t n_in = g->inputs.n, n_out = g->outputs.n;
     const kiln_status st = p->run(g, &cx);
     kiln_arena_fini(&scratch);
@@ -95,7 +101,7 @@ static kiln_status run_one(const kiln_pass *p, kiln_graph *g,
     KILN_TRY(check_needs(p, g, err));
     bool changed = false;
     const size_t before = g->nodes.n;
-    kiln_status st = run_on(p, g, 0, budget, &changed, err);
+    kiln_status st = run_on(p, g, 0, o, budget, &changed, err);
     if (st == KILN_OK && changed && must_verify(o))
         st = kiln_graph_verify(g, err);
     if (st != KILN_OK) {

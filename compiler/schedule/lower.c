@@ -519,6 +519,13 @@ static void map_axes(kiln_nest *n) {
             kiln_simplify_expr(&n->lo->ranges, a, l->root[l->te->rank + i])};
 }
 
+/* What a mark says of a stage that is filled ahead. */
+static const char *fill_word(const kiln_stage *st) {
+    if (st->multiplies)
+        return st->behind > 0 ? "async 1" : "async 0";
+    return st->is_async ? "async" : NULL;
+}
+
 static kiln_status extern_nest(kiln_nest *n, const kiln_stmt **out) {
     const kiln_te *te = n->l->te;
     const kiln_buffer *in[KILN_MAX_AXES], *to[KILN_MAX_TE_OUTS];
@@ -578,10 +585,9 @@ kiln_status kiln_nest_make(kiln_nest *n, const kiln_stmt **out, kiln_err *err) {
                          l->te->name, n->unbound->name);
     s = kiln_s_attr(a, KILN_STMT_ATTR_STAGE, l->te->name, NULL, NULL, s);
     for (int i = 0; l->stage->double_buffer && i < l->te->n_out; i++)
-        s = kiln_s_attr(a, KILN_STMT_ATTR_DOUBLE_BUFFER,
-                        l->stage->is_async ? "async" : NULL, l->buffer[i],
-                        l->stage->copies > 2 ? kiln_x_index(a, l->stage->copies) : NULL,
-                        s);
+        s = kiln_s_attr(
+            a, KILN_STMT_ATTR_DOUBLE_BUFFER, fill_word(l->stage), l->buffer[i],
+            l->stage->copies > 2 ? kiln_x_index(a, l->stage->copies) : NULL, s);
     *out = s;
     return KILN_OK;
 }

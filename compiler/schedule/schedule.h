@@ -76,8 +76,10 @@ struct kiln_stage {
     kiln_scope scope;
     kiln_dim_align align[KILN_MAX_AXES];
     bool double_buffer;
-    int copies;    /* of its memory, with double_buffer: 2, or more; 0: 2 */
-    bool is_async; /* with double_buffer: what fills it need not wait */
+    int copies;      /* of its memory, with double_buffer: 2, or more; 0: 2 */
+    bool is_async;   /* with double_buffer: what fills it need not wait */
+    bool multiplies; /* and is used by products that may go on, */
+    int behind;      /* for so many iterations: 0 or 1 */
     bool is_output;
     const kiln_tensor_intrin *tensor; /* NULL: none */
     int tensor_lanes;
@@ -154,6 +156,11 @@ kiln_status kiln_compute_root(kiln_stage *st, kiln_err *err);
 kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scope,
                             kiln_stage *const *readers, size_t n, kiln_stage **out,
                             kiln_err *err);
+/* The same, in panels of `width` columns, which divides the last axis: what `te` has at [...,
+ * r, c] the copy has at [..., c / width, r, c % width]. */
+kiln_status kiln_cache_read_panels(kiln_schedule *s, const kiln_te *te, int64_t width,
+                                   kiln_scope scope, kiln_stage *const *readers,
+                                   size_t n, kiln_stage **out, kiln_err *err);
 /* Computes into `scope` first; the stage becomes a copy out of it. The stage's loops
  * must be untouched. */
 kiln_status kiln_cache_write(kiln_stage *st, kiln_scope scope, kiln_stage **out,
@@ -169,6 +176,10 @@ kiln_status kiln_double_buffer(kiln_stage *st, kiln_err *err);
  * shared memory that copies another memory's elements; a thread goes on while they come, and
  * the last barrier before they are read waits for them. */
 kiln_status kiln_fill_ahead(kiln_stage *st, int ahead, bool is_async, kiln_err *err);
+/* The same with is_async, used by products that may go on (KILN_STMT_ATTR_PRODUCTS) until the
+ * next iteration begins, or the one behind that (`behind` 1, which takes a copy more). */
+kiln_status kiln_fill_for_products(kiln_stage *st, int ahead, int behind,
+                                   kiln_err *err);
 /* Splits a reduction: a new stage reduces everything but `x` (a reduction leaf), which
  * becomes its first spatial axis; this stage then reduces over it. */
 kiln_status kiln_rfactor(kiln_stage *st, kiln_iter *x, kiln_stage **out, kiln_err *err);

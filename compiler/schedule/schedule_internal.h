@@ -24,6 +24,10 @@ const kiln_te *kiln_te_rewritten(kiln_arena *a, const kiln_te *te, kiln_expr_fn 
 /* Reads of `from` become reads of `to` at the same indexes. */
 const kiln_te *kiln_te_redirected(kiln_arena *a, const kiln_te *te, const kiln_te *from,
                                   const kiln_te *to);
+/* Those of the last axes [..., r, c] become reads at [..., c / width, r, c % width], width being
+ * `to`'s last axis; of computes only. */
+const kiln_te *kiln_te_paneled(kiln_arena *a, const kiln_te *te, const kiln_te *from,
+                               const kiln_te *to);
 /* Is `te` read by `reader`'s bodies? */
 bool kiln_te_reads(const kiln_te *reader, const kiln_te *te);
 /* Reads of inline stages replaced by their bodies, for every stage that is kept: te[i]

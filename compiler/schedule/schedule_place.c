@@ -150,6 +150,16 @@ kiln_status kiln_fill_ahead(kiln_stage *st, int ahead, bool is_async, kiln_err *
     return KILN_OK;
 }
 
+kiln_status kiln_fill_for_products(kiln_stage *st, int ahead, int behind,
+                                   kiln_err *err) {
+    KILN_ASSERT(behind == 0 || behind == 1, "products go on for %d iterations", behind);
+    KILN_TRY(kiln_fill_ahead(st, ahead, true, err));
+    st->copies += behind;
+    st->multiplies = true;
+    st->behind = behind;
+    return KILN_OK;
+}
+
 /* ---- copies ---------------------------------------------------------------------- */
 
 /* out[axes] = in[axes], over `out`'s fresh axes. */
@@ -183,9 +193,40 @@ static const char *copy_name(kiln_schedule *s, const kiln_te *te, kiln_scope sco
     return name;
 }
 
-kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scope,
-                            kiln_stage *const *readers, size_t n, kiln_stage **out,
-                            kiln_err *err) {
+/* The axes of `te` in panels; width 0: as they are. */
+static kiln_te *begin_copy(kiln_arena *a, const kiln_te *te, int64_t width,
+                           const char *name) {
+    int64_t dim[KILN_MAX_AXES];
+    const int rows = te->rank - 2;
+    if (width == 0)
+        return begin_like(a, te, name);
+    for (int i = 0; i < rows; i++)
+        dim[i] = kiln_te_dim(te, i);
+    dim[rows] = kiln_te_dim(te, rows + 1) / width;
+    dim[rows + 1] = kiln_te_dim(te, rows);
+    dim[rows + 2] = width;
+    return kiln_te_begin(a, name, te->rank + 1, dim);
+}
+
+static kiln_status panels_body(kiln_arena *a, kiln_te *out, const kiln_te *in,
+                               int64_t width, kiln_err *err) {
+    const kiln_expr *index[KILN_MAX_AXES], *body[KILN_MAX_TE_OUTS];
+    const int rows = in->rank - 2;
+    for (int i = 0; i < rows; i++)
+        index[i] = kiln_te_var(out, i);
+    index[rows] = kiln_te_var(out, rows + 1);
+    index[rows + 1] =
+        kiln_x_add(a, kiln_x_mul(a, kiln_te_var(out, rows), kiln_x_index(a, width)),
+                   kiln_te_var(out, rows + 2));
+    for (int k = 0; k < in->n_out; k++)
+        body[k] = kiln_x_read(a, in, k, index, in->rank);
+    return kiln_te_end(out, in->n_out, body, err);
+}
+
+/* width: of panels; 0: as `te` lies. */
+static kiln_status cache_read(kiln_schedule *s, const kiln_te *te, int64_t width,
+                              kiln_scope scope, kiln_stage *const *readers, size_t n,
+                              kiln_stage **out, kiln_err *err) {
     kiln_arena *a = s->arena;
     size_t first = s->stage.n;
     for (size_t i = 0; i < n; i++)
@@ -193,8 +234,9 @@ kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scop
             return kiln_fail(err, KILN_ERR_ARG,
                              "cache_read: stage '%s' does not read '%s'",
                              readers[i]->te->name, te->name);
-    kiln_te *copy = begin_like(a, te, copy_name(s, te, scope));
-    KILN_TRY(copy_body(a, copy, te, err));
+    kiln_te *copy = begin_copy(a, te, width, copy_name(s, te, scope));
+    KILN_TRY(width == 0 ? copy_body(a, copy, te, err)
+                        : panels_body(a, copy, te, width, err));
     for (size_t i = 0; i < s->stage.n; i++) {
         kiln_stage *st = s->stage.v[i];
         bool chosen = n == 0 && kiln_te_reads(st->te, te);
@@ -203,7 +245,8 @@ kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scop
         if (!chosen)
             continue;
         /* Loops stay: the axes are the same objects. */
-        st->te = kiln_te_redirected(a, st->te, te, copy);
+        st->te = width == 0 ? kiln_te_redirected(a, st->te, te, copy)
+                            : kiln_te_paneled(a, st->te, te, copy);
         first = i < first ? i : first;
     }
     if (first == s->stage.n)
@@ -214,6 +257,24 @@ kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scop
     kiln_schedule_insert(s, first, st);
     *out = st;
     return KILN_OK;
+}
+
+kiln_status kiln_cache_read(kiln_schedule *s, const kiln_te *te, kiln_scope scope,
+                            kiln_stage *const *readers, size_t n, kiln_stage **out,
+                            kiln_err *err) {
+    return cache_read(s, te, 0, scope, readers, n, out, err);
+}
+
+kiln_status kiln_cache_read_panels(kiln_schedule *s, const kiln_te *te, int64_t width,
+                                   kiln_scope scope, kiln_stage *const *readers,
+                                   size_t n, kiln_stage **out, kiln_err *err) {
+    if (te->rank < 2 || te->rank == KILN_MAX_AXES || width < 1 ||
+        kiln_te_dim(te, te->rank - 1) % width != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "cache_read: '%s' must have 2 to %d axes, and panels of "
+                         "%" PRId64 " columns must divide the last",
+                         te->name, KILN_MAX_AXES - 1, width);
+    return cache_read(s, te, width, scope, readers, n, out, err);
 }
 
 static bool is_untouched(const kiln_stage *st) {

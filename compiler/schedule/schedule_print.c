@@ -53,6 +53,8 @@ static void put_place(kiln_buf *out, const kiln_stage *st) {
         kiln_buf_printf(out, " of %d", st->copies);
     if (st->is_async)
         kiln_buf_puts(out, " async");
+    if (st->multiplies)
+        kiln_buf_printf(out, ", products %d behind", st->behind);
     for (size_t i = 0; i < st->prefetch.n; i++)
         put_prefetch(out, &st->prefetch.v[i]);
     if (st->is_output)

@@ -64,6 +64,29 @@ const kiln_te *kiln_te_redirected(kiln_arena *a, const kiln_te *te, const kiln_t
     return copy;
 }
 
+static const kiln_expr *panel_read(void *user, kiln_arena *a, const kiln_expr *e) {
+    const redirect *r = user;
+    const kiln_expr *index[KILN_MAX_AXES];
+    if (e->kind != KILN_EXPR_READ || e->u.read.te != r->from)
+        return e;
+    const int rows = e->n_arg - 2;
+    const kiln_expr *width = kiln_x_index(a, kiln_te_dim(r->to, r->to->rank - 1));
+    for (int i = 0; i < rows; i++)
+        index[i] = e->arg[i];
+    index[rows] = kiln_x_binary(a, KILN_EXPR_FLOORDIV, e->arg[rows + 1], width);
+    index[rows + 1] = e->arg[rows];
+    index[rows + 2] = kiln_x_binary(a, KILN_EXPR_FLOORMOD, e->arg[rows + 1], width);
+    return kiln_x_read(a, r->to, e->u.read.out, index, e->n_arg + 1);
+}
+
+const kiln_te *kiln_te_paneled(kiln_arena *a, const kiln_te *te, const kiln_te *from,
+                               const kiln_te *to) {
+    KILN_ASSERT(te->kind == KILN_TE_COMPUTE && to->rank == from->rank + 1,
+                "'%s' of rank %d are no panels of '%s'", to->name, to->rank,
+                from->name);
+    return kiln_te_rewritten(a, te, panel_read, &(redirect){from, to});
+}
+
 bool kiln_te_reads(const kiln_te *reader, const kiln_te *te) {
     for (int i = 0; i < reader->n_in; i++)
         if (reader->in[i] == te)

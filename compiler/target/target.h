@@ -124,6 +124,9 @@ int64_t kiln_gpu_shared_most(const kiln_profile *p);
 /* Warps multiply matrices of 16 x 16 by one instruction, and copies to shared memory come
  * while they do. */
 bool kiln_gpu_has_mma(const kiln_profile *p);
+/* Four warps together multiply blocks of 64 rows and up to 256 columns out of shared memory,
+ * and go on while the products come. */
+bool kiln_gpu_has_wgmma(const kiln_profile *p);
 /* Can code for `p` run on a machine that detect described as `machine`? The text says
  * what is missing. */
 bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
@@ -269,6 +272,7 @@ typedef struct kiln_arch_def {
     /* Of a GPU's profile; NULL: gpu.shared_bytes, and none. */
     int64_t (*shared_most)(const kiln_profile *p);
     bool (*has_mma)(const kiln_profile *p);
+    bool (*has_wgmma)(const kiln_profile *p);
     /* This machine; NULL where this program runs on another architecture. */
     kiln_status (*detect)(kiln_arena *a, kiln_profile *out, kiln_err *err);
 } kiln_arch_def;

@@ -43,6 +43,11 @@ bool kiln_gpu_has_mma(const kiln_profile *p) {
     return p->gpu.has_tensor_cores && def->has_mma != NULL && def->has_mma(p);
 }
 
+bool kiln_gpu_has_wgmma(const kiln_profile *p) {
+    const kiln_arch_def *def = kiln_arch_of(p->arch);
+    return p->gpu.has_tensor_cores && def->has_wgmma != NULL && def->has_wgmma(p);
+}
+
 static int64_t value_of(const kiln_gpu *g, const field *f) {
     const char *at = (const char *)g + f->at;
     return f->is_wide ? *(const int64_t *)(const void *)at

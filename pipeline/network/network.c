@@ -16,6 +16,7 @@ kiln_status kiln_network_compile_by(kiln_arena *a, const kiln_graph *g,
                                     kiln_network *out, kiln_err *err) {
     kiln_net *n = kiln_new(a, kiln_net);
     *out = (kiln_network){.name = g->name, .profile = p, .net = n};
+    KILN_TRY(kiln_network_graph_for(a, g, p, &g, err));
     KILN_TRY(kiln_compile(a, g, p, o, n, err));
     kiln_status st = kiln_network_write(a, packer, out, err);
     if (st == KILN_OK)

@@ -71,6 +71,13 @@ typedef struct kiln_network {
     int64_t packed_bytes; /* of a model that is open: what open steps fill */
 } kiln_network;
 
+/* `g`, which has been through the passes, as p's network is compiled from it: a GPU has no
+ * loop over the steps of a recurrent cell, they become products and element-wise
+ * operators. A copy in `a`, or g itself. */
+kiln_status kiln_network_graph_for(kiln_arena *a, const kiln_graph *g,
+                                   const kiln_profile *p, const kiln_graph **out,
+                                   kiln_err *err);
+
 /* `g` has been through the passes. Failures name the group's first node. */
 kiln_status kiln_network_compile(kiln_arena *a, const kiln_graph *g,
                                  const kiln_profile *p, const kiln_network_options *o,

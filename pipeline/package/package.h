@@ -130,6 +130,7 @@ typedef struct kiln_provenance_words {
     size_t n_shapes;
     const char *const *bind; /* "sr=16000", one for each value of `import` */
     const char *signature;   /* of a SavedModel; NULL: it was not given */
+    bool has_state;          /* `--state` */
     const char *config;      /* file of configurations; NULL: none */
     const struct kiln_tune_advice *advice; /* that was asked; NULL: none */
     bool no_ready, no_predict; /* ready records, the database's model were left out */

@@ -182,7 +182,7 @@ static kiln_status pack(kiln_arena *a, const kiln_source *s, const kiln_expectat
                         const char *to, kiln_build *b, kiln_err *err) {
     kiln_package p = {.facts = facts_of(a, s, n, &e->tolerance, o),
                       .plan = n->plan,
-                      .graph = kiln_package_graph_of(a, s->graph, n),
+                      .graph = kiln_package_graph_of(a, n->net->g, n),
                       .params_head = params_head(a, n),
                       .params = n->params};
     if (n->param_bytes > 0 && KILN_FAULT(archive_params)) {

@@ -1,7 +1,20 @@
 /* The model that a package was built from, read again as it was read then. */
 #include "pipeline/package/package.h"
+#include "pipeline/golden.h"
 
 #include <string.h>
+
+/* Is the package's input a state that the model has with --state alone? An output goes on
+ * with it, and the file declares no such input. */
+static bool is_state(const kiln_device_package *p, const char *name,
+                     const kiln_declared_input *declared, size_t n) {
+    bool goes_on = false;
+    for (size_t i = 0; i < p->n_outputs; i++)
+        goes_on = goes_on || kiln_golden_begins(name, &p->output[i].name, 1);
+    for (size_t i = 0; i < n; i++)
+        goes_on = goes_on && strcmp(declared[i].name, name) != 0;
+    return goes_on;
+}
 
 /* Dynamic dimensions are what the package was built for. Where the import fails, the
  * file's hash is known. */
@@ -9,15 +22,25 @@ static kiln_status read_model(kiln_arena *a, const kiln_device_package *p,
                               const char *model, const kiln_fixed_inputs *fixed,
                               kiln_source *out, kiln_err *err) {
     kiln_shape_binding *shape = kiln_array(a, kiln_shape_binding, p->n_inputs);
+    kiln_import_options o = {
+        .shapes = shape, .values = fixed->value, .n_values = fixed->n};
+    kiln_declared_input *declared = NULL;
+    size_t n = 0;
     for (size_t i = 0; i < p->n_inputs; i++) {
-        shape[i] = (kiln_shape_binding){.name = p->input[i].name,
-                                        .rank = p->input[i].type.rank};
-        memcpy(shape[i].dim, p->input[i].type.dim, sizeof shape[i].dim);
+        if (is_state(p, p->input[i].name, NULL, 0) && declared == NULL) {
+            const char *path = NULL;
+            KILN_TRY(kiln_source_path(a, model, &path, err));
+            KILN_TRY(kiln_import_inputs(a, path, &declared, &n, err));
+        }
+        if (is_state(p, p->input[i].name, declared, n)) {
+            o.has_state = true;
+            continue;
+        }
+        kiln_shape_binding *const s = &shape[o.n_shapes++];
+        *s = (kiln_shape_binding){.name = p->input[i].name,
+                                  .rank = p->input[i].type.rank};
+        memcpy(s->dim, p->input[i].type.dim, sizeof s->dim);
     }
-    const kiln_import_options o = {.shapes = shape,
-                                   .n_shapes = p->n_inputs,
-                                   .values = fixed->value,
-                                   .n_values = fixed->n};
     return kiln_source_read(a, model, &o, out, err);
 }
 

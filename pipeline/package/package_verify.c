@@ -1,6 +1,7 @@
 /* Does a package compute what it should? Its integrity, its self-test, the reference,
  * golden cases; at several numbers of threads. */
 #include "pipeline/package/package_internal.h"
+#include "pipeline/golden.h"
 
 #include <math.h>
 #include <string.h>
@@ -136,22 +137,25 @@ static kiln_status run_case(void *user, kiln_arena *a, const kiln_value_binding 
     kiln_tensor *made = kiln_array(a, kiln_tensor, p->n_outputs);
     const char **name = kiln_array(a, const char *, p->n_outputs);
     KILN_TRY(check_fixed(v, a, given, n_given, err));
+    for (size_t i = 0; i < p->n_outputs; i++)
+        name[i] = p->output[i].name;
     for (size_t i = 0; i < p->n_inputs; i++) {
         size_t k = 0;
         while (k < n_given && strcmp(given[k].name, p->input[i].name) != 0)
             k++;
-        if (k == n_given)
+        if (k < n_given)
+            in[i] = given[k].value;
+        else if (kiln_golden_begins(p->input[i].name, name, p->n_outputs))
+            in[i] = kiln_tensor_new(a, &p->input[i].type);
+        else
             return kiln_fail(err, KILN_ERR_SHAPE, "the case has no input '%s'",
                              p->input[i].name);
-        in[i] = given[k].value;
         if (!kiln_type_same_shape(&in[i].type, &p->input[i].type))
             return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                              "input '%s' is %s, the package was built for %s",
                              p->input[i].name, kiln_type_text(a, &in[i].type),
                              kiln_type_text(a, &p->input[i].type));
     }
-    for (size_t i = 0; i < p->n_outputs; i++)
-        name[i] = p->output[i].name;
     *out = (kiln_golden_result){
         .name = name, .value = made, .imported = v->imported, .n = p->n_outputs};
     const kiln_status st = run(v, in, made, err);
@@ -166,11 +170,18 @@ static kiln_status golden(verifier *v, kiln_err *err) {
     const kiln_device_package *p = &v->package->package;
     const kiln_package_facts *f = &v->package->facts;
     const char **name = kiln_array(v->arena, const char *, p->n_inputs + f->n_fixed);
-    for (size_t i = 0; i < p->n_inputs; i++)
+    kiln_shape_binding *const shape =
+        kiln_array(v->arena, kiln_shape_binding, p->n_inputs + f->n_fixed);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const kiln_type *const t = &p->input[i].type;
         name[i] = p->input[i].name;
+        shape[i] = (kiln_shape_binding){.name = name[i], .rank = t->rank};
+        memcpy(shape[i].dim, t->dim, sizeof shape[i].dim);
+    }
     for (size_t i = 0; i < f->n_fixed; i++)
         name[p->n_inputs + i] = f->fixed[i].name;
     const kiln_golden_side side = {.input = name,
+                                   .shape = shape,
                                    .n_inputs = p->n_inputs + f->n_fixed,
                                    .must_name = f->n_fixed > 0,
                                    .tolerance = v->tolerance,

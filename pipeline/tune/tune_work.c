@@ -1,7 +1,8 @@
 /* What there is to tune: the kernels that a build of the network would make, which no
  * code has to be generated for. */
-#include "compiler/network/groups.h"
 #include "base/numbers.h"
+#include "compiler/network/groups.h"
+#include "pipeline/network/network.h"
 #include "pipeline/tune/tune_internal.h"
 
 #include <string.h>
@@ -106,6 +107,7 @@ kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
                                      const kiln_profile *p, kiln_tune_works *out,
                                      kiln_err *err) {
     listing l = {.a = a, .profile = p};
+    KILN_TRY(kiln_network_graph_for(a, g, p, &g, err));
     kiln_arena_init(&l.scratch);
     const kiln_status st = kiln_network_each_group(g, add_group, &l, err);
     kiln_arena_fini(&l.scratch);

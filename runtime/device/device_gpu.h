@@ -33,6 +33,8 @@ typedef struct kiln_gpu_queue {
     char is_timed;
     char in_span; /* launches are timed together; is_held: none has begun */
     char is_held;
+    char is_noted;           /* the span's launches become a graph, run at its end */
+    void *row;               /* that graph; NULL: none */
     void *gate;              /* for the driver: what holds the stream */
     kiln_gpu_graphs *graphs; /* NULL: none */
     char *workspace;         /* NULL: none */

@@ -95,12 +95,16 @@ static int take_notes(kiln_gpu_queue *q) {
     return 0;
 }
 
-kiln_gpu_graphs *kiln_gpu_graphs_open(kiln_gpu_queue *q) {
+int kiln_gpu_graphs_are_here(const kiln_gpu_queue *q) {
     const char *wanted = getenv("KILN_GPU_GRAPHS");
     const kiln_gpu_driver *driver = q->device->driver;
-    if (driver->begin_graph == NULL || q->is_timed ||
-        (driver->has_graphs != NULL && !driver->has_graphs(q->device)) ||
-        (wanted != NULL && strcmp(wanted, "0") == 0))
+    return driver->begin_graph != NULL &&
+           (driver->has_graphs == NULL || driver->has_graphs(q->device)) &&
+           (wanted == NULL || strcmp(wanted, "0") != 0);
+}
+
+kiln_gpu_graphs *kiln_gpu_graphs_open(kiln_gpu_queue *q) {
+    if (q->is_timed || !kiln_gpu_graphs_are_here(q))
         return NULL;
     kiln_gpu_graphs *g = kiln_cpu_alloc(&q->device->base, 0, sizeof *g);
     if (g != NULL)

@@ -15,6 +15,8 @@
 
 #include "runtime/device/device_gpu.h"
 
+/* Has its driver graphs, and nobody does without them? */
+int kiln_gpu_graphs_are_here(const kiln_gpu_queue *q);
 /* For a queue; NULL: none, for want of memory or since its driver has no graphs. */
 kiln_gpu_graphs *kiln_gpu_graphs_open(kiln_gpu_queue *q);
 void kiln_gpu_graphs_close(kiln_gpu_queue *q);

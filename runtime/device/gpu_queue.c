@@ -33,7 +33,48 @@ static void fail_by_driver(kiln_gpu_queue *q, uint64_t ticket, int code) {
                                    q->device->driver->why(code)});
 }
 
+/* ---- launches in a row ------------------------------------------------------------ */
+
+static int hold(kiln_gpu_queue *q) {
+    const int code = q->device->driver->hold(q);
+    q->is_held = code == 0;
+    return code == 0 ? q->device->driver->begin_timing(q) : code;
+}
+
+/* What was noted as a graph is told, held. */
+static int tell_row(kiln_gpu_queue *q) {
+    q->is_noted = 0;
+    int code = q->device->driver->end_graph(q, q->has_failed ? NULL : &q->row);
+    if (code == 0 && q->row != NULL)
+        code = hold(q);
+    return code == 0 && q->row != NULL ? q->device->driver->run_graph(q, q->row) : code;
+}
+
+/* The stream does nothing. */
+static void forget_row(kiln_gpu_queue *q) {
+    if (q->is_noted)
+        (void)q->device->driver->end_graph(q, NULL);
+    if (q->row != NULL)
+        q->device->driver->release_graph(q, q->row);
+    q->is_noted = 0;
+    q->row = NULL;
+}
+
+/* A graph's launches follow one another faster than those that are told one by one. */
+static int begin_row(kiln_gpu_queue *q) {
+    forget_row(q);
+    q->is_noted = kiln_gpu_graphs_are_here(q) && q->device->driver->begin_graph(q) == 0;
+    return q->is_noted ? 0 : hold(q);
+}
+
+static int end_row(kiln_gpu_queue *q) {
+    const int code = q->is_noted ? tell_row(q) : 0;
+    return code == 0 && !q->has_failed ? q->device->driver->end_timing(q) : code;
+}
+
 static void let_go(kiln_gpu_queue *q) {
+    if (q->is_noted) /* somebody waits in between */
+        fail_by_driver(q, q->n_told, tell_row(q));
     if (q->is_held)
         q->device->driver->let_go(q);
     q->is_held = 0;
@@ -144,7 +185,6 @@ void kiln_gpu_queue_set_tag(kiln_gpu_queue *q, uint64_t ticket, uint32_t tag) {
 
 void kiln_gpu_queue_span(kiln_device_queue *base, int begins) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base;
-    const kiln_gpu_driver *driver = q->device->driver;
     if (!q->is_timed || q->in_span == (begins != 0))
         return;
     enter(q->device);
@@ -152,14 +192,10 @@ void kiln_gpu_queue_span(kiln_device_queue *base, int begins) {
     const uint64_t ticket = kiln_gpu_queue_begin_ticket(
         q, 0); /* a failure of these has no tag of its own */
     int code = 0;
-    if (begins && !q->has_failed) {
-        code = driver->hold(q);
-        q->is_held = code == 0;
-        if (code == 0)
-            code = driver->begin_timing(q);
-    }
-    if (!begins && !q->has_failed)
-        code = driver->end_timing(q);
+    if (begins && !q->has_failed)
+        code = begin_row(q);
+    if (!begins)
+        code = end_row(q);
     q->in_span = begins != 0;
     if (!q->has_failed)
         kiln_gpu_queue_end_ticket(q, ticket, code);
@@ -254,6 +290,7 @@ void kiln_gpu_queue_close(kiln_device_queue *base) {
     kiln_gpu_queue *q = (kiln_gpu_queue *)base;
     kiln_device *d = &q->device->base;
     enter(q->device);
+    forget_row(q);
     let_go(q);
     kiln_gpu_graphs_close(q);
     q->device->driver->unstream(q);

@@ -4,7 +4,6 @@
 #include "base/base.h"
 #include "pipeline/remote/remote.h"
 #include "pipeline/pipeline.h"
-#include "tests/support/golden_turned.h"
 #include "tests/support/kiln_test.h"
 #include "compiler/pass/pass.h"
 
@@ -19,46 +18,47 @@ typedef struct row {
     const char *file;
     bool is_large; /* too large for the reference after each pass under a sanitizer */
     bool is_deep;  /* its passes are those of smaller ones beside it: with KILN_SOAK */
+    bool is_stateful; /* each case went on from the one before it */
 } row;
 
 static row rows[] = {
-    {"samplenet_onnx", "samplenet.onnx", false, false},
-    {"oww_embedding_onnx", "embedding_model.onnx", false, false},
-    {"oww_alexa_onnx", "alexa_v0.1.onnx", false, false},
+    {"samplenet_onnx", "samplenet.onnx", false, false, false},
+    {"oww_embedding_onnx", "embedding_model.onnx", false, false, false},
+    {"oww_alexa_onnx", "alexa_v0.1.onnx", false, false, false},
     {"blazeface_front_onnx", "face_detection_front_128x128_barracuda.onnx", false,
+     false, false},
+    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", true, false, false},
+    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true, false, false},
+    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true, true, false},
+    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false, false, false},
+    {"t2o_fc_pb", "t2o_fc-layers.pb", false, false, false},
+    {"t2o_lstm_pb", "t2o_lstm.pb", false, false, false},
+    {"samplenet_pb", "samplenet.pb", false, false, false},
+    {"emotion_pb", "emotion.pb", true, false, false},
+    {"iris_pb", "iris.pb", true, false, false},
+    {"hourglass_pb", "hourglass.pb", true, true, false},
+    {"basic_pitch_pb", "basic_pitch.pb", true, true, false},
+    {"face_detection_short_tflite", "face_detection_short_range.tflite", false, false,
      false},
-    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", true, false},
-    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true, false},
-    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true, true},
-    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false, false},
-    {"t2o_fc_pb", "t2o_fc-layers.pb", false, false},
-    {"t2o_lstm_pb", "t2o_lstm.pb", false, false},
-    {"samplenet_pb", "samplenet.pb", false, false},
-    {"emotion_pb", "emotion.pb", true, false},
-    {"iris_pb", "iris.pb", true, false},
-    {"hourglass_pb", "hourglass.pb", true, true},
-    {"basic_pitch_pb", "basic_pitch.pb", true, true},
-    {"face_detection_short_tflite", "face_detection_short_range.tflite", false, false},
-    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", true, false},
-    {"oww_embedding_tflite", "embedding_model.tflite", false, false},
-    {"conformer_tflite", "torchaudio_conformer.tflite", true, false},
-    {"hourglass_tflite", "hourglass.tflite", true, true},
-    {"samplenet_caffe", "SampLeNet.prototxt", false, false},
-    {"mtcnn_det1_caffe", "det1.caffemodel", false, false},
-    {"mtcnn_det2_caffe", "det2.prototxt", false, false},
-    {"samplenet_mxnet", "samplenet-symbol.json", false, false},
-    {"hourglass_mlmodel", "hourglass.mlmodel", true, true},
-    {"fer2013_mini_xception_h5", "fer2013_mini_XCEPTION.hdf5", false, false},
-    {"upscaler_default_h5", "upscaler_default.h5", true, true},
-    {"micro_speech_int8_tflite", "micro_speech_quantized.tflite", false, false},
-    {"keyword_svdf_tflite", "keyword_scrambled.tflite", false, false},
+    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", true, false, false},
+    {"oww_embedding_tflite", "embedding_model.tflite", false, false, false},
+    {"conformer_tflite", "torchaudio_conformer.tflite", true, false, false},
+    {"hourglass_tflite", "hourglass.tflite", true, true, false},
+    {"samplenet_caffe", "SampLeNet.prototxt", false, false, false},
+    {"mtcnn_det1_caffe", "det1.caffemodel", false, false, false},
+    {"mtcnn_det2_caffe", "det2.prototxt", false, false, false},
+    {"samplenet_mxnet", "samplenet-symbol.json", false, false, false},
+    {"hourglass_mlmodel", "hourglass.mlmodel", true, true, false},
+    {"fer2013_mini_xception_h5", "fer2013_mini_XCEPTION.hdf5", false, false, false},
+    {"upscaler_default_h5", "upscaler_default.h5", true, true, false},
+    {"micro_speech_int8_tflite", "micro_speech_quantized.tflite", false, false, false},
+    {"keyword_svdf_tflite", "keyword_scrambled.tflite", false, false, true},
+    {"mnist_lstm_tflite", "mnist_lstm.tflite", false, false, true},
+    {"mnist_lstm_int8_tflite", "mnist_lstm_int8.tflite", false, false, true},
+    {"mobilenet_v1_025_quant_tflite", "mobilenet_v1_0.25_128_quant.tflite", true, true,
+     false},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
-
-/* Channels are first in the model and last in its golden outputs. */
-static bool is_turned(const row *r) {
-    return strcmp(r->name, "hourglass_mlmodel") == 0;
-}
 
 static void check_golden(const row *r, const kiln_pass_options *passes,
                          const kiln_runner *runner) {
@@ -76,10 +76,9 @@ static void check_golden(const row *r, const kiln_pass_options *passes,
     }
     kiln_err err = {0};
     kiln_checks checks = {0};
-    if (is_turned(r))
-        kiln_assert_status_ok(kiln_test_turn_golden(&a, golden, &golden, &err), &err);
+    const kiln_import_options o = {.has_state = r->is_stateful};
     const kiln_status st =
-        kiln_verify_golden(&a, model, golden, NULL, passes, runner, &checks, &err);
+        kiln_verify_golden(&a, model, golden, &o, passes, runner, &checks, &err);
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *c = &checks.list.v[i];
         print_message("%s %s: %s %s(rms error %.3g of %.3g, %lld ms)\n", r->name,

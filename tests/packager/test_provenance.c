@@ -66,6 +66,7 @@ static void reads_what_it_wrote(void **state) {
     placed.place = place;
     placed.n_places = 2;
     placed.signature = "encode";
+    placed.has_state = true;
     bare.licence = bare.builder.commit = bare.profile.measure = NULL;
     bare.config.name = bare.ready.name = NULL;
     bare.n_data = bare.n_shapes = bare.n_binds = 0;

@@ -244,7 +244,8 @@ static void times_launches_in_a_row(void **state) {
         assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
         assert_int_equal(t.kind->last_ns(q), rows[0].ns);
     }
-    t.kind->span(q, 1); /* who waits in between lets them go */
+    assert_true(fake.graphs() > 0); /* each row was one */
+    t.kind->span(q, 1);             /* who waits in between lets them go */
     for (int i = 0; i < 100; i++)
         t.kind->launch(q, &l);
     assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
@@ -252,6 +253,45 @@ static void times_launches_in_a_row(void **state) {
     assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
     t.kind->queue_close(q);
     close_trial(&t);
+}
+
+/* By a graph, and without one; whichever call fails, somebody says so and nothing is left. */
+static void rows_survive_every_call_that_fails(void **state) {
+    (void)state;
+    enum { IN_A_ROW = 3 };
+    const kiln_device_queue_options o = {.workspace_bytes = 4096, .is_timed = 1};
+    for (int graphs = 0; graphs < 2; graphs++) {
+        bool is_good = false;
+        long n = 0;
+        if (!graphs)
+            assert_int_equal(setenv("KILN_GPU_GRAPHS", "0", 1), 0);
+        for (; !is_good; n++) {
+            char error[KILN_ERROR_TEXT] = "";
+            kiln_device_failure failure = {0};
+            kiln_device_queue *q = NULL;
+            kiln_gpu_trial t;
+            open_trial(&t);
+            assert_int_equal(t.kind->queue_open(t.device, &o, &q, error), 0);
+            void *operand[2] = {t.memory, t.memory + KILN_GPU_TRIAL_BYTES};
+            const kiln_device_launch l = {t.step, operand, 2, 1};
+            const long made = fake.graphs();
+            fake.fail_at(n);
+            t.kind->span(q, 1);
+            for (int i = 0; i < IN_A_ROW; i++)
+                t.kind->launch(q, &l);
+            t.kind->span(q, 0);
+            is_good = t.kind->finish(q, KILN_DEVICE_ALL, &failure) == 0;
+            const uint64_t ns = t.kind->last_ns(q);
+            fake.fail_at(-1);
+            is_good = is_good && ns == IN_A_ROW * rows[0].ns &&
+                      fake.graphs() == made + graphs;
+            assert_int_equal(t.kind->finish(q, KILN_DEVICE_ALL, &failure), 0);
+            t.kind->queue_close(q);
+            close_trial(&t);
+        }
+        assert_true(n > 10); /* calls */
+        assert_int_equal(unsetenv("KILN_GPU_GRAPHS"), 0);
+    }
 }
 
 static void pins_the_hosts_memory(void **state) {
@@ -481,6 +521,8 @@ int main(void) {
     kiln_test_add_rows(refuses, refusals);
     kiln_test_add("translates_ahead", translates_ahead, NULL);
     kiln_test_add("times_launches_in_a_row", times_launches_in_a_row, NULL);
+    kiln_test_add("rows_survive_every_call_that_fails",
+                  rows_survive_every_call_that_fails, NULL);
     kiln_test_add("replays_what_repeats_itself", replays_what_repeats_itself, NULL);
     kiln_test_add("follows_runs_that_differ", follows_runs_that_differ, NULL);
     kiln_test_add("survives_graphs_that_fail", survives_graphs_that_fail, NULL);

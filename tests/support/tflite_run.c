@@ -104,8 +104,9 @@ const char *kiln_test_tflite_file(kiln_str bytes) {
     return path;
 }
 
-static void compare(const kiln_tflite_case *r, size_t i, const kiln_tensor *got) {
-    const kiln_tensor want = tensor_of(&r->out[i]);
+static void compare(const kiln_tflite_case *r, const kiln_tflite_port *p, size_t i,
+                    const kiln_tensor *got) {
+    const kiln_tensor want = tensor_of(p);
     const double within = r->within > 0 ? r->within : 1e-5;
     if (!kiln_type_eq(&got->type, &want.type))
         fail_msg("output %zu must be %s, is %s", i,
@@ -115,9 +116,9 @@ static void compare(const kiln_tflite_case *r, size_t i, const kiln_tensor *got)
     kiln_widen(&got->type, got->data, &w);
     for (int64_t k = 0; k < kiln_type_elems(&got->type); k++) {
         const double v = w.f != NULL ? w.f[k] : (double)w.i[k];
-        if (!(fabs(v - r->out[i].v[k]) <= within))
-            fail_msg("element %d of output %zu must be %g, is %g", (int)k, i,
-                     r->out[i].v[k], v);
+        if (!(fabs(v - p->v[k]) <= within))
+            fail_msg("element %d of output %zu must be %g, is %g", (int)k, i, p->v[k],
+                     v);
     }
 }
 
@@ -128,7 +129,8 @@ void kiln_test_check_tflite(void **state) {
     kiln_err err = {0};
     kiln_import_report report;
     const char *const path = kiln_test_tflite_file(kiln_test_tflite_model(r));
-    const kiln_status st = kiln_import(a, path, NULL, &g, &report, &err);
+    const kiln_import_options o = {.has_state = r->has_state};
+    const kiln_status st = kiln_import(a, path, &o, &g, &report, &err);
     if (r->fails != KILN_OK) {
         kiln_assert_fails(st, r->fails, &err, r->text);
         return;
@@ -141,7 +143,17 @@ void kiln_test_check_tflite(void **state) {
     for (size_t i = 0; i < r->n_in; i++)
         if (r->in[i].shape != NULL && !r->in[i].is_const && !r->in[i].is_variable)
             in[n++] = tensor_of(&r->in[i]);
+    for (size_t i = 0; i < r->n_in && r->has_state; i++) {
+        kiln_tflite_port real = r->in[i];
+        real.type = KILN_TFW_F32;
+        if (real.is_variable)
+            in[n++] = tensor_of(&real);
+    }
+    assert_int_equal(g->inputs.n, n);
+    assert_in_range(g->outputs.n, n_out(r), KILN_TFLITE_OUTS);
     kiln_assert_status_ok(kiln_ref_run(a, g, in, n, out, &err), &err);
     for (size_t i = 0; i < n_out(r); i++)
-        compare(r, i, &out[i]);
+        compare(r, &r->out[i], i, &out[i]);
+    for (size_t i = n_out(r); i < g->outputs.n; i++)
+        compare(r, &r->next[i - n_out(r)], i, &out[i]);
 }

@@ -38,14 +38,14 @@ typedef struct operation {
 
 typedef struct kiln_cu_stream_s {
     int is_open;
-    struct kiln_cu_graph_s *capture; /* what it is told goes there */
-    unsigned long long n_told, n_done;
+    struct kiln_cu_graph_s *capture;              /* what it is told goes there */
+    unsigned long long n_told, n_done, n_counted; /* graphs by their launches */
     operation told[MAX_OPERATIONS];
 } stream;
 typedef struct kiln_cu_event_s {
     int is_open, is_timed;
     stream *stream; /* NULL: never recorded */
-    unsigned long long at;
+    unsigned long long at, counted;
 } event;
 
 static struct kiln_cu_link_s {
@@ -164,6 +164,7 @@ static int tell(stream *s, const operation *o) {
     if (s->n_told - s->n_done == MAX_OPERATIONS)
         run_until(s, s->n_done + 1);
     s->told[s->n_told++ % MAX_OPERATIONS] = *o;
+    s->n_counted += o->kind == GRAPH ? (unsigned long long)graphs[o->which].n : 1;
     return sticky;
 }
 
@@ -555,12 +556,12 @@ int cuEventDestroy_v2(kiln_cu_event e) {
     return end(code);
 }
 
-/* A millisecond for everything that was told in between. */
+/* A millisecond for everything that was told in between, each launch of a graph. */
 int cuEventElapsedTime(float *milliseconds, kiln_cu_event from, kiln_cu_event to) {
     const int code = begin(1);
     const int is_good = from->is_timed && to->is_timed && from->stream != NULL &&
                         from->stream == to->stream && to->stream->n_done >= to->at;
-    *milliseconds = is_good ? (float)(to->at - from->at) : 0;
+    *milliseconds = is_good ? (float)(to->counted - from->counted) : 0;
     return end(code != 0 ? code : is_good ? 0 : INVALID_VALUE);
 }
 
@@ -569,6 +570,7 @@ int cuEventRecord(kiln_cu_event e, kiln_cu_stream s) {
     if (code == 0) {
         e->stream = s;
         e->at = s->n_told;
+        e->counted = s->n_counted;
     }
     return end(code != 0 ? code : sticky);
 }

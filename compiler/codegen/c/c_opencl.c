@@ -79,5 +79,6 @@ const kiln_backend kiln_c_backend_opencl = {
     .name = "opencl",
     KILN_BACKEND_GPU(("OpenCL C has no matrices that a warp holds between its threads; "
                       "use local memory"),
-                     "OpenCL C copies at once here; leave it out"),
+                     "OpenCL C copies at once here; leave it out",
+                     "OpenCL C has no warpgroups; leave it out"),
 };

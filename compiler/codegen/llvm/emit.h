@@ -14,6 +14,7 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/loop/fragment.h"
 
 typedef struct kiln_cg_var {
     const kiln_var *var;
@@ -38,8 +39,8 @@ typedef struct kiln_cg_mem {
     LLVMValueRef alias_scope; /* accesses to two buffers never overlap */
     LLVMValueRef no_alias;
     bool is_captured;
-    bool is_constant; /* nobody writes it while the function runs */
-    int64_t row;      /* of a fragment: elements from a row to the next */
+    bool is_constant;        /* nobody writes it while the function runs */
+    kiln_fragment_form form; /* of a fragment */
 } kiln_cg_mem;
 
 typedef struct kiln_cg_table {
@@ -113,6 +114,11 @@ struct kiln_cg {
     bool is_async;                     /* copies to shared memory may come later */
     int64_t
         may_miss; /* groups of such copies that barriers leave; -1: there are none */
+    KILN_VEC(const kiln_buffer *) swizzled; /* what warpgroups multiply */
+    KILN_VEC(kiln_cg_mem) fragments;        /* that there are where code is made */
+    bool is_grouped; /* the products that are made end with the group's wait */
+    int64_t may_run; /* groups of products that barriers leave; -1: there are none */
+    int64_t empty_groups; /* behind the last that was none */
 };
 
 /* ---- a module (module.c) --------------------------------------------------------- */

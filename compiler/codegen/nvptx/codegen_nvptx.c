@@ -194,6 +194,22 @@ static kiln_status check_entry(const kiln_gpu_entry *e, const kiln_profile *prof
     return KILN_OK;
 }
 
+/* Products of warpgroups are in no architecture but this, which no later GPU runs: only who
+ * uses them asks for it. */
+static const kiln_profile *profile_of(kiln_arena *a, const kiln_gpu_split *split,
+                                      const kiln_profile *p) {
+    bool has_groups = false;
+    for (size_t i = 0; i < split->entry.n; i++)
+        has_groups = has_groups || kiln_nvptx_has_groups(split->entry.v[i].program);
+    if (!has_groups || !kiln_gpu_has_wgmma(p))
+        return p;
+    kiln_profile *out = kiln_new(a, kiln_profile);
+    *out = *p;
+    out->cpu = "sm_90a";
+    out->features = "+ptx80";
+    return out;
+}
+
 static kiln_status compile(kiln_cg_session *s, kiln_gpu_split *split,
                            const kiln_codegen_options *o, kiln_codegen_text *text,
                            kiln_str *out) {
@@ -222,6 +238,7 @@ static kiln_status generate(kiln_arena *a, const kiln_program *p,
     kiln_gpu_split split;
     kiln_str code = {"", 0};
     KILN_TRY(kiln_gpu_split_program(a, p, &split, err));
+    s.g.profile = profile_of(a, &split, profile);
     kiln_status st = kiln_cg_open(&s, p->name);
     if (st == KILN_OK)
         st = compile(&s, &split, o, text, &code);

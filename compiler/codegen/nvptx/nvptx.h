@@ -32,5 +32,28 @@ void kiln_nvptx_async(kiln_cg *g, const kiln_stmt *s);
 void kiln_nvptx_wait(kiln_cg *g);
 /* Emits a store as a copy that comes later; false: it is none. */
 bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s);
+/* The same to another place, so aligned; NULL: where the store says. */
+bool kiln_nvptx_copy_to(kiln_cg *g, const kiln_stmt *s, LLVMValueRef to,
+                        unsigned to_align);
+/* Of what a thread holds of a fragment. */
+LLVMValueRef kiln_nvptx_element(kiln_cg *g, const kiln_cg_mem *m, int64_t number);
+
+/* ---- what four warps do together (nvptx_warpgroups.c) ---------------------------- */
+
+enum { KILN_NVPTX_SWIZZLED = 1024 }; /* bytes that such a buffer is aligned to */
+
+void kiln_nvptx_find_groups(kiln_cg *g);
+/* Does a warpgroup multiply it? Then it is written by kiln_nvptx_swizzled_store, and by nobody
+ * else. */
+bool kiln_nvptx_is_swizzled(const kiln_cg *g, const kiln_buffer *b);
+void kiln_nvptx_swizzled_store(kiln_cg *g, const kiln_stmt *s);
+/* Adds to the fragment, from element `at` of what each thread holds on. */
+void kiln_nvptx_group_call(kiln_cg *g, const kiln_stmt *s, const kiln_cg_mem *m,
+                           int64_t at);
+void kiln_nvptx_products(kiln_cg *g, const kiln_stmt *s);
+/* Before a barrier. */
+void kiln_nvptx_group_wait(kiln_cg *g);
+/* Is there such a product in it? */
+bool kiln_nvptx_has_groups(const kiln_program *p);
 
 #endif

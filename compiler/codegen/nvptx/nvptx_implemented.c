@@ -12,10 +12,18 @@ static const char *const calls[] = {"mma_f16.reset",
                                     "mma_bf16_t.update",
                                     "mma_s8_t.reset",
                                     "mma_s8_t.update",
+                                    "wgmma_f16.reset",
+                                    "wgmma_f16.update",
+                                    "wgmma_f16_t.reset",
+                                    "wgmma_f16_t.update",
+                                    "wgmma_bf16.reset",
+                                    "wgmma_bf16.update",
+                                    "wgmma_bf16_t.reset",
+                                    "wgmma_bf16_t.update",
                                     NULL};
 
 const kiln_backend kiln_nvptx_backend = {
     .name = "nvptx",
-    KILN_BACKEND_GPU(KILN_DOES, KILN_DOES),
+    KILN_BACKEND_GPU(KILN_DOES, KILN_DOES, KILN_DOES),
     .calls = calls,
 };

@@ -160,9 +160,14 @@ bool kiln_nvptx_stmt(kiln_cg *g, const kiln_stmt *s) {
                      s->u.store.buffer->name);
         return true;
     }
-    if (s->kind == KILN_STMT_STORE && (g->is_alone || is_first(g) == NULL) &&
-        kiln_nvptx_copy(g, s))
-        return true;
+    if (s->kind == KILN_STMT_STORE && (g->is_alone || is_first(g) == NULL)) {
+        if (kiln_nvptx_is_swizzled(g, s->u.store.buffer)) {
+            kiln_nvptx_swizzled_store(g, s);
+            return true;
+        }
+        if (kiln_nvptx_copy(g, s))
+            return true;
+    }
     if (g->is_alone || s->kind == KILN_STMT_SEQ)
         return false;
     if (!kiln_stmt_is_collective(s)) {
@@ -179,6 +184,8 @@ bool kiln_nvptx_stmt(kiln_cg *g, const kiln_stmt *s) {
         (void)kiln_cg_intrinsic(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
     } else if (s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_ASYNC)
         kiln_nvptx_async(g, s);
+    else if (s->kind == KILN_STMT_ATTR && s->u.attr.key == KILN_STMT_ATTR_PRODUCTS)
+        kiln_nvptx_products(g, s);
     else if (s->kind == KILN_STMT_FOR && s->u.loop.kind == KILN_LOOP_THREAD)
         thread_loop(g, s);
     else
@@ -193,10 +200,15 @@ static LLVMTypeRef array_of(kiln_cg *g, const kiln_buffer *b, size_t bytes) {
     return LLVMArrayType2(kiln_cg_memory_type(g, b->dtype), n > 0 ? n : 1);
 }
 
-static LLVMValueRef shared_variable(kiln_cg *g, LLVMTypeRef t, const char *name) {
+static size_t align_of(const kiln_cg *g, const kiln_buffer *b) {
+    return kiln_nvptx_is_swizzled(g, b) ? KILN_NVPTX_SWIZZLED : ALIGN;
+}
+
+static LLVMValueRef shared_variable(kiln_cg *g, LLVMTypeRef t, const char *name,
+                                    size_t align) {
     const LLVMValueRef v =
         LLVMAddGlobalInAddressSpace(g->module, t, name, KILN_NVPTX_SHARED);
-    LLVMSetAlignment(v, ALIGN);
+    LLVMSetAlignment(v, (unsigned)align);
     return v;
 }
 
@@ -217,7 +229,8 @@ static void add_shared(void *user, const kiln_stmt *s) {
     kiln_vec_push(x->g->arena, &x->buffer, b);
     const int64_t elems = kiln_buffer_elems(b);
     if (elems > 0 && elems < max_memory / 8)
-        x->bytes += elems * (int64_t)kiln_dtype_bytes(b->dtype) + ALIGN;
+        x->bytes +=
+            elems * (int64_t)kiln_dtype_bytes(b->dtype) + (int64_t)align_of(x->g, b);
 }
 
 void kiln_nvptx_ask(kiln_cg *g) {
@@ -225,7 +238,8 @@ void kiln_nvptx_ask(kiln_cg *g) {
     kiln_stmt_visit(g->p->body, add_shared, &x);
     g->asked = x.bytes > g->profile->gpu.shared_bytes
                    ? shared_variable(g, LLVMArrayType2(g->i8, 0),
-                                     kiln_format(g->arena, "%sasked", g->prefix))
+                                     kiln_format(g->arena, "%sasked", g->prefix),
+                                     g->swizzled.n > 0 ? KILN_NVPTX_SWIZZLED : ALIGN)
                    : NULL;
 }
 
@@ -236,13 +250,16 @@ static void in_shared(kiln_cg *g, const kiln_buffer *b, size_t bytes, kiln_cg_me
             *m = g->shared_memory.v[i];
             return;
         }
+    const size_t align = align_of(g, b);
     m->place = KILN_CG_SHARED;
+    g->shared = (g->shared + align - 1) / align * align;
     if (g->asked != NULL) {
         LLVMValueRef at = kiln_cg_int(g, g->i64, (int64_t)g->shared, 1);
         m->base = LLVMConstInBoundsGEP2(g->i8, g->asked, &at, 1);
     } else {
         m->base = shared_variable(
-            g, t, kiln_format(g->arena, "%sshared%zu", g->prefix, g->shared_memory.n));
+            g, t, kiln_format(g->arena, "%sshared%zu", g->prefix, g->shared_memory.n),
+            align);
         LLVMSetLinkage(m->base, LLVMInternalLinkage);
         LLVMSetInitializer(m->base, LLVMGetUndef(t));
     }

@@ -29,7 +29,8 @@ static const product products[] = {
     {"mma_s8_t", "llvm.nvvm.mma.m16n8k32.row.col.s8", true, false, true},
 };
 
-enum { BYTES = 16, SIDE = 16, WORDS = 4 }; /* rows of an 8 x 8 matrix; of ldmatrix.x4 */
+/* Rows of an 8 x 8 matrix; words of ldmatrix.x4. */
+enum { BYTES = 16, SIDE = 16, WORDS = 4, COLUMNS = 8 };
 
 static const product *product_of(const char *name) {
     const size_t n = strcspn(name, ".");
@@ -42,21 +43,23 @@ static const product *product_of(const char *name) {
 /* ---- fragments ------------------------------------------------------------------- */
 
 void kiln_nvptx_fragment(kiln_cg *g, const kiln_buffer *b, kiln_cg_mem *m) {
-    const int64_t elems = kiln_buffer_elems(b) / KILN_WARP;
     m->place = KILN_CG_STACK;
-    m->row = kiln_fragment_row(g->p->body, b);
-    if (m->row == 0 || elems < 1 || g->extent[KILN_AXIS_THREAD_X] != KILN_WARP ||
+    m->form = kiln_fragment_form_of(g->p->body, b);
+    const int threads = KILN_WARP * (m->form.warps > 0 ? m->form.warps : 1);
+    const int64_t elems = kiln_buffer_elems(b) / threads;
+    if (m->form.row == 0 || elems < 1 || g->extent[KILN_AXIS_THREAD_X] != threads ||
         (g->bound >> KILN_AXIS_THREAD_X & 1u) != 0)
         kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
                      "fragment '%s' must be made by matrix products of whole blocks, "
                      "in blocks of %d threads along threadIdx.x, outside their loops",
-                     b->name, KILN_WARP);
+                     b->name, threads);
     const LLVMTypeRef t = LLVMArrayType2(kiln_cg_memory_type(g, b->dtype),
                                          (uint64_t)(elems < 1 ? 1 : elems));
     m->base = kiln_cg_local(g, t, BYTES);
+    kiln_vec_push(g->arena, &g->fragments, *m);
 }
 
-static LLVMValueRef element_at(kiln_cg *g, const kiln_cg_mem *m, int64_t number) {
+LLVMValueRef kiln_nvptx_element(kiln_cg *g, const kiln_cg_mem *m, int64_t number) {
     LLVMValueRef at = kiln_cg_int(g, g->i64, number, 1);
     return LLVMBuildInBoundsGEP2(g->b, kiln_cg_memory_type(g, m->buffer->dtype),
                                  m->base, &at, 1, "");
@@ -85,6 +88,7 @@ void kiln_nvptx_find(kiln_cg *g) {
     kiln_stmt_visit(g->p->body, find_across, g);
     if (kiln_gpu_has_mma(g->profile)) /* else copies come at once */
         kiln_stmt_visit(g->p->body, find_async, g);
+    kiln_nvptx_find_groups(g);
 }
 
 /* The element that a thread of the warp reads; -1: more than the thread decides. */
@@ -100,13 +104,14 @@ static int64_t read_by(kiln_cg *g, const kiln_expr *index, int thread) {
 }
 
 /* Its place in what each thread holds; -1: not all threads read what they hold there. */
-static int64_t held_at(kiln_cg *g, const kiln_expr *index, int64_t row) {
+static int64_t held_at(kiln_cg *g, const kiln_expr *index, kiln_fragment_form form) {
     int64_t place = -1;
-    for (int t = 0; t < KILN_WARP; t++) {
+    for (int t = 0; t < KILN_WARP * form.warps; t++) {
         const int64_t at = read_by(g, index, t);
-        if (at < 0 || kiln_fragment_thread(at / row, at % row) != t)
+        if (at < 0 ||
+            kiln_fragment_thread(at / form.row, at % form.row, form.warps) != t)
             return -1;
-        const int64_t here = kiln_fragment_element(at / row, at % row, row);
+        const int64_t here = kiln_fragment_element(at / form.row, at % form.row, form);
         if (t > 0 && here != place)
             return -1;
         place = here;
@@ -131,7 +136,7 @@ LLVMValueRef kiln_nvptx_load_fragment(kiln_cg *g, const kiln_expr *e) {
     for (int i = 0; m != NULL && i < e->lanes && g->status == KILN_OK; i++) {
         const kiln_expr *index = lane_of(g->arena, e->arg[0], i);
         const int64_t place =
-            index != NULL && m->row > 0 ? held_at(g, index, m->row) : -1;
+            index != NULL && m->form.row > 0 ? held_at(g, index, m->form) : -1;
         if (place < 0) {
             kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
                          "elements of fragment '%s' must be read by the threads that "
@@ -139,7 +144,8 @@ LLVMValueRef kiln_nvptx_load_fragment(kiln_cg *g, const kiln_expr *e) {
                          b->name);
             break;
         }
-        const LLVMValueRef v = LLVMBuildLoad2(g->b, one, element_at(g, m, place), "");
+        const LLVMValueRef v =
+            LLVMBuildLoad2(g->b, one, kiln_nvptx_element(g, m, place), "");
         out = e->lanes == 1
                   ? v
                   : LLVMBuildInsertElement(
@@ -237,26 +243,26 @@ static LLVMValueRef as_operand(kiln_cg *g, const product *x, LLVMValueRef word) 
 static int64_t sums_at(kiln_cg *g, const kiln_stmt *s, const kiln_cg_mem *m) {
     const kiln_program *p = s->u.call.program;
     const kiln_ranges none = {.arena = g->arena};
+    const int rows = KILN_FRAGMENT_ROWS * kiln_program_warps(p);
     int64_t at = 0;
-    if (m == NULL || m->row == 0 ||
+    if (m == NULL || m->form.row == 0 ||
         !kiln_x_is_int(
             kiln_simplify_expr(&none, g->arena, s->u.call.arg[p->n_args - 1]->arg[0]),
             &at) ||
-        at / m->row % KILN_FRAGMENT_ROWS != 0 ||
-        at % m->row % KILN_FRAGMENT_COLUMNS != 0) {
+        at / m->form.row % rows != 0 || at % m->form.row % KILN_FRAGMENT_COLUMNS != 0) {
         kiln_cg_fail(g, KILN_ERR_UNSUPPORTED,
                      "'%s' must add to whole blocks of a fragment, at places that are "
                      "known once loops are unrolled",
                      p->name);
         return -1;
     }
-    return kiln_fragment_element(at / m->row, at % m->row, m->row);
+    return kiln_fragment_element(at / m->form.row, at % m->form.row, m->form);
 }
 
-static void reset(kiln_cg *g, const kiln_cg_mem *m, int64_t at) {
-    for (int i = 0; i < 2 * KILN_FRAGMENT_HELD; i++)
+static void reset(kiln_cg *g, const kiln_cg_mem *m, int64_t at, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
         LLVMBuildStore(g->b, LLVMConstNull(kiln_cg_memory_type(g, m->buffer->dtype)),
-                       element_at(g, m, at + i));
+                       kiln_nvptx_element(g, m, at + i));
 }
 
 /* One instruction: 16 x 8. */
@@ -270,27 +276,31 @@ static void multiply(kiln_cg *g, const product *x, const kiln_cg_mem *m, int64_t
     for (int i = 0; i < 2; i++)
         arg[n++] = as_operand(g, x, b[i]);
     for (int i = 0; i < KILN_FRAGMENT_HELD; i++)
-        arg[n++] = LLVMBuildLoad2(g->b, t, element_at(g, m, at + i), "");
+        arg[n++] = LLVMBuildLoad2(g->b, t, kiln_nvptx_element(g, m, at + i), "");
     const LLVMValueRef sums = kiln_cg_intrinsic(g, x->mma, NULL, 0, arg, n);
     for (unsigned i = 0; i < KILN_FRAGMENT_HELD; i++)
         LLVMBuildStore(g->b, LLVMBuildExtractValue(g->b, sums, i, ""),
-                       element_at(g, m, at + i));
+                       kiln_nvptx_element(g, m, at + i));
 }
 
 void kiln_nvptx_call(kiln_cg *g, const kiln_stmt *s) {
     const kiln_program *p = s->u.call.program;
     const product *x = product_of(p->name);
     LLVMValueRef a[WORDS], b[WORDS];
-    KILN_ASSERT(x != NULL, "kiln_backend_check refuses a call of '%s'", p->name);
     const kiln_cg_mem *m =
         kiln_cg_memory_of(g, s->u.call.arg[p->n_args - 1]->u.load.buffer);
     const int64_t at = sums_at(g, s, m);
     if (at < 0)
         return;
     if (p->n_args == 1) {
-        reset(g, m, at);
+        reset(g, m, at, kiln_program_columns(p) / COLUMNS * KILN_FRAGMENT_HELD);
         return;
     }
+    if (kiln_program_warps(p) > 1) {
+        kiln_nvptx_group_call(g, s, m, at);
+        return;
+    }
+    KILN_ASSERT(x != NULL, "kiln_backend_check refuses a call of '%s'", p->name);
     if (!kiln_gpu_has_mma(g->profile)) {
         kiln_cg_fail(g, KILN_ERR_UNSUPPORTED, "'%s' has no tensor cores for '%s'",
                      g->profile->name, p->name);
@@ -318,6 +328,7 @@ void kiln_nvptx_wait(kiln_cg *g) {
     LLVMValueRef n = LLVMConstInt(g->i32, (unsigned long long)g->may_miss, false);
     if (g->may_miss >= 0)
         (void)kiln_cg_intrinsic(g, "llvm.nvvm.cp.async.wait.group", NULL, 0, &n, 1);
+    kiln_nvptx_group_wait(g);
 }
 
 static bool is_zero(const kiln_expr *e) {
@@ -352,7 +363,8 @@ static LLVMValueRef bytes_where(kiln_cg *g, const kiln_expr *cond, int64_t bytes
                            LLVMConstNull(g->i32), "");
 }
 
-bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s) {
+bool kiln_nvptx_copy_to(kiln_cg *g, const kiln_stmt *s, LLVMValueRef to,
+                        unsigned to_align) {
     static const char *const copies[][2] = {
         {"llvm.nvvm.cp.async.ca.shared.global.4",
          "llvm.nvvm.cp.async.ca.shared.global.4.s"},
@@ -368,11 +380,12 @@ bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s) {
         return false;
     const int64_t bytes =
         (int64_t)kiln_dtype_bytes(s->u.store.buffer->dtype) * from->lanes;
-    unsigned align[2] = {0, 0};
+    unsigned align[2] = {to_align, 0};
     if (bytes != 4 && bytes != 8 && bytes != BYTES)
         return false;
     LLVMValueRef arg[3] = {
-        kiln_cg_address(g, s->u.store.buffer, s->u.store.index, &align[0]),
+        to != NULL ? to
+                   : kiln_cg_address(g, s->u.store.buffer, s->u.store.index, &align[0]),
         kiln_cg_address(g, from->u.load.buffer, from->arg, &align[1])};
     if (arg[0] == NULL || arg[1] == NULL || align[0] < bytes || align[1] < bytes ||
         LLVMGetPointerAddressSpace(LLVMTypeOf(arg[1])) != KILN_NVPTX_GLOBAL)
@@ -382,4 +395,8 @@ bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s) {
     (void)kiln_cg_intrinsic(g, copies[bytes == BYTES ? 2 : bytes / 8][cond != NULL],
                             NULL, 0, arg, cond != NULL ? 3 : 2);
     return true;
+}
+
+bool kiln_nvptx_copy(kiln_cg *g, const kiln_stmt *s) {
+    return kiln_nvptx_copy_to(g, s, NULL, 0);
 }

@@ -137,15 +137,67 @@ kiln_status kiln_keras_import_layer_normalization(kiln_keras_call *k) {
     return set(k, kiln_compose_op(&k->c, &kiln_op_layer_norm, in, 3, args, 2));
 }
 
+/* A number, or one for each channel, of the config; `otherwise` where it has none. */
+static kiln_status read_numbers(kiln_keras_call *k, const char *name, double otherwise,
+                                kiln_value **out) {
+    const kiln_json *const v = kiln_keras_get(k, name, NULL);
+    const kiln_type *const x = &k->in[0]->type;
+    const int64_t n = (int64_t)kiln_json_size(v);
+    const bool is_list = kiln_json_is_array(v);
+    if (is_list && (x->rank < 1 || (n != 1 && n != x->dim[x->rank - 1])))
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "'%s' must be a number, or one for each channel, has %" PRId64,
+                         name, n);
+    double *const number = kiln_array(&k->cx->common.scratch, double, is_list ? n : 1);
+    number[0] = kiln_keras_number(k, name, otherwise);
+    const kiln_json *j = kiln_json_first(v);
+    for (int64_t i = 0; is_list && i < n; i++, j = kiln_json_next(j)) {
+        if (!kiln_json_is_number(j))
+            return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
+                             "'%s' must hold numbers", name);
+        number[i] = kiln_json_number(j, 0);
+    }
+    *out = kiln_compose_floats(&k->c, KILN_F32, is_list, &n, number);
+    return k->c.status;
+}
+
 kiln_status kiln_keras_import_rescaling(kiln_keras_call *k) {
     kiln_compose *const c = &k->c;
-    const kiln_json *const scale = kiln_keras_get(k, "scale", NULL);
-    const kiln_json *const offset = kiln_keras_get(k, "offset", NULL);
-    if (kiln_json_is_array(scale) || kiln_json_is_array(offset))
+    kiln_value *scale = NULL, *offset = NULL;
+    KILN_TRY(read_numbers(k, "scale", 1, &scale));
+    KILN_TRY(read_numbers(k, "offset", 0, &offset));
+    kiln_value *const x = kiln_compose_cast(c, k->in[0], KILN_F32);
+    return set(k, kiln_compose_2(c, &kiln_op_add,
+                                 kiln_compose_2(c, &kiln_op_mul, x, scale), offset));
+}
+
+/* (x - mean) / max(sqrt(variance), 1e-7), or back; of each channel, by weights or by the
+ * config. */
+kiln_status kiln_keras_import_normalization(kiln_keras_call *k) {
+    static const char *const roles[] = {"mean", "variance"};
+    const double least = 1e-7;
+    kiln_compose *const c = &k->c;
+    kiln_value *v[2], *const x = kiln_compose_cast(c, k->in[0], KILN_F32);
+    int axis = 0;
+    KILN_TRY(read_axis(k, &axis));
+    if (axis != x->type.rank - 1)
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "lists of scales and offsets are not read");
-    kiln_value *x = kiln_compose_cast(c, k->in[0], KILN_F32);
-    x = kiln_compose_scalar(c, &kiln_op_mul, x, kiln_keras_number(k, "scale", 1));
-    return set(
-        k, kiln_compose_scalar(c, &kiln_op_add, x, kiln_keras_number(k, "offset", 0)));
+                         "its axis must be the last, is %d", axis);
+    if (kiln_keras_get(k, "mean", NULL) == NULL) {
+        KILN_TRY(kiln_keras_weights(k, roles, 2, v));
+        for (int i = 0; i < 2; i++)
+            KILN_TRY(kiln_keras_check_shape(k, v[i], roles[i], v[i]->type.rank > 0,
+                                            &x->type.dim[axis]));
+    } else {
+        KILN_TRY(read_numbers(k, "mean", 0, &v[0]));
+        KILN_TRY(read_numbers(k, "variance", 1, &v[1]));
+    }
+    const kiln_attr_arg low = kiln_arg_float("min", least);
+    kiln_value *const root = kiln_compose_1(c, &kiln_op_sqrt, v[1]);
+    kiln_value *const by = kiln_compose_op(c, &kiln_op_clip, &root, 1, &low, 1);
+    if (kiln_keras_bool(k, "invert", false))
+        return set(k, kiln_compose_2(c, &kiln_op_add,
+                                     kiln_compose_2(c, &kiln_op_mul, x, by), v[0]));
+    return set(k, kiln_compose_2(c, &kiln_op_div,
+                                 kiln_compose_2(c, &kiln_op_sub, x, v[0]), by));
 }

@@ -13,6 +13,7 @@ enum {
     KILN_LSTM_PEEPHOLE = 9,
     KILN_LSTM_BIAS = 12,
     KILN_LSTM_PROJECTION = 16, /* weights, bias */
+    KILN_LSTM_STATE = 18,      /* h, c */
     KILN_LSTM_NORM = 20
 };
 

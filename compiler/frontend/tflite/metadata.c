@@ -275,18 +275,22 @@ static kiln_status put_model(reading *r) {
     return KILN_OK;
 }
 
-/* The interpreter keeps variables from one run to the next; a network of kiln's does not. */
+/* The interpreter keeps variables from one run to the next; a network of kiln's does not:
+ * they are inputs and outputs at most. */
 static void note_state(kiln_tflite_cx *cx) {
     size_t n = 0;
     for (size_t i = 0; i < cx->g->n_tensor; i++)
         n += cx->g->tensor[i].is_variable != 0;
+    const char *const otherwise =
+        "each run begins with zeros, as the interpreter's first does, which goes on "
+        "from run to run (--state makes them inputs and outputs)";
+    const char *const kept =
+        "inputs, zeros at first, and outputs NAME" KILN_STATE_SUFFIX
+        ", which the next run begins with";
     if (n > 0)
         add_note(cx, "state",
-                 kiln_format(cx->common.arena,
-                             "%zu variable%s; each run begins with zeros, as the "
-                             "interpreter's first does, which goes on from run to run "
-                             "(reset_all_variables begins anew there)",
-                             n, n == 1 ? "" : "s"));
+                 kiln_format(cx->common.arena, "%zu variable%s; %s", n, kiln_plural(n),
+                             cx->options->has_state ? kept : otherwise));
 }
 
 void kiln_tflite_read_metadata(kiln_tflite_cx *cx) {

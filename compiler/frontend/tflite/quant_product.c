@@ -189,8 +189,20 @@ kiln_status kiln_tflite_quant_fully_connected(kiln_tflite_cx *cx, bool *done) {
 
 /* ---- SVDF --------------------------------------------------------------------------- */
 
+/* Whole numbers of 16 bits and what they stand for, there and back without a loss. */
+static kiln_value *real_of(kiln_compose *c, kiln_value *x, double scale) {
+    return kiln_compose_scalar(c, &kiln_op_mul, kiln_compose_cast(c, x, KILN_F32),
+                               scale);
+}
+
+static kiln_value *whole_of(kiln_compose *c, kiln_value *x, double scale) {
+    x = kiln_compose_scalar(c, &kiln_op_div, x, scale);
+    x = kiln_compose_1(c, &kiln_op_round, x);
+    return kiln_compose_cast(c, kiln_tflite_clip(c, x, INT16_MIN, INT16_MAX), KILN_I64);
+}
+
 /* Two rounding steps: features to the state's 16 bits, then their sums in time to 8.
- * As in tflite_op_recurrent.c, the state of earlier runs is zeros. */
+ * As in tflite_op_recurrent.c, the state of earlier runs may be zeros. */
 static kiln_status svdf_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *time,
                               product *p, double x_scale, kiln_value **out) {
     kiln_tflite_scale features, weights, state;
@@ -207,9 +219,18 @@ static kiln_status svdf_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *t
     kiln_value *y = kiln_compose_op(c, &kiln_op_gemm, in, 2, &trans, 1);
     y = kiln_tflite_multiply_fixed(c, y, &first, 1, 0, NULL);
     y = kiln_tflite_clip(c, y, INT16_MIN, INT16_MAX);
-    time = kiln_compose_slice(c, time, 1, time->type.dim[1] - 1, 1, 1);
-    time = kiln_compose_cast(c, kiln_compose_reshape(c, time, 1, &filters), KILN_I64);
-    y = kiln_compose_2(c, &kiln_op_mul, y, time);
+    KILN_TRY(c->status);
+    const int64_t columns = time->type.dim[1];
+    time = kiln_compose_cast(c, time, KILN_I64);
+    if (kiln_tflite_keeps(cx, KILN_SVDF_STATE)) {
+        y = kiln_tflite_svdf_memory(cx, c, real_of(c, y, state.scale), columns);
+        y = kiln_compose_2(c, &kiln_op_mul, whole_of(c, y, state.scale), time);
+        y = kiln_compose_reduce(c, &kiln_op_reduce_sum, y, &axis, 1, false);
+    } else {
+        time = kiln_compose_slice(c, time, 1, columns - 1, 1, 1);
+        time = kiln_compose_reshape(c, time, 1, &filters);
+        y = kiln_compose_2(c, &kiln_op_mul, y, time);
+    }
     const int64_t apart[] = {p->x->type.dim[0], filters / cx->opt.rank, cx->opt.rank};
     y = kiln_compose_reshape(c, y, 3, apart);
     y = kiln_compose_reduce(c, &kiln_op_reduce_sum, y, &axis, 1, false);

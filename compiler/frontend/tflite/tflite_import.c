@@ -167,7 +167,7 @@ static kiln_status read_operands(kiln_tflite_cx *cx) {
     kiln_compose c = kiln_tflite_compose(cx);
     cx->in = kiln_array(&cx->common.scratch, kiln_value *, cx->op->n_input);
     for (size_t i = 0; i < cx->op->n_input; i++) {
-        if (cx->op->input[i] < 0)
+        if (cx->op->input[i] < 0 || kiln_tflite_keeps(cx, (int)i))
             continue;
         KILN_TRY(kiln_tflite_value(cx, cx->op->input[i], &cx->in[i]));
         const kiln_tflite_tensor *const t = &cx->g->tensor[cx->op->input[i]];
@@ -315,6 +315,7 @@ static kiln_status import_model(kiln_tflite_cx *cx, kiln_graph **out) {
     cx->ops_left = EXTRA_OPS + 16 * (int64_t)cx->g->n_op;
     KILN_TRY(import_ops(cx));
     KILN_TRY(add_outputs(cx));
+    KILN_TRY(kiln_tflite_add_states(cx));
     cx->common.graph->facts |= KILN_TYPED;
     *out = cx->common.graph;
     return KILN_OK;
@@ -350,4 +351,5 @@ const kiln_frontend kiln_frontend_tflite = {
     .import = import,
     .list_inputs = kiln_tflite_list_inputs,
     .survey = kiln_tflite_survey,
+    .has_variables = true,
 };

@@ -3,6 +3,7 @@
  *   tflite_import.c    the model: operators in the file's order, outputs
  *   tflite_inputs.c    graph inputs, --shape and --bind; listing them
  *   tflite_values.c    tensors as values: constants, quantised ones as floats
+ *   tflite_state.c     variables as inputs and outputs
  *   sparse.c    constants of which only some elements are in the file
  *   tflite_support.c   operators that are not read, all at once
  *   tflite_survey.c    what a file says about itself
@@ -36,6 +37,12 @@ typedef struct kiln_tflite_row {
     kiln_tflite_quant quant;
 } kiln_tflite_row;
 
+/* A variable of the file that is an input and an output of the graph. */
+typedef struct kiln_tflite_variable {
+    int32_t tensor;
+    kiln_value *before, *after; /* real numbers; after: NULL until its operator ran */
+} kiln_tflite_variable;
+
 struct kiln_tflite_cx {
     kiln_import_cx common; /* first */
     kiln_fb fb;
@@ -46,6 +53,7 @@ struct kiln_tflite_cx {
     kiln_value **value; /* by tensor of g; NULL: not made yet */
     int depth;          /* of subgraphs inside subgraphs */
     int64_t ops_left;   /* that may still be imported: subgraphs are written out */
+    KILN_VEC(kiln_tflite_variable) variable;
 
     /* The operator being imported. */
     const kiln_tflite_op *op;
@@ -116,6 +124,25 @@ typedef struct kiln_tflite_scale {
 } kiln_tflite_scale;
 kiln_status kiln_tflite_scale_of(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
                                  kiln_tflite_scale *out);
+
+/* ---- tflite_state.c -------------------------------------------------------------- */
+
+/* Is input i a variable that is kept (kiln_import_options.has_state)? */
+bool kiln_tflite_keeps(const kiln_tflite_cx *cx, int i);
+/* Input i, a variable, as real numbers of that shape before the operator runs. NULL: it
+ * is left out, or each run begins with zeros (kiln_import_options.has_state), which may
+ * make a simpler network. */
+kiln_value *kiln_tflite_state(kiln_tflite_cx *cx, kiln_compose *c, int i, int rank,
+                              const int64_t *dim);
+/* What the variable is from now on, of as many elements. */
+void kiln_tflite_keep(kiln_tflite_cx *cx, kiln_compose *c, int i, kiln_value *v);
+/* SVDF's memory, where it is kept, with the features y [N, filters] of this run as its
+ * last column: [N, filters, columns], which the next run begins with. */
+enum { KILN_SVDF_STATE = 4 };
+kiln_value *kiln_tflite_svdf_memory(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *y,
+                                    int64_t columns);
+/* The outputs that the next run begins with. */
+kiln_status kiln_tflite_add_states(kiln_tflite_cx *cx);
 
 /* The product's rows: x as a matrix [rows, in] for weights [out, in], and the shape that
  * the file wants of the result. */

@@ -152,15 +152,20 @@ static kiln_value *input_products(steps *s, kiln_value *x) {
     return kiln_compose_reshape(s->c, y, 3, apart);
 }
 
-static kiln_value *zeros(steps *s, int64_t rows, int64_t columns) {
+/* State i before the first step. */
+static kiln_value *begin_with(steps *s, int i, int64_t rows, int64_t columns) {
     const int64_t dim[] = {rows, columns};
+    kiln_value *const kept =
+        kiln_tflite_state(s->cx, s->c, KILN_LSTM_STATE + i, 2, dim);
+    if (kept != NULL)
+        return kept;
     return kiln_compose_expand(s->c, kiln_import_scalar(s->c->cx, KILN_F32, 0), 2, dim);
 }
 
 /* h, c and x's products become the body's first inputs, in this order. */
 static kiln_status emit_scan(steps *s, kiln_value *xw, kiln_value *h, kiln_value *cell,
                              kiln_value *r, kiln_value **y) {
-    kiln_value *out[3];
+    kiln_value *out[3]; /* states at the end, all steps */
     const kiln_type step = kiln_type_make(KILN_F32, 2, xw->type.dim + 1);
     s->body = kiln_graph_new(s->cx->common.arena, "step");
     s->around = s->cx->common.graph;
@@ -179,7 +184,9 @@ static kiln_status emit_scan(steps *s, kiln_value *xw, kiln_value *h, kiln_value
     KILN_TRY(kiln_import_emit(&s->cx->common, s->cx->op, &kiln_op_scan, s->outer.v,
                               (int)s->outer.n, args, 3, 3, out));
     *y = out[2];
-    return KILN_OK;
+    kiln_tflite_keep(s->cx, s->c, KILN_LSTM_STATE, out[0]);
+    kiln_tflite_keep(s->cx, s->c, KILN_LSTM_STATE + 1, out[1]);
+    return s->c->status;
 }
 
 kiln_status kiln_tflite_lstm_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
@@ -199,8 +206,8 @@ kiln_status kiln_tflite_lstm_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_val
     kiln_value *const xw = input_products(&s, x);
     kiln_value *const r = stack(&s, KILN_LSTM_R, 2);
     kiln_value *const h =
-        zeros(&s, n, projection != NULL ? projection->type.dim[0] : s.hidden);
-    kiln_value *const cell = zeros(&s, n, s.hidden);
+        begin_with(&s, 0, n, projection != NULL ? projection->type.dim[0] : s.hidden);
+    kiln_value *const cell = begin_with(&s, 1, n, s.hidden);
     KILN_TRY(c->status);
     return emit_scan(&s, xw, h, cell, r, y);
 }

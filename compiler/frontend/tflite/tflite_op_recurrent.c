@@ -1,6 +1,6 @@
 /* Importers of LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, UNIDIRECTIONAL_SEQUENCE_RNN and SVDF. Their states are variables of the
  * file, which the interpreter keeps from one run to the next; here each run begins with
- * zeros, as its first does. Source: TensorFlow Lite, reference kernels. */
+ * zeros, as its first does, unless they are inputs (tflite_state.c). Source: TensorFlow Lite, reference kernels. */
 #include "compiler/frontend/tflite/lstm.h"
 
 #include <string.h>
@@ -73,29 +73,36 @@ static kiln_status join_peepholes(kiln_tflite_cx *cx, kiln_compose *c,
 }
 
 /* Does it need what the operator lstm has not? A cell grows by less than 1 a step, so a
- * clip beyond the number of steps says nothing. */
+ * clip beyond the number of steps says nothing, where it begins with zeros. */
 static bool needs_steps(kiln_tflite_cx *cx, int64_t n_steps) {
     const double clip = cx->opt.cell_clip;
     return kiln_tflite_in(cx, KILN_LSTM_PROJECTION) != NULL ||
            kiln_tflite_in(cx, KILN_LSTM_NORM + 1) != NULL ||
            cx->opt.activation != KILN_TFLITE_TANH ||
-           (clip > 0 && clip < (double)n_steps);
+           (clip > 0 &&
+            (clip < (double)n_steps || kiln_tflite_keeps(cx, KILN_LSTM_STATE + 1)));
 }
 
 /* x [S, N, I] by the operator lstm. */
 static kiln_status whole(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
                          kiln_value **y) {
-    kiln_value *in[8] = {x};
+    kiln_value *in[8] = {x}, *out[3];
     KILN_TRY(join_gates(cx, c, KILN_LSTM_W, 2, "input_to_gate_weights", &in[1]));
     KILN_TRY(join_gates(cx, c, KILN_LSTM_R, 2, "recurrent_to_gate_weights", &in[2]));
     KILN_TRY(join_gates(cx, c, KILN_LSTM_BIAS, 1, "gate_bias", &in[3]));
     KILN_TRY(join_peepholes(cx, c, &in[7]));
-    const kiln_attr_arg direction = kiln_arg_word("direction", "forward");
-    kiln_value *const all = kiln_compose_op(c, &kiln_op_lstm, in, 8, &direction, 1);
+    const int64_t state[] = {1, x->type.dim[1], in[2]->type.dim[2]};
+    in[5] = kiln_tflite_state(cx, c, KILN_LSTM_STATE, 3, state);
+    in[6] = kiln_tflite_state(cx, c, KILN_LSTM_STATE + 1, 3, state);
     KILN_TRY(c->status);
-    const int64_t *const d = all->type.dim; /* [S, 1, N, H] */
+    const kiln_attr_arg direction = kiln_arg_word("direction", "forward");
+    KILN_TRY(kiln_import_emit(&cx->common, cx->op, &kiln_op_lstm, in, 8, &direction, 1,
+                              3, out));
+    const int64_t *const d = out[0]->type.dim; /* [S, 1, N, H] */
     const int64_t flat[] = {d[0], d[2], d[3]};
-    *y = kiln_compose_reshape(c, all, 3, flat);
+    *y = kiln_compose_reshape(c, out[0], 3, flat);
+    kiln_tflite_keep(cx, c, KILN_LSTM_STATE, out[1]);
+    kiln_tflite_keep(cx, c, KILN_LSTM_STATE + 1, out[2]);
     return c->status;
 }
 
@@ -134,11 +141,12 @@ kiln_status kiln_tflite_import_lstm(kiln_tflite_cx *cx) {
     return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, y, 2, y->type.dim + 1));
 }
 
-/* x, w [H, I], r [H, H], bias [H], and a state that begins with zeros. */
+/* x, w [H, I], r [H, H], bias [H], and the state. */
 kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
+    enum { STATE = 4, N_IN = 6 };
     static const int64_t swap[] = {1, 0, 2};
     kiln_compose c = kiln_tflite_compose(cx);
-    kiln_value *in[4];
+    kiln_value *in[N_IN] = {NULL}, *out[2];
     const char *word = cx->opt.activation == KILN_TFLITE_TANH   ? "tanh"
                        : cx->opt.activation == KILN_TFLITE_RELU ? "relu"
                                                                 : NULL;
@@ -166,10 +174,16 @@ kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
     in[2] = kiln_compose_reshape(&c, in[2], 3, r);
     in[3] = kiln_compose_pad(&c, in[3], behind, 0);
     in[3] = kiln_compose_reshape(&c, in[3], 2, bias);
+    KILN_TRY(c.status);
+    const int64_t state[] = {1, in[0]->type.dim[1], h};
+    in[5] = kiln_tflite_state(cx, &c, STATE, 3, state);
+    KILN_TRY(c.status);
     const kiln_attr_arg args[] = {kiln_arg_word("direction", "forward"),
                                   kiln_arg_words("activations", &word, 1)};
-    kiln_value *y = kiln_compose_op(&c, &kiln_op_rnn, in, 4, args, 2);
-    KILN_TRY(c.status);
+    KILN_TRY(
+        kiln_import_emit(&cx->common, cx->op, &kiln_op_rnn, in, N_IN, args, 2, 2, out));
+    kiln_value *y = out[0];
+    kiln_tflite_keep(cx, &c, STATE, out[1]);
     const int64_t flat[] = {y->type.dim[0], y->type.dim[2], y->type.dim[3]};
     y = kiln_compose_reshape(&c, y, 3, flat);
     if (!cx->opt.time_major)
@@ -177,9 +191,27 @@ kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
     return kiln_tflite_end(cx, &c, y);
 }
 
+kiln_value *kiln_tflite_svdf_memory(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *y,
+                                    int64_t columns) {
+    const int64_t *const d = y->type.dim;
+    const int64_t all[] = {d[0], d[1], columns}, last[] = {d[0], d[1], 1};
+    kiln_value *part[2] = {kiln_tflite_state(cx, c, KILN_SVDF_STATE, 3, all)};
+    if (part[0] == NULL) /* it failed */
+        return y;
+    part[1] = kiln_compose_reshape(c, y, 3, last);
+    kiln_value *memory = part[1];
+    if (columns > 1) {
+        const kiln_attr_arg axis = kiln_arg_int("axis", 2);
+        part[0] = kiln_compose_slice(c, part[0], 2, 1, 1, columns - 1);
+        memory = kiln_compose_op(c, &kiln_op_concat, part, 2, &axis, 1);
+    }
+    kiln_tflite_keep(cx, c, KILN_SVDF_STATE, memory);
+    return memory;
+}
+
 /* Features of the input, each weighted by how long ago it was: the state holds those of
- * earlier runs, zeros, so the last column of the weights in time is all that counts.
- * `rank` features make one output. */
+ * earlier runs. Where these are zeros, the last column of the weights in time is all
+ * that counts. `rank` features make one output. */
 kiln_status kiln_tflite_import_svdf(kiln_tflite_cx *cx) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_value *x, *features, *time, *bias = kiln_tflite_in(cx, 3);
@@ -200,10 +232,17 @@ kiln_status kiln_tflite_import_svdf(kiln_tflite_cx *cx) {
     kiln_value *const in[] = {x, features};
     kiln_value *y = kiln_compose_op(&c, &kiln_op_gemm, in, 2, &trans, 1);
     const int64_t filters = time->type.dim[0];
-    time = kiln_compose_slice(&c, time, 1, last, 1, 1);
-    time = kiln_compose_reshape(&c, time, 1, &filters);
-    y = kiln_compose_2(&c, &kiln_op_mul, y, time);
     const int64_t apart[] = {x->type.dim[0], filters / rank, rank}, axis = 2;
+    KILN_TRY(c.status);
+    if (kiln_tflite_keeps(cx, KILN_SVDF_STATE)) {
+        y = kiln_tflite_svdf_memory(cx, &c, y, last + 1);
+        y = kiln_compose_2(&c, &kiln_op_mul, y, time);
+        y = kiln_compose_reduce(&c, &kiln_op_reduce_sum, y, &axis, 1, false);
+    } else {
+        time = kiln_compose_slice(&c, time, 1, last, 1, 1);
+        time = kiln_compose_reshape(&c, time, 1, &filters);
+        y = kiln_compose_2(&c, &kiln_op_mul, y, time);
+    }
     y = kiln_compose_reshape(&c, y, 3, apart);
     y = kiln_compose_reduce(&c, &kiln_op_reduce_sum, y, &axis, 1, false);
     if (bias != NULL)

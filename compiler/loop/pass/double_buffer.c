@@ -25,12 +25,18 @@
  * last one too, so that barriers can count: n - 2 groups may be on their way when one is
  * passed, and each turn begins with one.
  *
+ * Where what uses the copies are products that may go on ("async 0": until the next turn,
+ * "async 1": one more), they are a group too (KILN_STMT_ATTR_PRODUCTS), which stands before
+ * the fills. The copy that those of the iteration before read is not filled yet: one less is
+ * ahead, and an empty group behind the loop makes the next barrier wait for the last.
+ *
  * What fills the buffer may read what the loop does not write, and buffers that are
  * filled ahead before it. Anything else is refused, and so is a mark in no serial loop. */
 #include "compiler/loop/copies.h"
 #include "compiler/loop/loop_words.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MAX_COPIES = 8 };
 
@@ -50,6 +56,8 @@ typedef struct halving {
     KILN_VEC(const kiln_buffer *) alloc; /* in its body, in no loop further in */
     KILN_VEC(member) member;
     int64_t copies; /* of each member */
+    int64_t behind; /* iterations whose products may go on: 0 or 1 */
+    bool multiplies;
     bool is_async;
     kiln_status status;
     kiln_err *err;
@@ -96,18 +104,23 @@ static const kiln_stmt *in_path(halving *h, const kiln_stmt *fill) {
 static void read_copies(halving *h, const kiln_stmt *mark) {
     int64_t n = 2;
     const bool is_async = mark->u.attr.text != NULL;
+    const bool multiplies = is_async && strncmp(mark->u.attr.text, "async ", 6) == 0;
+    const int64_t behind = multiplies && strcmp(mark->u.attr.text, "async 1") == 0;
     if (mark->u.attr.value != NULL && !kiln_x_is_int(mark->u.attr.value, &n))
         n = 0;
-    if (n < 2 || n > MAX_COPIES)
-        REFUSE(h, "a buffer must have 2 to %d copies, '%s' has another number",
-               MAX_COPIES, mark->u.attr.buffer->name);
-    else if (h->copies != 0 && (h->copies != n || h->is_async != is_async))
+    if (n < 2 + behind || n > MAX_COPIES)
+        REFUSE(h, "a buffer must have %d to %d copies, '%s' has another number",
+               (int)(2 + behind), MAX_COPIES, mark->u.attr.buffer->name);
+    else if (h->copies != 0 && (h->copies != n || h->is_async != is_async ||
+                                h->behind != behind || h->multiplies != multiplies))
         REFUSE(h,
                "buffers that one loop fills ahead must all be as far ahead, and wait "
                "alike: '%s' is not",
                mark->u.attr.buffer->name);
     h->copies = n;
     h->is_async = is_async;
+    h->behind = behind;
+    h->multiplies = multiplies;
 }
 
 static void add_mark(halving *h, const kiln_stmt *s) {
@@ -267,13 +280,16 @@ static const kiln_stmt *filled(halving *h, kiln_copies *halves, const kiln_expr 
     return kiln_s_seq(h->arena, s, (int)h->member.n);
 }
 
+/* How many iterations ahead copies are filled. */
+static int64_t ahead_of(const halving *h) { return h->copies - 1 - h->behind; }
+
 /* Filled where there is such an iteration; a group of copies whether or not. */
 static const kiln_stmt *filled_if(halving *h, kiln_copies *halves, const kiln_expr *at,
                                   const kiln_expr *is_one) {
     kiln_arena *a = h->arena;
     const kiln_stmt *s = kiln_s_if(a, is_one, filled(h, halves, at), NULL);
     return h->is_async ? kiln_s_attr(a, KILN_STMT_ATTR_ASYNC, NULL, NULL,
-                                     kiln_x_index(a, h->copies - 2), s)
+                                     kiln_x_index(a, ahead_of(h) - 1), s)
                        : s;
 }
 
@@ -308,7 +324,7 @@ static const kiln_stmt *steady(halving *h, kiln_copies *halves, const kiln_stmt 
     const kiln_stmt *s = h->loop;
     const kiln_expr *min = s->u.loop.min, *n = s->u.loop.extent;
     const kiln_expr *next =
-        kiln_x_add(a, kiln_x_ref(a, s->u.loop.var), kiln_x_index(a, h->copies - 1));
+        kiln_x_add(a, kiln_x_ref(a, s->u.loop.var), kiln_x_index(a, ahead_of(h)));
     int64_t turns = 0;
     const bool peels =
         kiln_x_is_int(n, &turns) && is_chained(h) && h->copies == 2 && !h->is_async;
@@ -318,9 +334,9 @@ static const kiln_stmt *steady(halving *h, kiln_copies *halves, const kiln_stmt 
         peels ? filled(h, halves, next)
               : filled_if(h, halves, next, kiln_x_less(a, next, kiln_x_add(a, min, n)));
     /* Waits for what this turn uses, which nobody else need. */
-    const kiln_stmt *turn[] = {h->is_async ? kiln_s_barrier(a, KILN_SCOPE_SHARED)
-                                           : kiln_s_nothing(a),
-                               ahead, use};
+    const kiln_stmt *turn[] = {
+        h->is_async ? kiln_s_barrier(a, KILN_SCOPE_SHARED) : kiln_s_nothing(a),
+        h->multiplies ? use : ahead, h->multiplies ? ahead : use};
     const kiln_stmt *all[] = {
         kiln_s_for(a, s->u.loop.var, min, peels ? kiln_x_index(a, turns - 1) : n,
                    s->u.loop.kind, s->u.loop.tag, kiln_s_seq(a, turn, 3)),
@@ -343,12 +359,19 @@ static const kiln_stmt *halved(halving *h) {
                 h->member.n, halves.list.n);
     const kiln_stmt *use = kiln_stmt_rewritten(
         a, s->u.loop.body, &(kiln_stmt_rewrite){.stmt = use_of, .user = h});
-    const kiln_stmt *all[MAX_COPIES];
+    const kiln_stmt *all[MAX_COPIES + 1];
     int n_all = 0;
-    for (int64_t i = 0; i + 1 < h->copies; i++)
+    for (int64_t i = 0; i < ahead_of(h); i++)
         all[n_all++] = filled_if(h, &halves, kiln_x_add(a, min, kiln_x_index(a, i)),
                                  kiln_x_less(a, kiln_x_index(a, i), n));
-    all[n_all++] = steady(h, &halves, kiln_copies_used(&halves, use));
+    use = kiln_copies_used(&halves, use);
+    if (h->multiplies)
+        use = kiln_s_attr(a, KILN_STMT_ATTR_PRODUCTS, NULL, NULL,
+                          kiln_x_index(a, h->behind), use);
+    all[n_all++] = steady(h, &halves, use);
+    if (h->behind > 0)
+        all[n_all++] = kiln_s_attr(a, KILN_STMT_ATTR_PRODUCTS, NULL, NULL,
+                                   kiln_x_index(a, h->behind), kiln_s_nothing(a));
     const kiln_stmt *out = kiln_s_seq(a, all, n_all);
     for (size_t i = halves.list.n; i-- > 0;)
         out = kiln_s_alloc(a, halves.list.v[i].made, out);

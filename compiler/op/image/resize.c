@@ -277,7 +277,8 @@ static int innermost_axis(const kiln_type *t) {
 /* All axes that are interpolated but one, one after another; *last: that one. Where
  * neighbours along the innermost axis are interpolated, it comes first, as gathers cost
  * most: before there are more elements. Else whole rows are added, and a row of results
- * needs but one of what was added before: from the first axis on. */
+ * needs but one of what was added before: from the first axis on. What is between lies
+ * as the results do, so that those who read it find neighbours beside each other. */
 static kiln_status interpolate_others(kiln_compute_cx *cx, const kiln_resize_expr *r,
                                       kiln_dtype dtype, kiln_te_value *v, int *last) {
     const kiln_expr *index[KILN_MAX_RANK];
@@ -295,6 +296,7 @@ static kiln_status interpolate_others(kiln_compute_cx *cx, const kiln_resize_exp
         const int i = order[k];
         kiln_type t = kiln_type_make(dtype, v->type.rank, v->type.dim);
         t.dim[i] = cx->out[0].type.dim[i];
+        t.layout = cx->out[0].type.layout;
         kiln_te *te =
             kiln_compute_begin(cx, kiln_format(cx->arena, "axis%d", i), &t, index);
         KILN_TRY(

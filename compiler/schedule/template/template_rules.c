@@ -178,13 +178,23 @@ static bool is_shared_well(int64_t n, int64_t cores) {
     return n >= 4 * cores && kiln_share_loss(n, cores) <= loss;
 }
 
+/* Evaluations in a stage's loops: its own, and those of all that is computed inside. */
+static double evaluations_inside(const planner *p, const kiln_stage *st) {
+    double n = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->unit[i].te != NULL && p->unit[p->unit[i].root].stage == st)
+            n += kiln_te_evaluations(p->unit[i].te);
+    return n;
+}
+
 /* Beside a stage that has far more to do no fork is worth it. */
 static bool is_table_of_all(const planner *p, const kiln_stage *st) {
     double most = 0;
-    for (int i = 0; i < p->n; i++)
-        if (p->unit[i].te != NULL && kiln_te_evaluations(p->unit[i].te) > most)
-            most = kiln_te_evaluations(p->unit[i].te);
-    return kiln_te_evaluations(st->te) * TABLE_SHARE <= most;
+    for (int i = 0; i < p->n; i++) {
+        const double n = evaluations_inside(p, p->unit[i].stage);
+        most = n > most ? n : most;
+    }
+    return evaluations_inside(p, st) * TABLE_SHARE <= most;
 }
 
 /* Fuses and marks the outer loops before `n_free`: those that nothing is attached to
@@ -479,13 +489,15 @@ static kiln_status schedule_root(planner *p, int r) {
     if (root->n_members == 0)
         return alone(p, root);
     if (root->n_members == 1) {
-        unit *u = &p->unit[only_member(p, r)];
+        const int at = only_member(p, r);
+        unit *u = &p->unit[at];
         const kiln_nest_plan plan =
             kiln_nest_plan_of(&p->nester, &u->x, NULL, ~UINT64_C(0));
         if (can_share_tile(root, u) &&
             kiln_nest_wants_across(&p->nester, &u->x, &plan)) {
-            KILN_TRY(alone(p, root)); /* few results: they need no tile in common */
-            return alone(p, u);
+            u->root = at; /* few results: they need no tile in common; its turn comes */
+            root->n_members = 0;
+            return alone(p, root);
         }
         if (can_share_tile(root, u))
             KILN_TRY(share_tile(p, root, u, &done));

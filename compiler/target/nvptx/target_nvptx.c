@@ -10,7 +10,7 @@ static unsigned asm_flags(kiln_str op, kiln_str operand) {
     if (kiln_str_starts(op, "bra"))
         flags |= KILN_ASM_BRANCH;
     if (kiln_str_starts(op, "fma.") || kiln_str_starts(op, "mma.") ||
-        kiln_str_starts(op, "dp4a."))
+        kiln_str_starts(op, "wgmma.mma") || kiln_str_starts(op, "dp4a."))
         flags |= KILN_ASM_FMA;
     if (kiln_str_starts(op, "ld."))
         flags |= KILN_ASM_LOAD;
@@ -44,6 +44,9 @@ static int64_t shared_most(const kiln_profile *p) {
 /* mma.sync.m16n8k16 and cp.async (PTX ISA 8.5, 9.7.14.5.14 and 9.7.9.25.3). */
 static bool has_mma(const kiln_profile *p) { return generation(p) >= 80; }
 
+/* wgmma.mma_async (9.7.14.7): sm_90a has it, and none before or behind. */
+static bool has_wgmma(const kiln_profile *p) { return generation(p) == 90; }
+
 const kiln_arch_def kiln_arch_nvptx = {
     .name = "nvptx",
     .title = "CUDA",
@@ -58,4 +61,5 @@ const kiln_arch_def kiln_arch_nvptx = {
     .asm_register = kiln_asm_no_register,
     .shared_most = shared_most,
     .has_mma = has_mma,
+    .has_wgmma = has_wgmma,
 };

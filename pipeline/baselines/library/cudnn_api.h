@@ -85,7 +85,7 @@ typedef struct kiln_nv_way {
     void *own;
     kiln_nv_address y;
     bool is_nhwc; /* of y */
-    void *graph;  /* the same as a CUDA graph, ready to launch; NULL: none */
+    void *graph;  /* several in a row as a CUDA graph, ready to launch; NULL: none */
     int64_t ns;   /* of its median run, by the GPU's clock */
     const char *name;
 } kiln_nv_way;
@@ -97,7 +97,7 @@ kiln_status kiln_nv_conv(kiln_arena *a, kiln_nv *nv, const kiln_library_op *op,
 kiln_status kiln_nv_matmul(kiln_arena *a, kiln_nv *nv, const kiln_library_op *op,
                            kiln_nv_ways *out, kiln_err *err);
 
-/* One run: events around what the stream is told, as kiln times its own kernels. */
+/* One run, or the mean of those in a row: events around what the stream is told. */
 kiln_status kiln_nv_time(const kiln_nv_way *w, int64_t *ns, kiln_err *err);
 
 #endif

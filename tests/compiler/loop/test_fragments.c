@@ -17,6 +17,7 @@ enum { SIDE = 16, HALF = 8 };
  * of two blocks of 8 columns. */
 static void sums_lie_as_documented(void **state) {
     enum { COLUMNS = 64 };
+    const kiln_fragment_form form = {COLUMNS, 1};
     bool seen[KILN_WARP][SIDE * COLUMNS / KILN_WARP] = {{false}};
     (void)state;
     for (int block = 0; block < COLUMNS / HALF; block++)
@@ -24,15 +25,33 @@ static void sums_lie_as_documented(void **state) {
             for (int i = 0; i < 4; i++) {
                 const int row = t / 4 + (i >= 2 ? 8 : 0);
                 const int column = block * HALF + t % 4 * 2 + (i & 1);
-                assert_int_equal(kiln_fragment_thread(row, column), t);
-                assert_int_equal(kiln_fragment_element(row, column, COLUMNS),
+                assert_int_equal(kiln_fragment_thread(row, column, 1), t);
+                assert_int_equal(kiln_fragment_element(row, column, form),
                                  block * 4 + i);
                 seen[t][block * 4 + i] = true;
             }
     for (int t = 0; t < KILN_WARP; t++)
         for (int i = 0; i < SIDE * COLUMNS / KILN_WARP; i++)
             assert_true(seen[t][i]);
-    assert_int_equal(kiln_fragment_element(16, 0, COLUMNS), COLUMNS / HALF * 4);
+    assert_int_equal(kiln_fragment_element(16, 0, form), COLUMNS / HALF * 4);
+}
+
+/* 9.7.14.7.1.3, "Register Fragments for wgmma.mma_async.m64nNk16": warp w of the group has rows
+ * 16 w and on, as those of mma. */
+static void sums_of_warpgroups_lie_as_documented(void **state) {
+    enum { COLUMNS = 128 };
+    const kiln_fragment_form form = {COLUMNS, KILN_WARPGROUP};
+    (void)state;
+    for (int block = 0; block < COLUMNS / HALF; block++)
+        for (int t = 0; t < KILN_WARPGROUP * KILN_WARP; t++)
+            for (int i = 0; i < 4; i++) {
+                const int row = t / 32 * 16 + t % 32 / 4 + (i >= 2 ? 8 : 0);
+                const int column = block * HALF + t % 4 * 2 + (i & 1);
+                assert_int_equal(kiln_fragment_thread(row, column, form.warps), t);
+                assert_int_equal(kiln_fragment_element(row, column, form),
+                                 block * 4 + i);
+            }
+    assert_int_equal(kiln_fragment_element(64, 0, form), COLUMNS / HALF * 4);
 }
 
 /* What ldmatrix.x4 gives each thread: matrix i, row r is where thread 8 i + r names it; thread
@@ -132,7 +151,46 @@ typedef struct row {
     "      @async = " groups " {\n        s[l] = x[l]\n      }\n" after                \
     "      y[l] = s[l]\n    }\n  }\n"
 
+/* A warpgroup multiplies s, 64 rows of 64, by t, 128 columns of 64; `after` looks at the sums,
+ * or writes what was multiplied. */
+#define WGMMA                                                                          \
+    "program wgmma_f16_t.reset(out c: f32[8192]) flat {\n"                             \
+    "  for i in 0 .. +64 {\n    for p in 0 .. +2 {\n      for j in 0 .. +64 {\n"       \
+    "        c[i*128 + p*64 + j] = 0f\n      }\n    }\n  }\n}\n"                       \
+    "program wgmma_f16_t.update(a: f16[4048], b: f16[8144], out c: f32[8192]) flat "   \
+    "{\n  for i in 0 .. +64 {\n    for p in 0 .. +2 {\n      for j in 0 .. +64 {\n"    \
+    "        for k in 0 .. +16 {\n          c[i*128 + p*64 + j] = c[i*128 + p*64 + j]" \
+    " + f32(a[i*64 + k])*f32(b[p*4096 + j*64 + k])\n        }\n      }\n    }\n  "     \
+    "}\n}\n"
+#define MULTIPLY(groups, after)                                                        \
+    "  thread \"threadIdx.y\" w in 0 .. +1 {\n"                                        \
+    "  alloc s: f16[4096] shared {\n    alloc t: f16[8192] shared {\n"                 \
+    "      alloc c: f32[8192] fragment {\n"                                            \
+    "        thread \"threadIdx.x\" l in 0 .. +128 {\n"                                \
+    "          for i in 0 .. +64 {\n            t[l*64 + i] = f16(1f)\n          }\n"  \
+    "          for j in 0 .. +32 {\n            s[l*32 + j] = f16(1f)\n          }\n"  \
+    "        }\n        barrier shared\n        call wgmma_f16_t.reset(c)\n"           \
+    "        @products = " groups                                                      \
+    " {\n          call wgmma_f16_t.update(s, t, c)\n        }\n" after                \
+    "      }\n    }\n  }\n  }\n"
+#define LOOK                                                                           \
+    "        thread \"threadIdx.x\" l in 0 .. +128 {\n          if l < 64 {\n"         \
+    "            y[l] = c[(l // 32*16 + l % 32 // 4)*128 + l % 4*2]\n          }\n"    \
+    "        }\n"
+#define WRITE                                                                          \
+    "        thread \"threadIdx.x\" l in 0 .. +128 {\n"                                \
+    "          if l < 64 {\n            s[l] = f16(0f)\n            y[l] = 0f\n"       \
+    "          }\n        }\n"
+
 static row rows[] = {
+    {"sums_that_were_waited_for", MULTIPLY("0", "barrier global\n" LOOK), NULL},
+    {"sums_that_nobody_waited_for", MULTIPLY("1", "barrier global\n" LOOK),
+     "which products still add to"},
+    {"an_empty_group_waits", MULTIPLY("1", "@products = 1 {\n}\nbarrier global\n" LOOK),
+     NULL},
+    {"operands_that_were_multiplied", MULTIPLY("0", "barrier shared\n" WRITE), NULL},
+    {"operands_that_are_multiplied", MULTIPLY("1", "barrier shared\n" WRITE),
+     "which products still read"},
     {"each_reads_what_it_holds",
      FRAGMENT("barrier global\n", "l // 4*16 + l % 4*2 + 1"), NULL},
     {"another_holds_it", FRAGMENT("barrier global\n", "l"),
@@ -153,7 +211,7 @@ static void interprets(void **state) {
     float x[64] = {0}, y[64];
     void *arg[] = {x, y};
     const char *text = kiln_format(
-        a, RESET "program p(x: f32[64], out y: f32[64]) flat {\n%s}\n", r->body);
+        a, RESET WGMMA "program p(x: f32[64], out y: f32[64]) flat {\n%s}\n", r->body);
     kiln_assert_status_ok(kiln_program_parse(a, kiln_str_from(text), NULL, &p, &err),
                           &err);
     for (uint64_t seed = 0; seed < 3; seed++) {
@@ -168,6 +226,8 @@ static void interprets(void **state) {
 
 int main(void) {
     kiln_test_add("sums_lie_as_documented", sums_lie_as_documented, NULL);
+    kiln_test_add("sums_of_warpgroups_lie_as_documented",
+                  sums_of_warpgroups_lie_as_documented, NULL);
     kiln_test_add("products_are_those_declared", products_are_those_declared, NULL);
     kiln_test_add("rows_lie_in_different_banks", rows_lie_in_different_banks, NULL);
     kiln_test_add_rows(interprets, rows);

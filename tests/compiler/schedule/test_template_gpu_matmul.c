@@ -130,6 +130,36 @@ static void a_row_reads_each_sector_once(void **state) {
     }
 }
 
+/* Terms that no step divides are not fetched together, where some threads would come to
+ * no barrier: what is guessed for them makes a kernel. */
+static void any_number_of_terms_is_summed(void **state) {
+    static const int64_t sizes[][3] = {{20, 130, 48}, {9, 33, 40}, {16, 70, 24}};
+    kiln_arena *a = kiln_test_arena();
+    const kiln_template *t = &kiln_template_gpu_matmul;
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int k = 0; kiln_gpu_profile_at(k) != NULL; k++) {
+            const kiln_profile *p = kiln_gpu_profile_at(k);
+            kiln_err err = {0};
+            kiln_workload w;
+            kiln_space s;
+            kiln_graph *g = kiln_graph_new(a, "odd");
+            const kiln_type ta =
+                kiln_type_make(KILN_F32, 2, (int64_t[]){sizes[i][0], sizes[i][1]});
+            const kiln_type tb =
+                kiln_type_make(KILN_F32, 2, (int64_t[]){sizes[i][1], sizes[i][2]});
+            kiln_value *in[2] = {kiln_graph_add_input(g, "a", &ta),
+                                 random_operand(g, "b", &tb, true, 1)};
+            kiln_graph_add_output(g, graph_node(g, &kiln_op_matmul, in, 2), "y");
+            kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+            kiln_space_init(&s, a);
+            kiln_assert_status_ok(t->space(&w, p, &s, &err), &err);
+            const kiln_config c = t->guess(&w, p, &s);
+            kiln_traffic of = {.arena = a, .warp = p->gpu.warp};
+            gpu_check_traffic(a, t, &w, p, &s, &c, &of);
+        }
+}
+
 /* Sizes that fill every tile. */
 static void guesses_are_within_limits(void **state) {
     static const int64_t sizes[][3] = {
@@ -155,6 +185,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
         kiln_test_add(properties[i].name, random_configurations, &properties[i]);
     kiln_test_add("guesses_are_within_limits", guesses_are_within_limits, NULL);
+    kiln_test_add("any_number_of_terms_is_summed", any_number_of_terms_is_summed, NULL);
     kiln_test_add("a_row_reads_each_sector_once", a_row_reads_each_sector_once, NULL);
     kiln_test_add("padding_parts_banks", padding_parts_banks, NULL);
     kiln_test_add("misses_each_barrier", misses_each_barrier, NULL);

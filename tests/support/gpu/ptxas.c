@@ -43,10 +43,19 @@ static const char *assembled_for(kiln_arena *a, const char *arch, const char *co
     return kiln_format(a, "%s%s", r.err.p, r.out.p);
 }
 
+/* "sm_90a", which a text is for alone; NULL: later GPUs run it too. */
+static const char *only(kiln_arena *a, const char *code) {
+    const char *at = strstr(code, ".target ");
+    const size_t n = at != NULL ? strcspn(at += 8, "\n,") : 0;
+    return n > 0 && at[n - 1] == 'a' ? kiln_format(a, "%.*s", (int)n, at) : NULL;
+}
+
 const char *ptxas_said(kiln_arena *a, const kiln_profile *p, const char *code) {
     static const char *const later[] = {NULL, "sm_75", "sm_80", "sm_90", "sm_100"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        const char *arch = later[i] != NULL ? later[i] : p->cpu;
+        const char *arch = later[i] != NULL        ? later[i]
+                           : only(a, code) != NULL ? only(a, code)
+                                                   : p->cpu;
         const char *said = assembled_for(a, arch, code);
         if (said != NULL)
             return said;

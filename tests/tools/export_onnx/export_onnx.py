@@ -2,8 +2,9 @@
 
     python export_onnx.py --kiln build/gcc-release/kiln --work DIR [--random DIR] [--filter TEXT]
 
-Four kinds of models: the ONNX project's conformance tests (their own expected data), the trained models of
-../shared/models (golden outputs), networks of the zoo (the file that the zoo writes, against the export of it after
+Five kinds of models: the ONNX project's conformance tests (their own expected data), the trained ONNX models of
+../shared/models (golden outputs), all files there of whatever format (what kiln makes of them compiled: so formats
+are checked whose runtime is not here), networks of the zoo (the file that the zoo writes, against the export of it after
 the graph passes), and graphs drawn at random (what kiln's reference gave; tests/compiler/export/
 test_random_export.c leaves them below --random). Each export is held to ONNX's own checker, with types and shapes, and
 run without optimisation. What ONNX Runtime has no kernel for is counted by operator and type. The exit code is 1 where
@@ -17,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.parse
 
 try:
     import numpy as np
@@ -176,6 +178,75 @@ def trained(args, folder):
         raise Left("no case with whole outputs")
 
 
+def file_of(folder):
+    """The model among a folder's files; a folder in it is a SavedModel."""
+    for ending in ("*.onnx", "*.tflite", "*.pb", "*.mlmodel", "*.h*5", "*.prototxt", "*symbol.json", "*/"):
+        found = sorted(glob.glob(os.path.join(folder, ending)))
+        if found:
+            return found[0]
+    raise Left("weights alone, without a model's code")
+
+
+def words_of_shapes(args, model, name):
+    """--shape for what the file leaves open: as the golden data has it, else as kiln suggests."""
+    asked = subprocess.run([args.kiln, "export", model, "-o", os.path.join(args.work, "model.onnx"), "--quiet"],
+                           capture_output=True, text=True)
+    words = {}
+    for word in re.findall(r"--shape (\S+:[0-9x]+)", asked.stderr):
+        words[word.rsplit(":", 1)[0]] = word
+    golden = os.path.join(MODELS, "golden", name, "golden.json")
+    if words and os.path.exists(golden):
+        with open(golden) as f:
+            inputs = json.load(f)["cases"][0]["inputs"]
+        for key, t in zip(list(words), inputs):
+            key = t.get("name") if t.get("name") in words else key
+            words[key] = f"{key}:{'x'.join(map(str, t['shape']))}"
+    return [w for word in words.values() for w in ("--shape", word)]
+
+
+def random_inputs(path):
+    numbers, feeds = np.random.default_rng(1), {}
+    for i in onnx.load(path).graph.input:
+        shape = [d.dim_value for d in i.type.tensor_type.shape.dim]
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type))
+        low, high = (0, 1) if dtype.itemsize > 2 else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        feeds[i.name] = (numbers.uniform(0, 1, shape).astype(dtype) if dtype.kind == "f" else
+                         numbers.integers(low, high, shape, dtype=dtype, endpoint=True))
+    return feeds
+
+
+def beside(got, want):
+    """What is wrong with it, or None; integers may be a step off where floats before them were near a tie."""
+    if got.dtype.kind == "f":
+        return difference(got, want, 1e-3, 1e-4 * float(np.sqrt(np.mean(np.square(want.astype(float)))) + 1e-3))
+    apart = np.abs(got.astype(np.int64) - want.astype(np.int64))
+    if got.shape != want.shape or (np.count_nonzero(apart) > got.size // 200 + 1 if apart.max() > 1 else False):
+        return f"{np.count_nonzero(apart)} of {got.size} integers differ, by {apart.max()} at most"
+    return None
+
+
+def any_format(args, folder):
+    """The export, by ONNX Runtime, against the model compiled by kiln."""
+    model, out = file_of(folder), os.path.join(args.work, "model.onnx")
+    package, results = os.path.join(args.work, "model.kiln.tar.zst"), os.path.join(args.work, "run")
+    shapes = words_of_shapes(args, model, os.path.basename(folder))
+    export(args, model, out, shapes)
+    feeds, given = random_inputs(out), []
+    for i, (name, x) in enumerate(feeds.items()):
+        np.save(os.path.join(args.work, f"in{i}.npy"), x)
+        given += ["--input", f"{name}={os.path.join(args.work, f'in{i}.npy')}"]
+    for command in ([args.kiln, "build", model, *shapes, "--profile", "native", "--no-ready", "--quiet", "-o", package],
+                    [args.kiln, "run", package, *given, "--output-dir", results, "--quiet"]):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr.strip())
+    for name, want in run(out, feeds).items():
+        escaped = [f for f in os.listdir(results) if urllib.parse.unquote(f) == name + ".npy"]
+        wrong = beside(np.load(os.path.join(results, escaped[0])), want)
+        if wrong:
+            raise AssertionError(f"output '{name}': {wrong}")
+
+
 def drawn(_, folder):
     path = os.path.join(folder, "model.onnx")
     model = onnx.load(path)
@@ -250,6 +321,7 @@ def main():
     tests = sorted(os.path.dirname(m) for m in glob.glob(os.path.join(NODE_TESTS, "**", "model.onnx"), recursive=True))
     kinds = [("conformance", conformance, tests),
              ("trained models", trained, sorted(glob.glob(os.path.join(MODELS, "golden", "*")))),
+             ("files of every format", any_format, sorted(glob.glob(os.path.join(MODELS, "files", "*")))),
              ("networks of the zoo", zoo, ZOO)]
     if args.random:
         kinds.append(("random graphs", drawn, sorted(glob.glob(os.path.join(args.random, "*")))))

@@ -45,7 +45,7 @@ def vision(name, size, make=None, **options):
 
 
 for _name, _size in (
-        ("resnet18", 64), ("resnext50_32x4d", 64), ("wide_resnet50_2", 32),
+        ("resnet50", 64), ("resnext50_32x4d", 64), ("wide_resnet50_2", 32),
         ("densenet121", 64), ("squeezenet1_1", 64), ("mobilenet_v2", 64), ("mobilenet_v3_small", 64),
         ("mobilenet_v3_large", 64), ("mnasnet0_5", 64), ("shufflenet_v2_x1_0", 64), ("efficientnet_b0", 64),
         ("efficientnet_v2_s", 64), ("regnet_y_400mf", 64), ("regnet_x_400mf", 64), ("convnext_tiny", 64),

@@ -159,6 +159,65 @@ static kiln_gpu_conv_plan guess_alone(const kiln_gpu_conv_problem *p,
     return cut_to_space(s, &x);
 }
 
+/* ---- one channel a group --------------------------------------------------------- */
+
+/* How far a block of so many threads is from what is wanted; what is cut off at an edge
+ * is guarded sum by sum. */
+static double distance_of(const kiln_gpu_conv_problem *p, const kiln_gpu_conv_plan *x,
+                          int64_t wanted) {
+    enum { PIECES = 8 };
+    const int64_t threads = x->threads[OC] * x->threads[OH] * x->threads[OW];
+    const double edges = (p->o % x->threads[OC] != 0) +
+                         (p->oh % kiln_gpu_conv_block(x, OH) != 0) +
+                         (p->ow % x->threads[OW] != 0);
+    return fabs(log2((double)threads / (double)wanted)) + edges +
+           (double)kiln_ceil_div(p->ow, x->threads[OW]) / PIECES;
+}
+
+/* A thread has some rows of one column: neighbours read neighbours, so that every load is
+ * whole lines, and all of a thread's are on their way at once. As many rows as leave each
+ * of a processor's four schedulers two warps, two blocks for each processor: blocks begin
+ * one after another, and launches of a millionth of a second are not long enough for
+ * more. */
+static kiln_gpu_conv_plan guess_column(const kiln_gpu_conv_problem *p,
+                                       const kiln_space *s) {
+    enum { WARPS_EACH = 8, BLOCKS_EACH = 2, MOST_THREADS = 256, MOST_CHANNELS = 64 };
+    const kiln_gpu *g = &p->profile->gpu;
+    const int64_t processors = most(g->processors, 1);
+    kiln_gpu_conv_plan best = {.threads = {1, 1, 1},
+                               .tile = {1, 4, 1},
+                               .threads_k = 1,
+                               .splits = 1,
+                               .step_ic = 1,
+                               .lanes = 1,
+                               .fetch = KILN_GPU_CONV_LOCAL};
+    while (best.tile[OH] > 1 &&
+           (p->oh % best.tile[OH] != 0 || !has_room(p, &best) ||
+            p->elems / best.tile[OH] < WARPS_EACH * g->warp * processors))
+        best.tile[OH] /= 2;
+    const int64_t down = kiln_ceil_div(p->oh, best.tile[OH]),
+                  wanted =
+                      least(most(p->elems / best.tile[OH] / (BLOCKS_EACH * processors),
+                                 2 * (int64_t)g->warp),
+                            MOST_THREADS);
+    double nearest = HUGE_VAL;
+    for (int64_t oc = 1; oc <= p->o && oc <= MOST_CHANNELS; oc *= 2)
+        for (int64_t h = 1; h <= least(down, 14); h++)
+            for (int64_t w = 1; w <= least(p->ow, 8); w++) {
+                kiln_gpu_conv_plan x = best;
+                x.threads[OC] = oc;
+                x.threads[OH] = kiln_ceil_div(down, h);
+                x.threads[OW] = kiln_ceil_div(p->ow, w);
+                x = cut_to_space(s, &x);
+                const double distance = distance_of(p, &x, wanted);
+                if (distance >= nearest || !has_room(p, &x))
+                    continue;
+                nearest = distance;
+                best = x;
+            }
+    return best;
+}
+
 /* ---- search ---------------------------------------------------------------------- */
 
 typedef struct search {
@@ -182,18 +241,10 @@ static void consider(search *k, const kiln_gpu_conv_plan *plan) {
 /* Blocks that share sums and copies that nobody waits for are knobs alone: no device has
  * been asked yet when a rule may take them.
  *
- * Steps that are unrolled whole, as few as shared memory has room for. A patch of one
- * channel is read so few times that it need not lie there: all loads of a thread are on
- * their way at once, and nobody waits for others. */
+ * Steps that are unrolled whole, as few as shared memory has room for. */
 static void try_steps(search *k, kiln_gpu_conv_plan *x) {
     x->splits = 1;
     x->ahead = x->is_async = false;
-    if (k->p->is_depthwise) {
-        x->step_ic = 1;
-        x->fetch = KILN_GPU_CONV_LOCAL;
-        consider(k, x);
-        return;
-    }
     x->fetch = KILN_GPU_CONV_SHARED;
     for (x->step_ic = 1; x->step_ic <= 16 && x->step_ic * x->threads_k <= k->p->c;
          x->step_ic *= 2)
@@ -230,23 +281,22 @@ static void try_tile(search *k, const int64_t *tile) {
 
 kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
                                       const kiln_space *s) {
-    static const int64_t channels[] = {1, 2, 4, 8}, rows[] = {1, 2, 4},
+    static const int64_t channels[] = {1, 2, 4, 8}, rows[] = {1, 2},
                          columns[] = {1, 2, 4, 7, 8};
     search k = {.p = p, .s = s, .least = HUGE_VAL};
     if (p->profile->gpu.warp <= 1)
         return guess_alone(p, s);
+    if (p->is_depthwise)
+        return guess_column(p, s);
     k.best = (kiln_gpu_conv_plan){.threads = {1, 1, 1},
                                   .tile = {1, 1, 1},
                                   .threads_k = 1,
                                   .splits = 1,
                                   .step_ic = 1,
                                   .lanes = 1};
-    /* Few rows, some channels; of depthwise ones the other way round. */
-    const int first = p->is_depthwise || p->o == 1 ? 0 : 1;
-    const int n_channels = p->is_depthwise ? 2 : COUNT(channels);
-    const int n_rows = p->is_depthwise ? COUNT(rows) : 2;
-    for (int i = first; i < n_channels; i++)
-        for (int h = 0; h < n_rows; h++)
+    /* Few rows, some channels. */
+    for (int i = p->o == 1 ? 0 : 1; i < COUNT(channels); i++)
+        for (int h = 0; h < COUNT(rows); h++)
             for (int c = 0; c < COUNT(columns); c++)
                 try_tile(&k,
                          (int64_t[]){least(channels[i], p->o), least(rows[h], p->oh),

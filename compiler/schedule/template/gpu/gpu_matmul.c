@@ -324,16 +324,19 @@ static int64_t vector_of(const kiln_product *x, int64_t tile_n) {
  * copies that nobody waits for are knobs alone, as gpu_conv's. Terms that are left over are
  * guarded: where b is not fetched that is a loop behind the others. */
 static void try_terms(search *g, plan *p) {
-    enum { MOST_THREADS = 512 };
+    enum { MOST_THREADS = 512, LEAST_STEP = 4 };
     const bool is_vector = p->tile_m * p->threads_m == 1, is_alone = is_row(g->x);
+    /* No step divides the terms, and what is cut off cannot be fetched together: not all
+     * threads would come to it. */
+    const bool is_odd = g->x->k % LEAST_STEP != 0;
     p->splits = 1;
     for (p->threads_k = 1; p->threads_k <= (is_alone ? 128 : 64); p->threads_k *= 2)
-        for (p->step_k = 4; p->step_k <= 16; p->step_k *= 2) {
+        for (p->step_k = LEAST_STEP; p->step_k <= 16; p->step_k *= 2) {
             const int64_t all = p->threads_m * p->threads_n * p->threads_k;
-            const bool divides =
-                p->threads_k == 1 || g->x->k % (p->threads_k * p->step_k) == 0;
+            const bool divides = g->x->k % (p->threads_k * p->step_k) == 0;
             if (all > MOST_THREADS || (all < 32 && p->threads_k < 64) ||
-                p->threads_k * p->step_k > g->x->k || (!divides && !is_alone))
+                p->threads_k * p->step_k > g->x->k ||
+                (!divides && !is_alone && !is_odd))
                 continue;
             p->fetches = true;
             p->lanes = 1;
@@ -348,7 +351,9 @@ static void try_terms(search *g, plan *p) {
             const bool is_whole =
                 p->tile_n == p->lanes &&
                 p->threads_n * p->tile_n * bytes_of(g->x->b) >= SECTOR;
-            if (is_vector && g->x->b_along_n && (!is_alone || is_whole))
+            if (is_odd && !is_alone)
+                consider(g, p);
+            else if (is_vector && g->x->b_along_n && (!is_alone || is_whole))
                 consider(g, p);
         }
 }

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { BLOCK, WARPS, STEP_K, STAGES, GROUP };
-enum { WARP = 32, DEPTH = 16, SIDE = KILN_GPU_MMA_SIDE };
+enum { BLOCK, WARPS, STEP_K, STAGES, GROUP, BY };
+enum { WARP = 32, WARPGROUP = 4, DEPTH = 16, SIDE = KILN_GPU_MMA_SIDE };
 
 static const int64_t sides[] = {16, 32, 64, 128, 256};
 static const int64_t warps[] = {1, 1, 1, 2, 2, 1, 2, 2, 1, 4, 4, 1, 2, 4, 4, 2, 4, 4};
@@ -14,9 +14,15 @@ static const int64_t steps[] = {16, 32, 64};
 static const int64_t stages[] = {2, 3, 4, 5};
 static const int64_t groups[] = {1, 4, 8, 16};
 
+static const char *const by_words[] = {"warps", "warpgroups"};
+
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-static const char *intrin_of(const kiln_product *x) {
+static const char *intrin_of(const kiln_product *x, bool by_groups) {
+    if (by_groups && x->a->type.dtype == KILN_F16)
+        return x->b_along_n ? "wgmma_f16" : "wgmma_f16_t";
+    if (by_groups)
+        return x->b_along_n ? "wgmma_bf16" : "wgmma_bf16_t";
     if (x->a->type.dtype == KILN_F16)
         return x->b_along_n ? "mma_f16" : "mma_f16_t";
     return x->b_along_n ? "mma_bf16" : "mma_bf16_t";
@@ -31,6 +37,13 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
            x.a->def == NULL && x.b->def == NULL && x.row >= 0 && x.col >= 0 &&
            x.a_along_k && (x.b_along_n || x.b_along_k) && x.m % SIDE == 0 &&
            x.n % SIDE == 0 && x.k % DEPTH == 0 && kiln_gpu_takes(w, p);
+}
+
+/* Could warpgroups multiply some block of it? */
+static bool fits_groups(const kiln_product *x) {
+    return kiln_gpu_has_wgmma(x->profile) && x->m % KILN_GPU_GROUP_ROWS == 0 &&
+           x->n % (2 * (int64_t)KILN_GPU_GROUP_STEP) == 0 &&
+           x->k % KILN_GPU_GROUP_STEP == 0;
 }
 
 static int divisors(const int64_t *list, int n, int64_t of, int64_t *out) {
@@ -68,6 +81,8 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
                         COUNT(stages));
     kiln_space_add_ints(s, "group", "blocks of rows that run one after another", groups,
                         COUNT(groups));
+    kiln_space_is_later(s, kiln_space_add_words(s, "by", "who multiplies together",
+                                                by_words, fits_groups(&x) ? 2 : 1));
     return KILN_OK;
 }
 
@@ -75,6 +90,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_spa
 
 static kiln_gpu_mma plan_of(const kiln_product *x, const kiln_space *s,
                             const kiln_config *c) {
+    const bool by_groups = kiln_config_is(s, c, BY, "warpgroups");
     return (kiln_gpu_mma){.row = x->row,
                           .col = x->col,
                           .block_m = kiln_config_int(s, c, BLOCK, 0),
@@ -85,11 +101,13 @@ static kiln_gpu_mma plan_of(const kiln_product *x, const kiln_space *s,
                           .depth = DEPTH,
                           .stages = (int)kiln_config_int(s, c, STAGES, 0),
                           .group = kiln_config_int(s, c, GROUP, 0),
-                          .intrin = intrin_of(x)};
+                          .b_along_k = !x->b_along_n,
+                          .by_groups = by_groups,
+                          .intrin = intrin_of(x, by_groups)};
 }
 
 static int64_t shared_bytes(const kiln_product *x, const kiln_gpu_mma *t) {
-    const int64_t pad = KILN_GPU_MMA_PIECE / 2;
+    const int64_t pad = t->by_groups ? 0 : KILN_GPU_MMA_PIECE / 2;
     const int64_t a = t->block_m * (t->step + pad);
     const int64_t b =
         x->b_along_n ? t->step * (t->block_n + pad) : t->block_n * (t->step + pad);
@@ -97,19 +115,42 @@ static int64_t shared_bytes(const kiln_product *x, const kiln_gpu_mma *t) {
 }
 
 static int64_t threads_of(const kiln_gpu_mma *t) {
-    return t->warps_m * t->warps_n * WARP;
+    return t->warps_m * t->warps_n * WARP * (t->by_groups ? WARPGROUP : 1);
 }
 
 /* Of a thread: sums, operands of a term, addresses. */
 static int64_t registers_of(const kiln_gpu_mma *t) {
     enum { FOR_INDEXES = 40 };
     const int64_t m = t->block_m / t->warps_m, n = t->block_n / t->warps_n;
+    if (t->by_groups)
+        return m * n / ((int64_t)WARPGROUP * WARP) + FOR_INDEXES;
     return (m * n + (m + n) * DEPTH / 2) / WARP + FOR_INDEXES;
+}
+
+static kiln_status check_groups(const kiln_gpu_mma *t, kiln_err *err) {
+    enum { MIN_STAGES = 3, MAX_COLUMNS = 256 };
+    const int64_t step = KILN_GPU_GROUP_STEP, rows = t->warps_m * KILN_GPU_GROUP_ROWS;
+    if (t->block_m % rows != 0 || t->block_n % (t->warps_n * 2 * step) != 0 ||
+        t->block_n / t->warps_n > MAX_COLUMNS)
+        return kiln_fail(
+            err, KILN_ERR_ARG,
+            "%" PRId64 " x %" PRId64 " warpgroups do not share a block of "
+            "%" PRId64 " x %" PRId64 " in rows of %d and 128 or 256 columns",
+            t->warps_m, t->warps_n, t->block_m, t->block_n, KILN_GPU_GROUP_ROWS);
+    if (t->step != step || t->stages < MIN_STAGES)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "warpgroups multiply steps of %" PRId64 " terms, of which %d "
+                         "at least are there or on their way; these are %" PRId64
+                         " and %d",
+                         step, MIN_STAGES, t->step, t->stages);
+    return KILN_OK;
 }
 
 static kiln_status check(const kiln_product *x, const kiln_gpu_mma *t, kiln_err *err) {
     const kiln_gpu *g = &x->profile->gpu;
     const int64_t bytes = shared_bytes(x, t), registers = registers_of(t);
+    if (t->by_groups)
+        KILN_TRY(check_groups(t, err));
     if (t->block_m % (t->warps_m * SIDE) != 0 || t->block_n % (t->warps_n * SIDE) != 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "%" PRId64 " x %" PRId64 " warps do not share a block of "
@@ -162,6 +203,35 @@ static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
            (steps_all * (each + waits) + ends);
 }
 
+/* The same where warpgroups multiply (2048 products a cycle), as an H200 took them: 612 TFLOP/s
+ * of 4096^3 in blocks of 128 x 256 and four stages, 581 in two blocks of 128 x 128 a processor
+ * and three; 454 and 530 of 2048^3. What no block hides is its first step and its last
+ * stores; less than two warpgroups a processor leave it waiting, and one a block did worse than
+ * two. */
+static double cost_of_groups(const kiln_product *x, const kiln_gpu_mma *t) {
+    enum { PRODUCTS = 2048, SHARED = 128, L2 = 48, ENDS = 6000 };
+    const kiln_gpu *g = &x->profile->gpu;
+    const double m = (double)t->block_m, n = (double)t->block_n, step = (double)t->step;
+    const double n_groups = (double)(t->warps_m * t->warps_n);
+    const int64_t rows = x->m / t->block_m, columns = x->n / t->block_n;
+    const int64_t steps_all = x->k / t->step;
+    const double blocks = (double)(x->batch * rows * columns);
+    const double room = fmax(1, fmin(floor((double)kiln_gpu_shared_most(x->profile) /
+                                           (double)shared_bytes(x, t)),
+                                     floor((double)g->processor_registers /
+                                           (double)(registers_of(t) * threads_of(t)))));
+    const double together = fmax(1, fmin(room, ceil(blocks / (double)g->processors)));
+    const double operands = (m + n) * 2 * step;
+    const double read = m / KILN_GPU_GROUP_ROWS *
+                        (KILN_GPU_GROUP_ROWS * (double)t->warps_n + n) * 2 * step;
+    const double busy = fmin(1, n_groups * together / 2);
+    const double each = fmax(1.25 * m * n * step / PRODUCTS / busy, operands / L2) +
+                        (operands + read) / SHARED / 100;
+    const double waves = ceil(blocks / ((double)g->processors * together));
+    return waves * (together * (double)steps_all * each + ENDS / together) *
+           (t->stages > 3 ? 1 : 1.001) * (n_groups > 1 ? 1 : 1.05);
+}
+
 static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
                          const kiln_space *s) {
     const kiln_product x = kiln_product_of(w, prof);
@@ -173,7 +243,7 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
         const kiln_gpu_mma t = plan_of(&x, s, &c);
         if (t.group != 8 || check(&x, &t, &unused) != KILN_OK)
             continue;
-        const double cost = cost_of(&x, &t);
+        const double cost = t.by_groups ? cost_of_groups(&x, &t) : cost_of(&x, &t);
         if (cost < least_cost) {
             least_cost = cost;
             best = c;

@@ -9,16 +9,22 @@
 typedef struct kiln_gpu_mma {
     int row, col;             /* axes of the output; all others are blocks of one */
     int64_t block_m, block_n; /* elements of a block; they divide the axes */
-    int64_t warps_m, warps_n; /* of a block */
+    int64_t warps_m, warps_n; /* of a block; warpgroups, with by_groups */
     int64_t step, depth;      /* terms that come at once; of one instruction */
     int stages;    /* of shared memory: steps that are there or on their way */
     int64_t group; /* blocks along rows that follow each other; 1: columns do */
     const kiln_te *operand[2]; /* a, b: their last axis lies in one piece */
+    bool b_along_k;            /* b's last axis is that of the terms */
+    /* Warpgroups multiply: `step` is KILN_GPU_GROUP_STEP, what a group has of the columns is
+     * two or four times that, and there are three stages at least. */
+    bool by_groups;
     const char *intrin;
 } kiln_gpu_mma;
 
 enum {
-    KILN_GPU_MMA_SIDE = 16, /* of what one call computes */
+    KILN_GPU_MMA_SIDE = 16,   /* of what one call computes */
+    KILN_GPU_GROUP_ROWS = 64, /* that one call computes for a warpgroup */
+    KILN_GPU_GROUP_STEP = 64, /* terms that lie in one row of an operand, or columns */
     KILN_GPU_MMA_PIECE = 16 /* bytes that are copied at once, and rows are padded by */
 };
 
