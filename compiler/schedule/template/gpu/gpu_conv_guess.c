@@ -266,8 +266,9 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
 }
 
 static void try_tile(search *k, const int64_t *tile) {
-    enum { MOST_THREADS = 512 };
+    enum { MOST_THREADS = 512, MOST_SHARING = 256 };
     const kiln_gpu_conv_problem *p = k->p;
+    const int64_t most_threads = k->splits > 1 ? MOST_SHARING : MOST_THREADS;
     const int64_t across[] = {kiln_ceil_div(p->o, tile[OC]),
                               kiln_ceil_div(p->oh, tile[OH]),
                               kiln_ceil_div(p->ow, tile[OW])};
@@ -286,7 +287,7 @@ static void try_tile(search *k, const int64_t *tile) {
                         x.threads[OW] * w >= across[OW])
                         break; /* seen already */
                     const int64_t all = oc * x.threads[OH] * x.threads[OW] * parts;
-                    if (all >= 32 && all <= MOST_THREADS)
+                    if (all >= 32 && all <= most_threads)
                         try_steps(k, &x);
                 }
 }
@@ -301,6 +302,23 @@ static void try_tiles(search *k) {
             for (int c = 0; c < COUNT(columns); c++)
                 try_tile(k, (int64_t[]){least(channels[i], p->o), least(rows[h], p->oh),
                                         least(columns[c], p->ow)});
+}
+
+/* Windows that are apart: patches are large, their rows meet in the same banks. Where many
+ * threads share a sum each reads so little of them that it need not lie in shared memory:
+ * nobody waits for others. */
+static bool reads_by_itself(search *k) {
+    enum { MANY = 16 };
+    const kiln_gpu_conv_problem *p = k->p;
+    kiln_gpu_conv_plan x = k->best;
+    if (p->taps == 1 || p->step[0] * p->step[1] == 1 || x.threads_k < MANY)
+        return false;
+    x.fetch = KILN_GPU_CONV_LOCAL;
+    x.step_ic = p->c % (2 * x.threads_k) == 0 ? 2 : 1;
+    if (!has_room(p, &x))
+        return false;
+    k->best = x;
+    return true;
 }
 
 /* Copies that nobody waits for, and blocks that share sums, as an H200 has them. Of
@@ -334,7 +352,8 @@ kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
                                   .step_ic = 1,
                                   .lanes = 1};
     try_tiles(&k);
-    try_more(&k);
+    if (!reads_by_itself(&k))
+        try_more(&k);
     return k.best;
 }
 
