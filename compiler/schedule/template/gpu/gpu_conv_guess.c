@@ -124,10 +124,12 @@ static double cycles_of_sharing(const kiln_gpu_conv_problem *p,
 double kiln_gpu_conv_cycles(const kiln_gpu_conv_problem *p,
                             const kiln_gpu_conv_plan *x) {
     const kiln_gpu_work w = work_of(p, x);
-    /* Products alone are as good as their share of multiply-adds: the model, made for
-     * windows, overlooks what a short step has beside them. */
+    /* Products alone, and what copies do not hold up, are as good as their share of
+     * multiply-adds: the model, made for windows, overlooks what a short step has beside
+     * them. */
     enum { BESIDE = 24 };
-    const bool is_short = p->filter_sets > 1 && w.loads + BESIDE > 0.15 * w.muladds;
+    const bool is_short = (p->filter_sets > 1 || x->is_async || x->splits > 1) &&
+                          w.loads + BESIDE > 0.15 * w.muladds;
     return kiln_gpu_cycles(p->profile, &w) * (divides(p, x) ? 1 : 1.8) *
                (is_short ? 1.3 : 1) * (x->is_async ? 0.9 : 1) +
            (x->splits > 1 ? cycles_of_sharing(p, x, &w) : 0);
