@@ -107,17 +107,32 @@ static kiln_gpu_work work_of(const kiln_gpu_conv_problem *p,
     return w;
 }
 
+/* Sums that blocks share are added by a launch more, which follows in the same graph. Their
+ * steps are so few that most of a block runs code, unrolled whole, which no block of the
+ * processor has run before. */
+static double cycles_of_sharing(const kiln_gpu_conv_problem *p,
+                                const kiln_gpu_conv_plan *x, const kiln_gpu_work *w) {
+    static const double cold = 2; /* cycles for each instruction */
+    const double bytes = (double)(p->elems * x->splits * p->sum_bytes);
+    return 0.5 * kiln_gpu_cycles_again(p->profile, bytes) +
+           cold * (w->muladds + w->loads + w->others);
+}
+
 /* What is cut off at the edges is guarded sum by sum: of three instructions one is a
- * multiply-add. */
+ * multiply-add. Copies that nobody waits for leave multiply-adds more of the rest than
+ * the model has. Both numbers are an H200's. */
 double kiln_gpu_conv_cycles(const kiln_gpu_conv_problem *p,
                             const kiln_gpu_conv_plan *x) {
     const kiln_gpu_work w = work_of(p, x);
-    /* Products alone are as good as their share of multiply-adds: the model, made for
-     * windows, overlooks what a short step has beside them. */
+    /* Products alone, and what copies do not hold up, are as good as their share of
+     * multiply-adds: the model, made for windows, overlooks what a short step has beside
+     * them. */
     enum { BESIDE = 24 };
-    const bool is_short = p->filter_sets > 1 && w.loads + BESIDE > 0.15 * w.muladds;
+    const bool is_short = (p->filter_sets > 1 || x->is_async || x->splits > 1) &&
+                          w.loads + BESIDE > 0.15 * w.muladds;
     return kiln_gpu_cycles(p->profile, &w) * (divides(p, x) ? 1 : 1.8) *
-           (is_short ? 1.3 : 1);
+               (is_short ? 1.3 : 1) * (x->is_async ? 0.9 : 1) +
+           (x->splits > 1 ? cycles_of_sharing(p, x, &w) : 0);
 }
 
 /* ---- threads that are loops of a CPU --------------------------------------------- */
@@ -225,6 +240,8 @@ typedef struct search {
     const kiln_space *s;
     kiln_gpu_conv_plan best;
     double least;
+    int64_t splits;
+    bool is_async; /* how plans that are looked at now fetch */
 } search;
 
 static void consider(search *k, const kiln_gpu_conv_plan *plan) {
@@ -238,13 +255,10 @@ static void consider(search *k, const kiln_gpu_conv_plan *plan) {
     }
 }
 
-/* Blocks that share sums and copies that nobody waits for are knobs alone: no device has
- * been asked yet when a rule may take them.
- *
- * Steps that are unrolled whole, as few as shared memory has room for. */
+/* Steps that are unrolled whole, as few as shared memory has room for. */
 static void try_steps(search *k, kiln_gpu_conv_plan *x) {
-    x->splits = 1;
-    x->ahead = x->is_async = false;
+    x->splits = k->splits;
+    x->ahead = x->is_async = k->is_async;
     x->fetch = KILN_GPU_CONV_SHARED;
     for (x->step_ic = 1; x->step_ic <= 16 && x->step_ic * x->threads_k <= k->p->c;
          x->step_ic *= 2)
@@ -254,8 +268,9 @@ static void try_steps(search *k, kiln_gpu_conv_plan *x) {
 }
 
 static void try_tile(search *k, const int64_t *tile) {
-    enum { MOST_THREADS = 512 };
+    enum { MOST_THREADS = 512, MOST_SHARING = 256 };
     const kiln_gpu_conv_problem *p = k->p;
+    const int64_t most_threads = k->splits > 1 ? MOST_SHARING : MOST_THREADS;
     const int64_t across[] = {kiln_ceil_div(p->o, tile[OC]),
                               kiln_ceil_div(p->oh, tile[OH]),
                               kiln_ceil_div(p->ow, tile[OW])};
@@ -274,16 +289,60 @@ static void try_tile(search *k, const int64_t *tile) {
                         x.threads[OW] * w >= across[OW])
                         break; /* seen already */
                     const int64_t all = oc * x.threads[OH] * x.threads[OW] * parts;
-                    if (all >= 32 && all <= MOST_THREADS)
+                    if (all >= 32 && all <= most_threads)
                         try_steps(k, &x);
                 }
 }
 
-kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
-                                      const kiln_space *s) {
+/* Few rows, some channels. */
+static void try_tiles(search *k) {
     static const int64_t channels[] = {1, 2, 4, 8}, rows[] = {1, 2},
                          columns[] = {1, 2, 4, 7, 8};
-    search k = {.p = p, .s = s, .least = HUGE_VAL};
+    const kiln_gpu_conv_problem *p = k->p;
+    for (int i = p->o == 1 ? 0 : 1; i < COUNT(channels); i++)
+        for (int h = 0; h < COUNT(rows); h++)
+            for (int c = 0; c < COUNT(columns); c++)
+                try_tile(k, (int64_t[]){least(channels[i], p->o), least(rows[h], p->oh),
+                                        least(columns[c], p->ow)});
+}
+
+/* Windows that are apart: patches are large, their rows meet in the same banks. Where many
+ * threads share a sum each reads so little of them that it need not lie in shared memory:
+ * nobody waits for others. */
+static bool reads_by_itself(search *k) {
+    enum { MANY = 16 };
+    const kiln_gpu_conv_problem *p = k->p;
+    kiln_gpu_conv_plan x = k->best;
+    if (p->taps == 1 || p->step[0] * p->step[1] == 1 || x.threads_k < MANY)
+        return false;
+    x.fetch = KILN_GPU_CONV_LOCAL;
+    x.step_ic = p->c % (2 * x.threads_k) == 0 ? 2 : 1;
+    if (!has_room(p, &x))
+        return false;
+    k->best = x;
+    return true;
+}
+
+/* Copies that nobody waits for, and blocks that share sums, as an H200 has them. Of
+ * windows: a step of one tap has too little to hide a copy behind. Sums are not shared
+ * where windows are apart: there measured plans were slower than the model has them. */
+static void try_more(search *k) {
+    enum { MOST_SPLITS = 8 };
+    const kiln_gpu_conv_problem *p = k->p;
+    if (p->taps == 1 || p->filter_sets > 1)
+        return;
+    k->is_async = kiln_gpu_has_mma(p->profile);
+    if (k->is_async)
+        try_tiles(k);
+    for (k->splits = 2; k->splits <= MOST_SPLITS && p->c % k->splits == 0 &&
+                        p->step[0] == 1 && p->step[1] == 1;
+         k->splits *= 2)
+        try_tiles(k);
+}
+
+kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
+                                      const kiln_space *s) {
+    search k = {.p = p, .s = s, .least = HUGE_VAL, .splits = 1};
     if (p->profile->gpu.warp <= 1)
         return guess_alone(p, s);
     if (p->is_depthwise)
@@ -294,13 +353,9 @@ kiln_gpu_conv_plan kiln_gpu_conv_best(const kiln_gpu_conv_problem *p,
                                   .splits = 1,
                                   .step_ic = 1,
                                   .lanes = 1};
-    /* Few rows, some channels. */
-    for (int i = p->o == 1 ? 0 : 1; i < COUNT(channels); i++)
-        for (int h = 0; h < COUNT(rows); h++)
-            for (int c = 0; c < COUNT(columns); c++)
-                try_tile(&k,
-                         (int64_t[]){least(channels[i], p->o), least(rows[h], p->oh),
-                                     least(columns[c], p->ow)});
+    try_tiles(&k);
+    if (!reads_by_itself(&k))
+        try_more(&k);
     return k.best;
 }
 
