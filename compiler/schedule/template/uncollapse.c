@@ -7,7 +7,7 @@
 typedef struct divided {
     const kiln_var *var;
     int64_t by; /* 0: not yet */
-    bool is_otherwise;
+    bool has_rest, is_otherwise;
 } divided;
 
 static bool is_parted(const kiln_expr *e, const kiln_var *v, int64_t *by) {
@@ -21,6 +21,7 @@ static void look(divided *d, const kiln_expr *e) {
     if (is_parted(e, d->var, &by)) {
         d->is_otherwise = d->is_otherwise || (d->by != 0 && d->by != by);
         d->by = by;
+        d->has_rest = d->has_rest || e->kind == KILN_EXPR_FLOORMOD;
         return;
     }
     d->is_otherwise =
@@ -35,7 +36,7 @@ static int axis_of(const kiln_te *te, int64_t *by) {
         int64_t extent = 0;
         divided d = {.var = te->axis[i]->var};
         look(&d, te->body[0]);
-        if (d.by > 1 && !d.is_otherwise &&
+        if (d.by > 1 && d.has_rest && !d.is_otherwise &&
             kiln_x_is_int(te->axis[i]->extent, &extent) && extent > d.by &&
             extent % d.by == 0) {
             *by = d.by;

@@ -47,6 +47,14 @@ static row rows[] = {
      "x[i0: 2, i1: 15, i2: 16] : f32\n"
      "out y[i0: 2, i1: 16, i2: 15] : f32 @injective = x[i0, i2, i1]\n",
      16},
+    {"leaves_pixels_that_are_repeated",
+     HEAD "  input %x : f32[2,3]\n"
+          "  %y = resize(%x) {sizes=[2,6], scales=[1,2], mode=nearest, "
+          "coordinates=asymmetric, rounding=floor} : f32[2,6] \"y\"\n"
+          "  output %y \"y\"\n}\n",
+     "x[i0: 2, i1: 3] : f32\n"
+     "out y[i0: 2, i1: 6] : f32 @injective = x[i0, i1 // 2]\n",
+     0},
     {"leaves_channels_that_fill_no_block",
      HEAD "  input %x : f32[1,24,3,5]\n"
           "  %y = identity(%x) : f32[1,24,3,5] \"y\"\n  output %y \"y\"\n}\n",
