@@ -205,10 +205,14 @@ static void add_up(kiln_arena *scratch, trial *x) {
     t->gbs = (double)x->work->cost.bytes / t->median_ms * 1e-6;
 }
 
-/* Bytes that a call touches: arguments as stored, and the workspace. */
-static int64_t footprint(const kiln_op_trials *t, const kiln_measured *m) {
-    return (int64_t)(m->facts.operand_bytes + m->workspace_bytes +
-                     (uint64_t)t->threads * m->scratch_bytes);
+/* Bytes that a call touches: arguments as stored, but of a table that a few rows are
+ * read of no more than these, and the workspace. */
+static int64_t footprint(const trial *x, const kiln_measured *m) {
+    const uint64_t stored = m->facts.operand_bytes;
+    const kiln_cost *cost = &x->work->cost;
+    const uint64_t moved = cost->flops == 0 ? (uint64_t)cost->bytes : stored;
+    return (int64_t)((moved < stored ? moved : stored) + m->workspace_bytes +
+                     (uint64_t)x->of->threads * m->scratch_bytes);
 }
 
 /* What the instructions of the kernel's own loop program take, each thread with an
@@ -296,7 +300,7 @@ static void keep_failure(trial *x, const kiln_measured *m) {
 static kiln_status conclude(kiln_arena *scratch, trial *x, const kiln_measured *m,
                             kiln_err *err) {
     const bool is_good = m->error == KILN_TRIAL_GOOD;
-    const int64_t bytes = footprint(x->of, m); /* m lives until the next question */
+    const int64_t bytes = footprint(x, m); /* m lives until the next question */
     keep_code(x->row, m);
     x->row->verdict = (kiln_verdict){.ok = is_good,
                                      .problem = "",

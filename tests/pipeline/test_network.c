@@ -134,7 +134,7 @@ static row rows[] = {
      "input %b : f32[17] input %v : f32[17,3,3,5] %a = conv_transpose(%x, %w, %b) "
      "{strides=[2,2], pads=[1,1,1,1]} %c = relu(%a) %d = conv_transpose(%c, %v) "
      "{strides=[1,3], pads=[1,1,1,1]} %e = tanh(%d) output %e }",
-     21, 2, 2, 0},
+     17, 5, 9, 0},
     {"a_result_beside_what_it_is_made_of",
      "graph \"g\" { input %x : f32[1,16,8,8] input %w : f32[16,16,3,3] "
      "input %v : f32[32,16,3,3] input %u : f32[32,16,2,2] input %b : f32[16] "

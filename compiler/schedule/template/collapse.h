@@ -1,5 +1,6 @@
 /* Tensor expressions over fewer axes: neighbours that every stage walks through as if
- * they were one become one. Inside compiler/schedule/template. */
+ * they were one become one; and over more, where one is walked through as if it were two.
+ * Inside compiler/schedule/template. */
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_COLLAPSE_H
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_COLLAPSE_H
 
@@ -10,5 +11,9 @@
  * they are. Axes of one element go too. */
 kiln_status kiln_te_collapse(kiln_arena *a, const kiln_te **args, size_t n_args,
                              size_t n_inputs, kiln_err *err);
+/* Of one stage without reductions: an axis that is used divided, and not otherwise,
+ * becomes two, as above. At most one does. */
+kiln_status kiln_te_uncollapse(kiln_arena *a, const kiln_te **args, size_t n_args,
+                               size_t n_inputs, kiln_err *err);
 
 #endif

@@ -525,6 +525,7 @@ kiln_status kiln_rules_begin(kiln_arena *a, const kiln_workload *w,
     kiln_te_graph te;
     KILN_TRY(kiln_graph_compute(a, w->graph, layout, false, &te, err));
     KILN_TRY(kiln_te_collapse(a, te.arg, te.n_args, te.n_inputs, err));
+    KILN_TRY(kiln_te_uncollapse(a, te.arg, te.n_args, te.n_inputs, err));
     KILN_ASSERT(te.n_inputs < te.n_args, "'%s' has %zu inputs of %zu arguments",
                 w->graph->name, te.n_inputs, te.n_args);
     out->te = te;

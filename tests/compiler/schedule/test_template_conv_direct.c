@@ -149,6 +149,48 @@ static void hot_loops_hold_no_spill(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- few channels ----------------------------------------------------------------- */
+
+typedef struct pay_row {
+    const char *name, *profile;
+    int64_t o, h, k, stride, groups;
+    bool pays;
+} pay_row;
+
+static pay_row pay_rows[] = {
+    {"three_of_sixteen_lanes", "x86-avx512", 3, 64, 3, 1, 1, false},
+    {"three_of_eight_lanes", "x86-avx2", 3, 64, 3, 1, 1, false},
+    {"one_of_four_lanes", "aarch64", 1, 64, 3, 1, 1, false},
+    {"half_of_the_lanes", "x86-avx512", 8, 64, 3, 1, 1, true},
+    {"three_of_four_lanes", "aarch64", 3, 64, 3, 1, 1, true},
+    {"rows_of_half_a_vector", "x86-avx512", 3, 8, 3, 1, 1, true},
+    {"pixels_that_are_no_neighbours", "x86-avx512", 3, 64, 3, 2, 1, true},
+    {"groups", "x86-avx512", 2, 64, 3, 1, 2, true},
+};
+
+static void is_left_to_pixels(void **state) {
+    const pay_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_workload w;
+    kiln_profile p;
+    kiln_graph *g;
+    const int pad = (int)r->k / 2, h = (int)r->h;
+    const char *text = kiln_format(
+        a,
+        "graph \"g\" { input %%x : f32[1,64,%d,%d] input %%w : f32[%d,%d,%d,%d] "
+        "%%y = conv(%%x, %%w) {pads=[%d,%d,%d,%d], strides=[%d,%d], groups=%d} "
+        "output %%y }",
+        h, h, (int)r->o, (int)(64 / r->groups), (int)r->k, (int)r->k, pad, pad, pad,
+        pad, (int)r->stride, (int)r->stride, (int)r->groups);
+    kiln_assert_status_ok(kiln_graph_parse(a, kiln_str_from(text), "g", &g, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    kiln_assert_status_ok(kiln_profile_find(a, r->profile, &p, &err), &err);
+    assert_ptr_equal(kiln_template_for(&w, &p),
+                     r->pays ? &kiln_template_conv_direct : &kiln_template_generic);
+}
+
 int main(void) {
     kiln_profile machine;
     kiln_err err = {0};
@@ -160,5 +202,6 @@ int main(void) {
     }
     kiln_test_add_rows(random_configurations, properties);
     kiln_test_add_rows(hot_loops_hold_no_spill, layers);
+    kiln_test_add_rows(is_left_to_pixels, pay_rows);
     return kiln_test_run("template_conv_direct");
 }

@@ -248,6 +248,7 @@ static pay_row pay_rows[] = {
     /* Weights of F(4, 3) weigh more than what is saved; those of F(2, 3) come while
      * others are multiplied. */
     {"c12_avx512", "x86-avx512", 1, 7, 512, 512, 2},
+    {"c12_avx2", "x86-avx2", 1, 7, 512, 512, 4},
     {"vgg_1_2", "x86-avx512", 1, 224, 64, 64, 4},
     {"vgg_4_2", "x86-avx512", 1, 28, 512, 512, 4},
     {"one_pixel", "x86-avx512", 1, 1, 64, 64, 0},
@@ -290,7 +291,7 @@ typedef struct loop_row {
 } loop_row;
 
 static loop_row loop_rows[] = {
-    {"c2_stays_in_32_registers", "x86-avx512", 56, 64, {28, 52}},
+    {"c2_stays_in_32_registers", "x86-avx512", 56, 64, {40, 64}},
     {"c6_stays_in_32_registers", "x86-avx512", 28, 128, {20, 50}},
     {"c2_stays_in_16_registers", "x86-avx2", 56, 64, {40, 72}},
     {"c6_stays_in_16_registers", "x86-avx2", 28, 128, {14, 36}},

@@ -242,6 +242,7 @@ const kiln_template kiln_template_conv_direct = {
     .layout_knobs = layout_knobs,
     .fits = fits,
     .space = kiln_conv_direct_space,
+    .pays = kiln_conv_direct_pays,
     .guess = kiln_conv_direct_guess,
     .apply = apply,
 };

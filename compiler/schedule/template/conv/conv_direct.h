@@ -35,6 +35,8 @@ kiln_status kiln_conv_direct_space(const kiln_workload *w, const kiln_profile *p
                                    kiln_space *out, kiln_err *err);
 kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *profile,
                                    const kiln_space *s);
+/* False where the generic template is faster: vectors of few channels are mostly empty. */
+bool kiln_conv_direct_pays(const kiln_workload *w, const kiln_profile *profile);
 kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s,
                                  const kiln_config *c);
 

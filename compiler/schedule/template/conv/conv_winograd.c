@@ -183,9 +183,13 @@ static kiln_status prefetch(nest *k, kiln_stage *acc, kiln_iter *step, kiln_iter
     const int64_t each = kiln_ceil_div(x->tile[2], passes);
     const int64_t steps = x->ic_block / step->extent,
                   next = is_one ? blocks : x->tile[2];
-    for (int64_t i = 0; i < each * steps; i++) {
+    /* Lines of one block's vectors that an iteration reads. Where those are shorter than
+     * a line and one iteration reads one, two iterations ask for the same line. */
+    const int64_t line = line_elems(k);
+    const int64_t lines = kiln_ceil_div(steps * x->oc_block, line);
+    for (int64_t i = 0; i < each * lines; i++) {
         const kiln_ahead ahead = {
-            .elems = (next + i / steps) * block + i % steps * x->oc_block,
+            .elems = (next + i / lines) * block + i % lines * line,
             .step_elems = steps * x->oc_block,
             .around = kiln_winograd_row_passes(k->p, x) > 1 ? row : column,
             .around_wraps = kiln_ceil_div(x->tile[2], each),

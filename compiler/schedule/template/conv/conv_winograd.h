@@ -34,8 +34,8 @@ kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *prof
                                 kiln_space *out, kiln_err *err);
 /* By how many tiles one after another the next panel of weights is fetched, each a part
  * of it; 0: nobody asks for it, or it would not pay. It does where panels pass several tiles, all of them are
- * too many for the L2 cache, two fit into half of it, vectors are as long as a line, and
- * chunks of channels are whole panels. */
+ * too many for the L2 cache, two fit into half of it, a line holds whole vectors, a block
+ * of x's channels whole lines, and chunks of channels are whole panels. */
 int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_plan *x);
 /* Blocks of y's channels of one chunk. */
 int64_t kiln_winograd_chunk(const kiln_conv_problem *p, const kiln_winograd_plan *x);

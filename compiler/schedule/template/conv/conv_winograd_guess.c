@@ -147,7 +147,7 @@ static int64_t part_of(int64_t extent, int64_t most) {
 /* At most so many rows of tiles and blocks of y's channels at a time. x transformed is
  * written, and read for each chunk of channels; so are products, once. */
 static double chunks_cycles(const guesser *g, const int64_t *tile, int64_t most_rows,
-                            int64_t most_blocks, bool is_ahead) {
+                            int64_t most_blocks, bool is_ahead, bool *fetches) {
     const int64_t rows = part_of(g->rows, most_rows);
     const int64_t each = part_of(g->p->blocks, most_blocks);
     const int64_t n_rows = kiln_ceil_div(g->rows, rows);
@@ -165,20 +165,25 @@ static double chunks_cycles(const guesser *g, const int64_t *tile, int64_t most_
     const double loss = kiln_share_loss(parts, g->p->profile->cores);
     const double far = far_cycles(g, x + kept, moved);
     const double calls = kiln_call_cycles(g->p->profile) * (double)parts;
-    if (is_fetched(g, tile, most_rows, most_blocks)) {
-        products = (products + panels_cycles(g, tile, rows, g->p->blocks)) *
-                   last_panel(tile, each);
-        return fetched_cycles(g, (all * products + far) * loss, part, n_chunks) + calls;
-    }
     const double first = g->weights > g->cache / 2 ? g->weights / memory_rate(g) : 0;
-    return (streamed_cycles(g, all * products, part, n_chunks) + far) * loss + first +
-           calls;
+    const double streamed =
+        (streamed_cycles(g, all * products, part, n_chunks) + far) * loss + first +
+        calls;
+    *fetches = is_fetched(g, tile, most_rows, most_blocks);
+    if (!*fetches)
+        return streamed;
+    products = (products + panels_cycles(g, tile, rows, g->p->blocks)) *
+               last_panel(tile, each);
+    const double fetched =
+        fetched_cycles(g, (all * products + far) * loss, part, n_chunks) + calls;
+    *fetches = fetched < streamed;
+    return *fetches ? fetched : streamed;
 }
 
 typedef struct guess {
     double cycles; /* 0: none yet */
     int tile, oc_chunk, row_chunk;
-    bool is_ahead;
+    bool is_ahead, fetches;
 } guess;
 
 /* One tile with all chunks. */
@@ -191,10 +196,11 @@ static void guess_chunks(const guesser *g, const kiln_space *s, int tile, guess 
             break; /* larger ones mean the same */
         for (int k = 0; k < oc->n; k++)
             for (int ahead = 0; ahead < 2; ahead++) {
-                const double cycles =
-                    chunks_cycles(g, size, row->value[r], oc->value[k], ahead == 1);
+                bool fetches = false;
+                const double cycles = chunks_cycles(g, size, row->value[r],
+                                                    oc->value[k], ahead == 1, &fetches);
                 if (best->cycles == 0 || cycles < best->cycles)
-                    *best = (guess){cycles, tile, k, r, ahead == 1};
+                    *best = (guess){cycles, tile, k, r, ahead == 1, fetches};
             }
     }
 }
@@ -262,7 +268,7 @@ kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *prof
     c.option[KILN_WINOGRAD_ROW_CHUNK] = (int16_t)best.row_chunk;
     c.option[KILN_WINOGRAD_TRANSFORM] = best.is_ahead;
     kiln_winograd_plan x = kiln_winograd_plan_of(s, &c);
-    x.fetches = s->knob[KILN_WINOGRAD_FETCH].n > 1;
+    x.fetches = best.fetches && s->knob[KILN_WINOGRAD_FETCH].n > 1;
     c.option[KILN_WINOGRAD_FETCH] = kiln_winograd_fetches(&p, &x) > 0;
     return c;
 }

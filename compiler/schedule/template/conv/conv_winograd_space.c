@@ -115,7 +115,8 @@ int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_pl
     const int64_t rows = kiln_winograd_row_passes(p, x);
     const int64_t passes = rows > 1 ? rows : kiln_ceil_div(columns, x->tile[1]);
     const int64_t terms = kiln_ceil_div(p->c, x->ic_block) * x->ic_block;
-    const int64_t bytes = terms * x->oc_block * p->elem_bytes;
+    const int64_t vector = x->oc_block * p->elem_bytes, bytes = terms * vector;
+    const int64_t line = kiln_line_bytes(p->profile);
     const int64_t positions = (x->size + 2) * (x->size + 2);
     const int64_t cache = kiln_cache_l2(p->profile) / 2;
     const int64_t chunk = kiln_winograd_chunk(p, x);
@@ -123,7 +124,7 @@ int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_pl
         chunk == p->blocks || (p->blocks % chunk == 0 && chunk % x->tile[2] == 0);
     const bool pays = x->fetches && passes > 1 && is_even &&
                       positions * p->blocks * bytes > cache &&
-                      2 * x->tile[2] * bytes <= cache &&
-                      x->oc_block * p->elem_bytes == kiln_line_bytes(p->profile);
+                      2 * x->tile[2] * bytes <= cache && line % vector == 0 &&
+                      x->ic_block * vector % line == 0;
     return pays ? passes : 0;
 }
