@@ -18,15 +18,17 @@ typedef struct row {
     bool b_along_k;
     int64_t block[2], groups[2], stages;
     int products; /* of a step, by a warpgroup */
+    bool is_one_step;
 } row;
 
 static row rows[] = {
-    {"f16_128_256", KILN_F16, false, {128, 256}, {2, 1}, 4, 4},
-    {"f16_256_128", KILN_F16, false, {256, 128}, {2, 1}, 4, 8},
-    {"f16_of_rows_of_terms", KILN_F16, true, {128, 256}, {2, 1}, 4, 4},
-    {"f16_two_blocks_a_processor", KILN_F16, false, {128, 128}, {2, 1}, 3, 4},
-    {"bf16_side_by_side", KILN_BF16, false, {128, 256}, {1, 2}, 3, 8},
-    {"bf16_of_rows_of_terms", KILN_BF16, true, {128, 128}, {2, 1}, 4, 4},
+    {"f16_128_256", KILN_F16, false, {128, 256}, {2, 1}, 4, 4, false},
+    {"f16_256_128", KILN_F16, false, {256, 128}, {2, 1}, 4, 8, false},
+    {"f16_of_rows_of_terms", KILN_F16, true, {128, 256}, {2, 1}, 4, 4, false},
+    {"f16_two_blocks_a_processor", KILN_F16, false, {128, 128}, {2, 1}, 3, 4, false},
+    {"bf16_side_by_side", KILN_BF16, false, {128, 256}, {1, 2}, 3, 8, false},
+    {"bf16_of_rows_of_terms", KILN_BF16, true, {128, 128}, {2, 1}, 4, 4, false},
+    {"f16_of_one_step", KILN_F16, false, {128, 128}, {2, 1}, 3, 4, true},
 };
 
 static kiln_profile profile_of(kiln_arena *a, const char *name) {
@@ -53,11 +55,13 @@ typedef struct made {
 
 static void make(kiln_arena *a, const row *r, const kiln_profile *p, made *out) {
     const kiln_template *tmpl = &kiln_template_gpu_matmul_mma;
-    const kiln_type t = kiln_type_make(r->dtype, 2, (int64_t[]){SIZE, SIZE});
-    const int64_t step = 64, group = 8;
+    const int64_t step = 64, group = 8, k = r->is_one_step ? step : SIZE;
+    const kiln_type ta = kiln_type_make(r->dtype, 2, (int64_t[]){SIZE, k});
+    const kiln_type tb = kiln_type_make(
+        r->dtype, 2, (int64_t[]){r->b_along_k ? SIZE : k, r->b_along_k ? k : SIZE});
     kiln_graph *g = kiln_graph_new(a, "product");
-    kiln_value *in[2] = {kiln_graph_add_input(g, "a", &t),
-                         kiln_graph_add_input(g, "b", &t)};
+    kiln_value *in[2] = {kiln_graph_add_input(g, "a", &ta),
+                         kiln_graph_add_input(g, "b", &tb)};
     const kiln_attr_arg turned = kiln_arg_bool("trans_b", r->b_along_k);
     const kiln_node_spec spec = {
         .op = &kiln_op_matmul, .in = in, .n_in = 2, .args = &turned, .n_args = 1};
@@ -123,7 +127,9 @@ static void check(void **state) {
      * all are waited for. */
     assert_int_equal(count(text, "wgmma.wait_group.sync.aligned 1"), r->stages > 3);
     assert_int_equal(count(text, "wgmma.wait_group.sync.aligned 0"),
-                     r->stages > 3 ? 1 : 2);
+                     r->is_one_step  ? r->products
+                     : r->stages > 3 ? 1
+                                     : 2);
     assert_null(strstr(text, ".local"));
     if (ptxas_is_here()) {
         const char *said = ptxas_said(&a, &p, text), *used = strstr(said, "Used ");

@@ -61,7 +61,7 @@ static kiln_graph *draw(template_runs *r, kiln_dtype t, bool by_groups) {
     int64_t size[3];
     for (int i = 0; i < 3; i++)
         size[i] = by_groups
-                      ? of_groups[i] * (i == 1 ? kiln_rng_range(&r->rng, 2, 4) : 1)
+                      ? of_groups[i] * (i == 1 ? kiln_rng_range(&r->rng, 1, 4) : 1)
                       : 16 * kiln_rng_range(&r->rng, 1, i == 1 ? 5 : 3);
     const bool along_k = kiln_rng_range(&r->rng, 0, 1) == 0;
     return product(r->arena, t, size, along_k, kiln_rng_range(&r->rng, 0, 3) == 0);

@@ -241,7 +241,9 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
         kiln_err unused = {0};
         const kiln_config c = kiln_config_at(s, i);
         const kiln_gpu_mma t = plan_of(&x, s, &c);
-        if (t.group != 8 || check(&x, &t, &unused) != KILN_OK)
+        const bool is_one_step = x.k == t.step; /* each product is waited for */
+        if (t.group != 8 || (t.by_groups && is_one_step) ||
+            check(&x, &t, &unused) != KILN_OK)
             continue;
         const double cost = t.by_groups ? cost_of_groups(&x, &t) : cost_of(&x, &t);
         if (cost < least_cost) {
