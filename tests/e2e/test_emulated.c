@@ -176,7 +176,7 @@ static void skip_without_emulator(const char *profile) {
     kiln_err err = {.status = KILN_OK};
     kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), profile, &p, &err),
                           &err);
-    if (kiln_device_find_for(kiln_test_arena(), &p, &d, &err) != KILN_OK)
+    if (kiln_device_find_for(kiln_test_arena(), NULL, &p, &d, &err) != KILN_OK)
         kiln_test_skip("%s", err.text);
 }
 
