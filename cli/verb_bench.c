@@ -87,7 +87,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BASELINES] =
         {"--baselines", "LIST",
          "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
-         "iree, torch, tvm for models, onednn, onednn2, xnnpack for operators; on GPUs "
+         "iree, torch, tvm, armnn for models, onednn, onednn2, xnnpack, armcl for "
+         "operators; on GPUs "
          "torch_cuda, onnxruntime_cuda, tensorrt, and cudnn, clblast (kiln baselines); "
          "profile: those that the profile names, as without this option on a GPU",
          false},
