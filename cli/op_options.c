@@ -8,6 +8,7 @@
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/machine/machine.h"
 #include "pipeline/measure/wire/wire.h"
+#include "pipeline/remote/remote_device.h"
 
 bool kiln_cli_is_package(const char *path) {
     return kiln_package_is_archive(path) || kiln_package_is_folder(path) ||
@@ -100,8 +101,35 @@ kiln_status kiln_cli_borrow(const kiln_cli_args *args, int runner, int priority,
     KILN_TRY(kiln_cli_number(kiln_args_get(args, priority, "10"), "--priority", 1,
                              KILN_WIRE_MAX_PRIORITY, &far.priority, err));
     kiln_buf_init(&profile, a);
-    kiln_profile_json(&profile, p);
+    if (p != NULL)
+        kiln_profile_json(&profile, p);
     far.profile = profile.p;
     KILN_TRY(kiln_far_open(a, &far, out, err));
-    return kiln_profile_fits_machine(p, threads, kiln_far_machine(*out), err);
+    return p == NULL
+               ? KILN_OK
+               : kiln_profile_fits_machine(p, threads, kiln_far_machine(*out), err);
+}
+
+kiln_status kiln_cli_device(const kiln_cli_args *args, int runner, int priority,
+                            const char *path, const kiln_keyring *keys,
+                            const kiln_device **out, kiln_err *err) {
+    kiln_arena *a = args->arena;
+    kiln_package_facts f;
+    const kiln_profile *p = NULL;
+    kiln_far *far = NULL;
+    *out = NULL;
+    if (!kiln_args_has(args, runner))
+        return priority >= 0 && kiln_args_has(args, priority)
+                   ? kiln_fail(err, KILN_ERR_ARG,
+                               "--priority is said to the pool that --runner names")
+                   : KILN_OK;
+    if (kiln_cli_is_package(path)) {
+        KILN_TRY(kiln_package_is_folder(path)
+                     ? kiln_package_inspect_folder(a, path, &f, err)
+                     : kiln_package_inspect_by(a, path, keys, &f, NULL, err));
+        p = f.n_variants == 0 ? &f.profile : NULL;
+    }
+    KILN_TRY(kiln_cli_borrow(args, runner, priority, p, 1, &far, err));
+    *out = kiln_remote_device_new(a, far);
+    return KILN_OK;
 }

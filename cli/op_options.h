@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "compiler/network/executable.h"
+#include "pipeline/package/package.h"
 #include "pipeline/talk/far.h"
 
 /* An archive, a folder that was unpacked from one, or what its name says to be one. */
@@ -45,7 +46,7 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
                               kiln_err *err);
 
 /* A runner that listens elsewhere (a name of kiln device add, or an address), lent for
- * networks of this profile by so many threads, as long as the arena lives. priority: the
+ * networks of this profile (NULL: of any) by so many threads, as long as the arena lives. priority: the
  * option, which a pool is told. Fails where its machine does not run the profile. */
 #define KILN_RUNNER_OPTION                                                             \
     {                                                                                  \
@@ -58,5 +59,10 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
 kiln_status kiln_cli_borrow(const kiln_cli_args *args, int runner, int priority,
                             const kiln_profile *p, int threads, kiln_far **out,
                             kiln_err *err);
+/* The same as a device that runs the package at `path` (of variants: any of them; a folder
+ * of archives: any device). *out NULL: the option is not there, this machine does. */
+kiln_status kiln_cli_device(const kiln_cli_args *args, int runner, int priority,
+                            const char *path, const kiln_keyring *keys,
+                            const kiln_device **out, kiln_err *err);
 
 #endif

@@ -10,7 +10,9 @@
 #include "cli/op_options.h"
 #include "cli/sign_option.h"
 #include "pipeline/bench/bench.h"
+#include "pipeline/curve/curve.h"
 #include "pipeline/devices/devices.h"
+#include "pipeline/measure/wire/wire.h"
 
 #include <string.h>
 
@@ -56,9 +58,8 @@ static const kiln_option options[N_OPTIONS] = {
                      "numbers of threads; a model can be measured at several (1)",
                      false},
     [OPT_RUNNER] = {"--runner", "DEVICE",
-                    "a network: measure it there, not here: a device or a pool of "
-                    "them, by its name (kiln device add) or its address, as for kiln "
-                    "tune",
+                    "measure there, not here: a device or a pool of them, by its name "
+                    "(kiln device add) or its address, as for kiln tune",
                     false},
     [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
                       false},
@@ -90,7 +91,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_BASELINES] =
         {"--baselines", "LIST",
          "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
-         "iree, torch, tvm for models, onednn, onednn2, xnnpack for operators; on GPUs "
+         "iree, torch, tvm, armnn for models, onednn, onednn2, xnnpack, armcl for "
+         "operators; on GPUs "
          "torch_cuda, onnxruntime_cuda, tensorrt, and cudnn, clblast (kiln baselines); "
          "profile: those that the profile names, as without this option on a GPU",
          false},
@@ -112,9 +114,9 @@ static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
 static const int for_operators[] = {OPT_OPS,      OPT_OP,     OPT_FILTER,
                                     OPT_TEMPLATE, OPT_BESIDE, OPT_CONFIG_FILE,
                                     OPT_SECONDS};
-static const int for_models[] = {OPT_ROUNDS, OPT_STEPS,    OPT_INSTANCES, OPT_DURATION,
-                                 OPT_SHAPE,  OPT_BIND,     OPT_MODEL,     OPT_KEYRING,
-                                 OPT_RUNNER, OPT_PRIORITY, OPT_SIGNATURE, OPT_STATE};
+static const int for_models[] = {OPT_ROUNDS,    OPT_STEPS, OPT_INSTANCES, OPT_DURATION,
+                                 OPT_SHAPE,     OPT_BIND,  OPT_MODEL,     OPT_KEYRING,
+                                 OPT_SIGNATURE, OPT_STATE};
 /* Samples taken one by one. */
 static const int for_rounds[] = {OPT_ROUNDS, OPT_STEPS, OPT_BASELINES, OPT_MODEL};
 
@@ -226,6 +228,21 @@ static kiln_status bench_beside(const kiln_cli_args *args, const kiln_op_lines *
     return KILN_OK;
 }
 
+/* Libraries are this machine's, as are profiles to stand beside. */
+static kiln_status read_workers(const kiln_cli_args *args, const kiln_profile *p,
+                                kiln_workers *out, kiln_err *err) {
+    static const int of_this[] = {OPT_BASELINES, OPT_BESIDE};
+    if (!kiln_args_has(args, OPT_RUNNER))
+        return kiln_device_measures_here(p, err);
+    KILN_TRY(refuse(args, of_this, 2, "a runner elsewhere (--runner)", err));
+    const char **address = kiln_array(args->arena, const char *, 2);
+    KILN_TRY(kiln_known_address(args->arena, kiln_args_get(args, OPT_RUNNER, NULL),
+                                &address[0], err));
+    out->addresses = address;
+    return kiln_cli_number(kiln_args_get(args, OPT_PRIORITY, "10"), "--priority", 1,
+                           KILN_WIRE_MAX_PRIORITY, &out->priority, err);
+}
+
 static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
                                    kiln_err *err) {
     kiln_bench_options o = {.filter = kiln_args_get(args, OPT_FILTER, NULL),
@@ -243,7 +260,7 @@ static kiln_status bench_operators(const kiln_cli_args *args, int *exit_code,
     KILN_TRY(read_numbers(args, &o, err));
     KILN_TRY(kiln_cli_profile(args->arena, kiln_args_get(args, OPT_PROFILE, NULL),
                               &profile, err));
-    KILN_TRY(kiln_device_measures_here(&profile, err));
+    KILN_TRY(read_workers(args, &profile, &o.workers, err));
     profile = kiln_cli_kernels_of(&profile);
     KILN_TRY(read_op_baselines(args, &profile, &o, err));
     KILN_TRY(kiln_cli_choose(args->arena, kiln_args_get(args, OPT_TEMPLATE, NULL),

@@ -151,7 +151,7 @@ static void check_devices(findings *f) {
         bool runs = false;
         kiln_buf_init(&text, f->arena);
         for (int k = 0; (p = kiln_profile_at(k)) != NULL; k++) {
-            if (!d->can_run(f->arena, p, &missing))
+            if (!d->can_run(d, f->arena, p, &missing))
                 continue;
             kiln_buf_printf(&text, "%s%s", runs ? ", " : "runs packages for ", p->name);
             runs = true;

@@ -1,4 +1,5 @@
 /* kiln gate: is a new archive slower than the accepted one (docs/gate.md)? */
+#include "cli/op_options.h"
 #include "cli/sign_option.h"
 #include "pipeline/gate/gate.h"
 
@@ -14,6 +15,8 @@ enum {
     OPT_KEYRING,
     OPT_MODEL,
     OPT_FROZEN,
+    OPT_RUNNER,
+    OPT_PRIORITY,
     OPT_JSON,
     N_OPTIONS
 };
@@ -46,6 +49,9 @@ static const kiln_option options[N_OPTIONS] = {
          "the ratio to the archive that was frozen, too: half a minute more, "
          "for the history of nights",
          false},
+    [OPT_RUNNER] = KILN_RUNNER_OPTION,
+    [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
+                      false},
     [OPT_JSON] = {"--json", "FILE",
                   "write everything measured as JSON ('-': standard output)", false},
 };
@@ -94,6 +100,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_cli_answer answer;
     KILN_TRY(read_options(args, &o, err));
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &o.keys, err));
+    KILN_TRY(kiln_cli_device(args, OPT_RUNNER, OPT_PRIORITY, args->pos[0], o.keys,
+                             &o.where, err));
+    o.runner = kiln_args_get(args, OPT_RUNNER, NULL);
     kiln_interrupt_catch();
     KILN_TRY(kiln_gate_run(args->arena, args->pos, args->n_pos, &o, &report, err));
     kiln_cli_answer_init(&answer, args->arena);
@@ -111,13 +120,16 @@ const kiln_verb kiln_verb_gate = {
     .name = "gate",
     .summary = "time a new archive beside the accepted one: is it slower?",
     .usage = "ARCHIVE|FOLDER... --against ACCEPTED [options]",
-    .example = "  kiln gate resnet18-1-native.kiln.tar.zst --against accepted\n"
-               "  kiln gate out/tonight --against accepted --json gate.json\n"
-               "  kiln gate new.kiln.tar.zst --against old.kiln.tar.zst --threads 2 "
-               "--seed 7\n"
-               "  kiln gate new.kiln.tar.zst --against accepted --pass-below 2% "
-               "--fail-above 0.5%\n"
-               "  kiln gate new.kiln.tar.zst --against accepted --inject 5%\n",
+    .example =
+        "  kiln gate resnet18-1-native.kiln.tar.zst --against accepted\n"
+        "  kiln gate out/tonight --against accepted --json gate.json\n"
+        "  kiln gate new.kiln.tar.zst --against old.kiln.tar.zst --threads 2 "
+        "--seed 7\n"
+        "  kiln gate new.kiln.tar.zst --against accepted --pass-below 2% "
+        "--fail-above 0.5%\n"
+        "  kiln gate new.kiln.tar.zst --against accepted --inject 5%\n"
+        "  kiln gate resnet18-1-aarch64.kiln.tar.zst --against accepted --runner "
+        "board\n",
     .n_pos_min = 1,
     .n_pos_max = 1000,
     .takes_oci = true,

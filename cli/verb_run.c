@@ -1,4 +1,5 @@
 /* kiln run: a package on given inputs; its outputs as .npy files. */
+#include "cli/op_options.h"
 #include "cli/sign_option.h"
 #include "pipeline/package/package.h"
 
@@ -12,6 +13,8 @@ enum {
     OPT_RANDOM,
     OPT_OUTPUT_DIR,
     OPT_THREADS,
+    OPT_RUNNER,
+    OPT_PRIORITY,
     OPT_KEYRING,
     OPT_JSON,
     N_OPTIONS
@@ -26,6 +29,9 @@ static const kiln_option options[N_OPTIONS] = {
                         "should not have are %XX",
                         false},
     [OPT_THREADS] = {"--threads", "N", "threads (1)", false},
+    [OPT_RUNNER] = KILN_RUNNER_OPTION,
+    [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
+                      false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write names, types, files and time as JSON ('-': standard output)",
@@ -116,6 +122,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     kiln_opened p;
     kiln_device_result result;
     const kiln_keyring *keys = NULL;
+    const kiln_device *where = NULL;
     const char **path = NULL;
     int64_t n_rounded = 0;
     if (dir == NULL)
@@ -124,7 +131,9 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(read_options(args, &o, err));
     o.n_rounded = &n_rounded;
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &keys, err));
-    KILN_TRY(kiln_package_open_by(args->arena, args->pos[0], keys, &p, err));
+    KILN_TRY(kiln_cli_device(args, OPT_RUNNER, OPT_PRIORITY, args->pos[0], keys, &where,
+                             err));
+    KILN_TRY(kiln_package_open_on(args->arena, args->pos[0], keys, where, &p, err));
     KILN_TRY(kiln_opened_choose_for(args->arena, &p, &o, err));
     kiln_tensor *out = kiln_array(args->arena, kiln_tensor, p.package.n_outputs);
     KILN_TRY(kiln_opened_run(args->arena, &p, &o, out, &result, err));
@@ -136,8 +145,10 @@ const kiln_verb kiln_verb_run = {
     .name = "run",
     .summary = "run a package once on given inputs",
     .usage = "PACKAGE --input NAME=FILE.npy ... --output-dir DIR [options]",
-    .example = "  kiln run model.kiln.tar.zst --input image=cat.npy --output-dir out\n"
-               "  kiln run unpacked/ --random 1 --output-dir out --threads 2\n",
+    .example =
+        "  kiln run model.kiln.tar.zst --input image=cat.npy --output-dir out\n"
+        "  kiln run unpacked/ --random 1 --output-dir out --threads 2\n"
+        "  kiln run model.kiln.tar.zst --random 1 --output-dir out --runner board\n",
     .n_pos_min = 1,
     .n_pos_max = 1,
     .takes_oci = true,

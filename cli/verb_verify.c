@@ -193,9 +193,8 @@ static kiln_status read_keys(const kiln_cli_args *args, const kiln_keyring **out
 
 static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                                kiln_err *err) {
-    static const int of_models[] = {OPT_ONNX_TESTS,   OPT_REFERENCE, OPT_PROFILE,
-                                    OPT_RUNNER,       OPT_PRIORITY,  OPT_FILTER,
-                                    OPT_CHECK_PASSES, OPT_NO_PASSES};
+    static const int of_models[] = {OPT_ONNX_TESTS, OPT_REFERENCE,    OPT_PROFILE,
+                                    OPT_FILTER,     OPT_CHECK_PASSES, OPT_NO_PASSES};
     for (size_t i = 0; i < sizeof of_models / sizeof of_models[0]; i++)
         if (kiln_args_has(args, of_models[i]))
             return kiln_fail(err, KILN_ERR_ARG, "kiln verify: a package has no %s",
@@ -208,6 +207,8 @@ static kiln_status run_package(const kiln_cli_args *args, int *exit_code,
                              .seed = 2};
     KILN_TRY(read_keys(args, &o.keys, err));
     KILN_TRY(read_fixed(args, &o, err));
+    KILN_TRY(kiln_cli_device(args, OPT_RUNNER, OPT_PRIORITY, args->pos[0], o.keys,
+                             &o.where, err));
     const size_t n = args->n_value[OPT_THREADS];
     int *given = kiln_array(args->arena, int, n);
     for (size_t i = 0; i < n; i++)
@@ -294,6 +295,7 @@ const kiln_verb kiln_verb_verify = {
     .example =
         "  kiln verify resnet18-1-native.kiln.tar.zst --model resnet18.onnx\n"
         "  kiln verify resnet18-1-native.kiln.tar.zst --key release.pub\n"
+        "  kiln verify resnet18-1-aarch64.kiln.tar.zst --runner board\n"
         "  kiln verify model.onnx --golden golden/model --reference\n"
         "  kiln verify model.onnx --golden golden/model --profile native\n"
         "  kiln verify model.onnx --golden golden/model --profile aarch64 --runner "

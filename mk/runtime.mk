@@ -144,6 +144,24 @@ build/aarch64/kiln-armcl: $(ARMCL_SRC) pipeline/baselines/library/armcl_call.h $
 $(B)/kiln-armcl-aarch64: build/aarch64/kiln-armcl
 	@cp $< $@
 
+# Arm NN's program, with the shared libraries that are unpacked there, and the cross compiler's C library.
+ARMNN_SRC := pipeline/baselines/library/armnn_board.cpp
+ARMNN_DIR := $(BOARD_LIBS)/usr/lib/aarch64-linux-gnu
+ARMNN_LIB := $(wildcard $(ARMNN_DIR)/libarmnnTfLiteParser.so)
+ARMNN_LIBC := $(patsubst %/ld-linux-aarch64.so.1,%,$(wildcard /usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1))
+ARMNN := $(if $(and $(wildcard $(ARMNN_SRC)),$(ARMNN_LIB),$(ARMCL_LIB),$(ARMNN_LIBC)),$(if $(shell command -v $(ARMCL_CXX) 2>/dev/null),$(B)/kiln-armnn-aarch64))
+build/aarch64/kiln-armnn: $(ARMNN_SRC) $(ARMNN_LIB)
+	@mkdir -p $(@D)
+	@echo "  C++  $@"
+	@$(ARMCL_CXX) -std=c++14 -O2 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -I. -s \
+		-isystem $(BOARD_LIBS)/usr/include -isystem $(BOARD_LIBS)/usr/include/aarch64-linux-gnu \
+		-DKILN_ARMNN_BACKENDS='"$(ARMNN_DIR)/armnn22"' $(ARMNN_SRC) -L$(ARMNN_DIR) -larmnnTfLiteParser -larmnn \
+		-l:libarm_compute.so.20 -l:libarm_compute_core.so.20 -Wl,-rpath-link,$(ARMNN_DIR) \
+		-Wl,--disable-new-dtags -Wl,-rpath,$(ARMNN_DIR):$(ARMNN_LIBC) \
+		-Wl,--dynamic-linker,$(ARMNN_LIBC)/ld-linux-aarch64.so.1 -o $@
+$(B)/kiln-armnn-aarch64: build/aarch64/kiln-armnn
+	@cp $< $@
+
 # What comes with kiln as files: beside the program, where it looks.
 DATA := $(B)/ready.jsonl $(B)/autotvm.jsonl
 $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
@@ -154,7 +172,7 @@ $(B)/autotvm.jsonl: tuning_db/corpus/autotvm.jsonl
 	@cp $< $@
 
 CROSS_RUNNERS := $(CROSS:%=$(B)/kiln-run-%)
-RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES) $(ARMCL)
+RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES) $(ARMCL) $(ARMNN)
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(CROSS_LIBS)
 
 # --- Python ------------------------------------------------------------------------------------------
@@ -202,7 +220,7 @@ COMPLETION_zsh := share/zsh/site-functions/_kiln
 COMPLETION_fish := share/fish/vendor_completions.d/kiln.fish
 SHELLS := bash zsh fish
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(MAN) $(foreach s,$(SHELLS),$(COMPLETION_$(s))) $(addprefix share/kiln/,$(notdir $(DATA))) \
-	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) kiln-armcl-aarch64 $(notdir $(PROGRAMS))) \
+	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) kiln-armcl-aarch64 kiln-armnn-aarch64 $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
 	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
 
@@ -211,7 +229,7 @@ ifeq ($(V),release)
 install-runtime: $(RUNTIME)
 	$(INSTALL) -d $(TO)/bin $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
 	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
-	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(ARMCL) $(TO)/libexec/kiln/)
+	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(ARMCL) $(ARMNN) $(TO)/libexec/kiln/)
 	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
 	$(foreach a,$(CROSS),$(call install_library,$(CROSS_LIB_$(a)),build/$(a)/libkiln-runtime.a,$(CROSS_SO_$(a))))
 	for h in $(RUNTIME_HEADERS); do \

@@ -249,6 +249,7 @@ typedef struct kiln_doc_series { /* of one candidate */
     const char *machine;
     double seed; /* NaN: nothing was timed */
     int runs_of_a_process, retaken;
+    int throttled, degrees;
     KILN_VEC(kiln_doc_process) process; /* in the order they were run */
     double pairs_needed;
     kiln_doc_limits limits;

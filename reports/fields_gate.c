@@ -94,6 +94,9 @@ static const kiln_record_field series_rows[] = {
     KILN_MEMBER(runs_of_a_process, "timed runs of each fresh process"),
     KILN_MEMBER(retaken, "processes that were disturbed, or out of the clock's "
                          "band, and taken again"),
+    KILN_MEMBER(throttled, "processes with runs whose clock the machine held back, as "
+                           "it was too warm; 0 where it does not say"),
+    KILN_MEMBER(degrees, "the warmest it was, Celsius; 0: not known"),
     KILN_MEMBER_OBJECT("limits", limits, limits, "of the verdict"),
     KILN_MEMBER_POSITIVE(
         pairs_needed,

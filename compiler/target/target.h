@@ -249,6 +249,8 @@ typedef struct kiln_need {
     int vector_bytes;    /* of the profile, at least; 0: any */
     const char *feature; /* of the profile's; NULL: none */
 } kiln_need;
+/* In place of vector_bytes: any, and the feature is a length that longer vectors have. */
+enum { KILN_NEED_OF_LENGTH = -1 };
 
 typedef struct kiln_arch_def {
     const char *name;          /* in profiles: "x86_64" */

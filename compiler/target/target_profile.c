@@ -336,6 +336,11 @@ bool kiln_profile_runs_on(const kiln_profile *p, const kiln_profile *machine,
         what = "bf16";
     else if (p->has_f16 && !machine->has_f16)
         what = "f16";
+    for (const kiln_need *n = kiln_arch_of(p->arch)->need;
+         what == NULL && n != NULL && n->name != NULL; n++)
+        if (n->vector_bytes != KILN_NEED_OF_LENGTH && kiln_need_holds(n, p) &&
+            !kiln_need_holds(n, machine))
+            what = n->name;
     if (what == NULL)
         return true;
     snprintf(missing, 128, "'%s' needs %s, which '%s' has not", p->name, what,

@@ -39,7 +39,8 @@ const char *kiln_wheel_version(const char *name) {
 
 const char *kiln_baseline_wanted(const kiln_baseline *b) {
     const char *last = NULL;
-    for (const char *const *w = b->wheel; b->open != NULL && *w != NULL; w++)
+    for (const char *const *w = b->wheel; b->open != NULL && w != NULL && *w != NULL;
+         w++)
         last = *w;
     return last != NULL ? kiln_wheel_version(last) : NULL;
 }

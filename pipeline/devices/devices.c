@@ -34,17 +34,20 @@ kiln_status kiln_device_find(const char *name, const kiln_device **out, kiln_err
                      names);
 }
 
-kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
-                                 const kiln_device **out, kiln_err *err) {
+kiln_status kiln_device_find_for(kiln_arena *a, const kiln_device *where,
+                                 const kiln_profile *p, const kiln_device **out,
+                                 kiln_err *err) {
+    const int n = where != NULL ? 1 : N_DEVICES;
     kiln_buf why;
     kiln_buf_init(&why, a);
-    for (int i = 0; i < N_DEVICES; i++) {
+    for (int i = 0; i < n; i++) {
+        const kiln_device *d = where != NULL ? where : devices[i];
         const char *missing = "";
-        if (devices[i]->can_run(a, p, &missing)) {
-            *out = devices[i];
+        if (d->can_run(d, a, p, &missing)) {
+            *out = d;
             return KILN_OK;
         }
-        kiln_buf_printf(&why, "%s%s: %s", i > 0 ? "; " : "", devices[i]->name, missing);
+        kiln_buf_printf(&why, "%s%s: %s", i > 0 ? "; " : "", d->name, missing);
     }
     return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                      "no device runs code for profile '%s' (%.*s)", p->name,
@@ -79,8 +82,8 @@ kiln_status kiln_device_judge_for(kiln_arena *a, const kiln_profile *p,
     const char *missing = "";
     KILN_TRY(named_device(p, &d, err));
     if (d == NULL)
-        return kiln_device_find_for(a, p, out, err);
-    if (!d->can_run(a, p, &missing))
+        return kiln_device_find_for(a, NULL, p, out, err);
+    if (!d->can_run(d, a, p, &missing))
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "profile '%s' is measured on device '%s', which cannot run it "
                          "here: %s",

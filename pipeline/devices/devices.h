@@ -1,8 +1,9 @@
 /* pipeline/devices: where code runs. A device is one file and one row of devices.def:
- * this machine, an emulator; later remote servers and simulators.
+ * this machine, an emulator. A runner elsewhere is one too, made by who has it lent
+ * (pipeline/remote's kiln_remote_device_new).
  *
  *     kiln_device_package_read(a, folder, &p, err);         what is in the package
- *     kiln_device_find_for(a, &profile, &device, err);      who can run it
+ *     kiln_device_find_for(a, NULL, &profile, &device, err);      who can run it
  *     kiln_device_run(a, device, &p, &job, in, n_in, out, &result, err);
  *
  * Packages are untrusted: they run in a process of their own, kiln-run (runner/), with
@@ -17,28 +18,38 @@
 
 /* ---- devices --------------------------------------------------------------------- */
 
-typedef struct kiln_device {
+typedef struct kiln_device kiln_device;
+typedef struct kiln_device_order kiln_device_order;
+struct kiln_device {
     const char *name; /* "qemu-aarch64" */
     const char *doc;
+    const void *user; /* the device's own */
     /* Can it run code for the profile, here and now? Else `missing` (in the arena) says
      * what is not there, with the remedy. */
-    bool (*can_run)(kiln_arena *a, const kiln_profile *p, const char **missing);
+    bool (*can_run)(const kiln_device *d, kiln_arena *a, const kiln_profile *p,
+                    const char **missing);
     /* What comes before kiln-run's arguments: program and its own, `argv` has room for
      * KILN_DEVICE_COMMAND of them; *n receives how many. */
-    kiln_status (*command)(kiln_arena *a, const char **argv, size_t *n, kiln_err *err);
-    uint64_t own_bytes; /* memory that it takes besides the package's */
-    bool is_emulated;   /* times say nothing about the machine */
-} kiln_device;
+    kiln_status (*command)(const kiln_device *d, kiln_arena *a, const char **argv,
+                           size_t *n, kiln_err *err);
+    /* In place of that, of a device elsewhere: the run itself. */
+    kiln_status (*run)(const kiln_device *d, kiln_arena *a, const kiln_device_order *o,
+                       kiln_err *err);
+    uint64_t own_bytes;  /* memory that it takes besides the package's */
+    bool is_emulated;    /* times say nothing about the machine */
+    const char *machine; /* elsewhere: which one; NULL: this one, or none */
+};
 enum { KILN_DEVICE_COMMAND = 8 };
 
 const kiln_device *kiln_device_at(int i);   /* NULL past the end */
 extern const kiln_device kiln_device_local; /* this machine */
 /* KILN_ERR_ARG lists the names. */
 kiln_status kiln_device_find(const char *name, const kiln_device **out, kiln_err *err);
-/* The first that can run code for the profile. KILN_ERR_UNSUPPORTED says for each what
- * is missing. */
-kiln_status kiln_device_find_for(kiln_arena *a, const kiln_profile *p,
-                                 const kiln_device **out, kiln_err *err);
+/* `where`, or, where that is NULL, the first of the table, that can run code for the
+ * profile. KILN_ERR_UNSUPPORTED says for each what is missing. */
+kiln_status kiln_device_find_for(kiln_arena *a, const kiln_device *where,
+                                 const kiln_profile *p, const kiln_device **out,
+                                 kiln_err *err);
 
 /* Is code for the profile measured on this machine? So it is where the profile does not
  * say. KILN_ERR_UNSUPPORTED names the device where it is measured, KILN_ERR_ARG those
@@ -114,6 +125,10 @@ typedef struct kiln_device_result {
     /* Of each run: what the first thread got of its processor, and how often one of the
      * threads lost its. */
     const uint64_t *cpu_ns, *preempted;
+    /* Of each run: the system held the clock back, as the machine was too warm. NULL: the
+     * device does not say. */
+    const bool *throttled;
+    uint32_t degrees; /* the warmest it was, Celsius; 0: not known */
     size_t n_runs;
     double clock_ghz[2]; /* before the runs and after them: to compare processes with */
     const kiln_device_step *step; /* NULL: no profile was asked for */
@@ -131,6 +146,15 @@ kiln_status kiln_device_run(kiln_arena *a, const kiln_device *d,
                             const kiln_device_package *p, const kiln_device_job *job,
                             const kiln_tensor *in, size_t n_in, kiln_tensor *out,
                             kiln_device_result *result, kiln_err *err);
+
+/* What a device elsewhere is to do (kiln_device.run). */
+struct kiln_device_order {
+    const kiln_device_package *package;
+    const kiln_device_job *job; /* complete: nothing of it is 0 that stands for more */
+    const kiln_tensor *in;      /* of the inputs' types */
+    kiln_tensor *out; /* NULL: nobody asks; else one for each output, in `a` */
+    kiln_device_result *result; /* NULL: nobody asks */
+};
 
 /* For verification: runs a package instead of the graph that it was made from
  * (kiln_runner.run; user: a kiln_device_target). Inputs and outputs go by their

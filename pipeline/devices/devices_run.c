@@ -47,21 +47,26 @@ static bool fits(const kiln_type *x, const kiln_type *port) {
            kiln_layout_is_plain(&x->layout);
 }
 
-static kiln_status write_inputs(const run *r, const kiln_tensor *in, size_t n_in,
+static kiln_status check_inputs(const run *r, const kiln_tensor *in, size_t n_in,
                                 kiln_err *err) {
     const kiln_device_package *p = r->package;
     if (n_in != p->n_inputs)
         return kiln_fail(err, KILN_ERR_SHAPE, "'%s' has %zu inputs, %zu are given",
                          p->model, p->n_inputs, n_in);
-    for (size_t i = 0; i < n_in; i++) {
+    for (size_t i = 0; i < n_in; i++)
         if (!fits(&in[i].type, &p->input[i].type))
             return kiln_fail(err, KILN_ERR_SHAPE, "input '%s' must be %s, is %s",
                              p->input[i].name,
                              kiln_type_text(r->arena, &p->input[i].type),
                              kiln_type_text(r->arena, &in[i].type));
+    return KILN_OK;
+}
+
+static kiln_status write_inputs(const run *r, const kiln_tensor *in, size_t n_in,
+                                kiln_err *err) {
+    for (size_t i = 0; i < n_in; i++)
         KILN_TRY(kiln_file_write(file_in(r, "input", i), in[i].data,
                                  (size_t)kiln_type_bytes(&in[i].type), err));
-    }
     return KILN_OK;
 }
 
@@ -92,7 +97,7 @@ static kiln_status make_command(const run *r, bool wants_outputs, const char ***
     const kiln_device_package *p = r->package;
     const char **argv = kiln_array(a, const char *, KILN_DEVICE_COMMAND + OWN_ARGS);
     size_t n = 0;
-    KILN_TRY(r->device->command(a, argv, &n, err));
+    KILN_TRY(r->device->command(r->device, a, argv, &n, err));
     KILN_ASSERT(n >= 1 && n <= KILN_DEVICE_COMMAND, "a command of %zu words", n);
     argv[n++] = /* never read as an option */
         p->folder[0] == '-' ? kiln_format(a, "./%s", p->folder) : p->folder;
@@ -186,9 +191,13 @@ kiln_status kiln_device_run(kiln_arena *a, const kiln_device *d,
                             kiln_device_result *result, kiln_err *err) {
     kiln_arena scratch = {0};
     run r = {.arena = &scratch, .device = d, .package = p};
+    const kiln_device_order o = {p, &r.job, in, out, result};
     KILN_TRY(complete(job, &r.job, err));
-    kiln_status st = kiln_dir_temp(&scratch, &r.dir, err);
+    kiln_status st = check_inputs(&r, in, n_in, err);
     if (st == KILN_OK)
+        st = d->run != NULL ? d->run(d, a, &o, err)
+                            : kiln_dir_temp(&scratch, &r.dir, err);
+    if (st == KILN_OK && d->run == NULL)
         st = run_in_folder(&r, a, in, n_in, out, result, err);
     if (st != KILN_OK)
         kiln_note(err, "running '%s' on device '%s'", p->folder, d->name);

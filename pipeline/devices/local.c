@@ -1,7 +1,9 @@
 /* This machine. */
 #include "pipeline/devices/devices_internal.h"
 
-static bool can_run(kiln_arena *a, const kiln_profile *p, const char **missing) {
+static bool can_run(const kiln_device *d, kiln_arena *a, const kiln_profile *p,
+                    const char **missing) {
+    (void)d;
     enum { TEXT = 128 };
     kiln_profile machine;
     kiln_err err = {.status = KILN_OK};
@@ -16,7 +18,9 @@ static bool can_run(kiln_arena *a, const kiln_profile *p, const char **missing) 
     return false;
 }
 
-static kiln_status command(kiln_arena *a, const char **argv, size_t *n, kiln_err *err) {
+static kiln_status command(const kiln_device *d, kiln_arena *a, const char **argv,
+                           size_t *n, kiln_err *err) {
+    (void)d;
     char *runner = NULL;
     KILN_TRY(kiln_program_find(a, "kiln-run", &runner, err));
     argv[0] = runner;

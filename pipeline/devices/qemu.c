@@ -8,8 +8,9 @@ typedef struct machine {
     const char *cpu, *packages;
 } machine;
 
-static bool can_run(const machine *m, kiln_arena *a, const kiln_profile *p,
+static bool can_run(const kiln_device *d, kiln_arena *a, const kiln_profile *p,
                     const char **missing) {
+    const machine *m = d->user;
     char *path = NULL;
     kiln_err err = {.status = KILN_OK};
     if (p->arch != m->arch) {
@@ -33,8 +34,9 @@ static bool can_run(const machine *m, kiln_arena *a, const kiln_profile *p,
     return true;
 }
 
-static kiln_status command(const machine *m, kiln_arena *a, const char **argv,
+static kiln_status command(const kiln_device *d, kiln_arena *a, const char **argv,
                            size_t *n, kiln_err *err) {
+    const machine *m = d->user;
     char *path = NULL;
     KILN_TRY(kiln_program_find(a, m->runner, &path, err));
     argv[0] = m->emulator;
@@ -49,19 +51,12 @@ static kiln_status command(const machine *m, kiln_arena *a, const char **argv,
     static const machine machine_##row = {                                             \
         KILN_ARCH_##ARCH,  vector_bytes, "qemu-" #word,                                \
         "kiln-run-" #word, cpu,          packages};                                    \
-    static bool can_run_##row(kiln_arena *a, const kiln_profile *p,                    \
-                              const char **missing) {                                  \
-        return can_run(&machine_##row, a, p, missing);                                 \
-    }                                                                                  \
-    static kiln_status command_##row(kiln_arena *a, const char **argv, size_t *n,      \
-                                     kiln_err *err) {                                  \
-        return command(&machine_##row, a, argv, n, err);                               \
-    }                                                                                  \
     const kiln_device kiln_device_##row = {                                            \
         .name = (name_),                                                               \
         .doc = #word " emulated by qemu-user: right, but slow",                        \
-        .can_run = can_run_##row,                                                      \
-        .command = command_##row,                                                      \
+        .user = &machine_##row,                                                        \
+        .can_run = can_run,                                                            \
+        .command = command,                                                            \
         .own_bytes = (uint64_t)1 << 30, /* translated code, threads' stacks */         \
         .is_emulated = true};
 #include "pipeline/devices/qemu.def"

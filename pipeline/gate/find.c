@@ -45,9 +45,14 @@ kiln_status kiln_gate_find_archives(kiln_arena *a, const char *const *path, size
     return KILN_OK;
 }
 
-kiln_status kiln_gate_machine(kiln_arena *a, const char **out, kiln_err *err) {
+kiln_status kiln_gate_machine(kiln_arena *a, const kiln_device *where, const char **out,
+                              kiln_err *err) {
     kiln_profile p;
     kiln_machine m;
+    if (where != NULL) {
+        *out = where->machine;
+        return KILN_OK;
+    }
     KILN_TRY(kiln_profile_detect(a, &p, err));
     kiln_machine_read(a, &m);
     *out =

@@ -48,6 +48,11 @@ static const kiln_package_facts *known_as(const kiln_opened *p) {
     return p->n_variants > 0 ? p->variant[0].facts : &p->facts;
 }
 
+static kiln_status open_side(const candidate *c, const char *path, kiln_opened *out,
+                             kiln_err *err) {
+    return kiln_package_open_on(c->own, path, c->o->keys, c->o->where, out, err);
+}
+
 static kiln_status decide(kiln_gate_result *out, kiln_gate_outcome outcome,
                           const char *reason) {
     out->outcome = outcome;
@@ -71,7 +76,8 @@ static kiln_status find_control(candidate *c, bool *found, kiln_err *err) {
 /* Of an unpacked folder: its integrity was or is verified with it. */
 static kiln_status check_outputs(candidate *c, const kiln_opened *p, const char *what,
                                  kiln_err *err) {
-    const kiln_verify_options o = {.threads = &c->out->threads, .n_threads = 1};
+    const kiln_verify_options o = {
+        .threads = &c->out->threads, .n_threads = 1, .where = c->o->where};
     kiln_checks checks = {.n_failed = 0};
     KILN_TRY(kiln_verify_package(c->own, p->folder, &o, &checks, err));
     for (size_t i = 0; i < checks.list.n; i++) {
@@ -186,8 +192,8 @@ static kiln_status check_right(candidate *c, kiln_err *err) {
                          "the candidate was built from another file than the accepted "
                          "archive, whose outputs say nothing of it: give its model by "
                          "--model, or accept it");
-    st = kiln_gate_ask_model(c->candidate.folder, NULL, model, c->out->threads,
-                             &c->is_wrong, err);
+    st = kiln_gate_ask_model(c->candidate.folder, NULL, c->o->where, model,
+                             c->out->threads, &c->is_wrong, err);
     if (st == KILN_ERR_SHAPE)
         kiln_note(err, "asking the reference about '%s'", model);
     return st;
@@ -198,9 +204,10 @@ static kiln_status check_new(candidate *c, kiln_err *err) {
     const char *model = NULL;
     KILN_TRY(
         kiln_gate_find_model(c->own, &c->o->models, &c->candidate.facts, &model, err));
-    return model == NULL ? KILN_OK
-                         : kiln_gate_ask_model(c->candidate.folder, NULL, model,
-                                               c->out->threads, &c->is_wrong, err);
+    return model == NULL
+               ? KILN_OK
+               : kiln_gate_ask_model(c->candidate.folder, NULL, c->o->where, model,
+                                     c->out->threads, &c->is_wrong, err);
 }
 
 /* ---- time ------------------------------------------------------------------------ */
@@ -221,6 +228,21 @@ static void ask_others(void *user, kiln_arena *a, kiln_busy_report *out) {
         w->before = kiln_busy_now(a, NULL);
     else
         kiln_busy_between(a, w->before, kiln_busy_now(a, NULL), getpid(), out);
+}
+
+/* Of a machine elsewhere nobody here can say. */
+static kiln_gate_bench bench_of(const candidate *c, kiln_gate_pair *pair, watcher *w,
+                                kiln_gate_limits limits) {
+    kiln_gate_bench b = {.run = kiln_gate_pair_run,
+                         .user = pair,
+                         .progress = show,
+                         .progress_user = w,
+                         .limits = limits};
+    if (c->o->where == NULL) {
+        b.others = ask_others;
+        b.others_user = w;
+    }
+    return b;
 }
 
 static watcher watcher_of(const candidate *c, const char *doing) {
@@ -251,8 +273,7 @@ static kiln_status time_pairs(candidate *c, kiln_err *err) {
     const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
     KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, out->threads,
                                  seconds, &pair, err));
-    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show,       &w,
-                               ask_others,         &w,    out->limits};
+    const kiln_gate_bench b = bench_of(c, &pair, &w, out->limits);
     out->runs = pair.runs;
     pair.injected_ppm = (int)lround(1e6 * out->injected);
     KILN_TRY(kiln_gate_time(c->arena, &b, c->o->seed > 0 ? c->o->seed : seed_of(c),
@@ -262,7 +283,7 @@ static kiln_status time_pairs(candidate *c, kiln_err *err) {
         out->moved_says = "the slowdown was injected behind each run: no step has it";
     else if (wants_steps(&out->timing))
         KILN_TRY(kiln_gate_moved(c->arena, &pair, out, err));
-    KILN_TRY(kiln_gate_machine(c->own, &machine, err));
+    KILN_TRY(kiln_gate_machine(c->own, c->o->where, &machine, err));
     if (strcmp(machine, out->machine) != 0)
         return kiln_fail(err, KILN_ERR_LIB,
                          "the machine was '%s' before the pairs and is '%s' after them",
@@ -306,14 +327,14 @@ static kiln_status time_frozen(candidate *c, kiln_err *err) {
     kiln_gate_series s;
     watcher w = watcher_of(c, "timing beside the frozen archive");
     const double seconds = c->o->seconds > 0 ? c->o->seconds : default_seconds;
-    KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
+    if (c->o->where == NULL)
+        KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
     if (c->candidate.device->is_emulated)
         return no_ratio(c, "an emulator's time says nothing");
     KILN_TRY(check_outputs(c, &c->control, "frozen archive", err));
     KILN_TRY(kiln_gate_pair_init(c->own, &c->candidate, &c->control, c->out->threads,
                                  seconds, &pair, err));
-    const kiln_gate_bench b = {kiln_gate_pair_run, &pair, show,  &w,
-                               ask_others,         &w,    {0, 0}};
+    const kiln_gate_bench b = bench_of(c, &pair, &w, (kiln_gate_limits){0, 0});
     const uint64_t seed = (c->o->seed > 0 ? c->o->seed : seed_of(c)) + FROZEN_SEED;
     KILN_TRY(kiln_gate_ratio_run(c->arena, &b, seed, FROZEN_PAIRS, &s, err));
     if (s.problem != NULL)
@@ -340,8 +361,7 @@ static kiln_status compare_frozen(candidate *c, kiln_err *err) {
                                        "'%s' is not the archive that was frozen: its "
                                        "SHA-256 is %s",
                                        f->archive.file, sha256));
-    KILN_TRY(
-        kiln_package_open_by(c->own, f->archive.file, c->o->keys, &c->control, err));
+    KILN_TRY(open_side(c, f->archive.file, &c->control, err));
     KILN_TRY(find_control(c, &found, err));
     if (!found)
         return no_ratio(c,
@@ -416,7 +436,7 @@ static kiln_status find_accepted(candidate *c, const char **path, kiln_err *err)
 static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
     kiln_gate_result *out = c->out;
     bool found = false;
-    KILN_TRY(kiln_package_open_by(c->own, control, c->o->keys, &c->control, err));
+    KILN_TRY(open_side(c, control, &c->control, err));
     KILN_TRY(find_control(c, &found, err));
     if (!found) {
         KILN_TRY(check_new(c, err));
@@ -435,11 +455,12 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
     if (out->structure.is_equal && !c->o->times_equal && !(out->injected > 0))
         return decide(out, KILN_GATED_EQUAL,
                       "same code, plan and parameters: nothing to time");
-    KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
+    if (c->o->where == NULL)
+        KILN_TRY(kiln_device_measures_here(&c->candidate.facts.profile, err));
     if (c->candidate.device->is_emulated)
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "profile '%s' runs here in an emulator only: its time says "
-                         "nothing",
+                         "nothing; time it on such a machine by --runner",
                          out->profile);
     KILN_TRY(check_outputs(c, &c->control, "accepted archive", err));
     KILN_TRY(check_right(c, err));
@@ -449,7 +470,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
 static kiln_status gate(candidate *c, kiln_err *err) {
     kiln_gate_result *out = c->out;
     const char *control = NULL;
-    KILN_TRY(kiln_package_open_by(c->own, out->path, c->o->keys, &c->candidate, err));
+    KILN_TRY(open_side(c, out->path, &c->candidate, err));
     if (c->candidate.n_variants > 0)
         KILN_TRY(kiln_opened_choose(c->own, &c->candidate, c->variant, err));
     const kiln_package_facts *f = &c->candidate.facts;
@@ -460,7 +481,7 @@ static kiln_status gate(candidate *c, kiln_err *err) {
     out->model = kiln_str_dup(c->arena, f->model);
     out->profile = kiln_str_dup(c->arena, f->profile.name);
     out->threads = c->o->threads > 0 ? c->o->threads : f->threads;
-    KILN_TRY(kiln_gate_machine(c->arena, &out->machine, err));
+    KILN_TRY(kiln_gate_machine(c->arena, c->o->where, &out->machine, err));
     KILN_TRY(check_outputs(c, &c->candidate, "candidate", err));
     KILN_TRY(find_accepted(c, &control, err));
     if (control == NULL)
@@ -602,6 +623,10 @@ static const char *command_of(kiln_arena *a, const kiln_gate_result *r,
     }
     if (o->wants_frozen)
         kiln_buf_puts(&out, " --frozen");
+    if (o->runner != NULL) {
+        kiln_buf_puts(&out, " --runner");
+        kiln_buf_put_word(&out, o->runner);
+    }
     return out.p;
 }
 

@@ -3,8 +3,8 @@
  *     kiln_gate_run(a, paths, n, &options, &report, err);   candidates against accepted
  *     kiln_accept(a, paths, n, &options, &report, err);     makes archives the accepted
  *
- * The accepted archive, the control, runs beside the candidate on this machine, in
- * pairs of fresh processes; numbers of another night are never compared. What the pairs
+ * The accepted archive, the control, runs beside the candidate on this machine, or on a
+ * device elsewhere, in pairs of fresh processes; numbers of another night are never compared. What the pairs
  * mean is reports/reports_gate.c's.
  */
 #ifndef KILN_PIPELINE_GATE_H
@@ -48,6 +48,8 @@ typedef struct kiln_gate_process {
     double ms, min_ms;
     double clock_ghz; /* around them */
     size_t n_runs, n_disturbed;
+    size_t n_throttled; /* of these: the machine was too warm */
+    uint32_t degrees;   /* the warmest it was, Celsius; 0: not known */
 } kiln_gate_process;
 
 typedef struct kiln_gate_sample {
@@ -80,6 +82,8 @@ typedef struct kiln_gate_series {
     double pairs_needed; /* that tell the limits apart in such noise; may be infinite */
     kiln_stats_interval ratio; /* candidate / control: centre of all pairs, 95% */
     int n_retaken;
+    int n_throttled;         /* processes, retaken ones too, with runs that were */
+    uint32_t degrees;        /* the warmest of all; 0: not known */
     bool gave_up;            /* before the next look, which was lost already */
     kiln_busy_report others; /* meanwhile; zeros: not known */
     KILN_VEC(kiln_gate_sample) sample; /* in the order they were taken */
@@ -271,6 +275,9 @@ typedef struct kiln_gate_options {
     kiln_gate_models models;  /* that candidates were built from */
     const kiln_keyring *keys; /* one of which must have signed each side; NULL: none */
     bool wants_frozen;        /* the ratio to the frozen archive too */
+    /* Runs both sides; NULL: this machine does. */
+    const kiln_device *where;
+    const char *runner; /* its address, for the command that repeats it */
 } kiln_gate_options;
 
 /* Archives, unpacked packages, or folders with archives at any depth. What is wrong

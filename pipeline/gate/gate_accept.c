@@ -139,8 +139,8 @@ static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
     KILN_TRY(kiln_gate_find_model(scratch, &c->o->models, f, &model, err));
     if (model != NULL && row->not_tested == NULL) {
         row->judge = KILN_JUDGED_REFERENCE;
-        return kiln_gate_ask_model(row->path, c->o->keys, model, row->entry.threads,
-                                   &is_wrong, err);
+        return kiln_gate_ask_model(row->path, c->o->keys, NULL, model,
+                                   row->entry.threads, &is_wrong, err);
     }
     if (now != NULL)
         KILN_TRY(ask_accepted(c, scratch, now, row, &is_judged, err));
@@ -489,7 +489,7 @@ kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
                     .when = now_utc(a),
                     .who = o->who != NULL ? o->who : user_name()};
     kiln_gate_paths paths;
-    KILN_TRY(kiln_gate_machine(a, &c.machine, err));
+    KILN_TRY(kiln_gate_machine(a, NULL, &c.machine, err));
     KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
     KILN_TRY(kiln_accepted_read(a, o->to, &c.list, err)); /* to compare with */
     for (size_t i = 0; i < paths.n; i++) {

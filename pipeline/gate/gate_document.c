@@ -128,6 +128,9 @@ static void put_series(kiln_arena *a, const kiln_gate_result *r, kiln_doc_series
     out->seed = (double)t->seed;
     out->runs_of_a_process = r->runs;
     out->retaken = t->first.n_retaken + t->second.n_retaken;
+    out->throttled = t->first.n_throttled + t->second.n_throttled;
+    out->degrees = (int)(t->second.degrees > t->first.degrees ? t->second.degrees
+                                                              : t->first.degrees);
     put_processes(a, 0, &t->first, out);
     put_processes(a, 1, &t->second, out);
     out->pairs_needed = t->first.pairs_needed;

@@ -13,8 +13,9 @@ typedef KILN_VEC(const char *) kiln_gate_paths;
 kiln_status kiln_gate_find_archives(kiln_arena *a, const char *const *path, size_t n,
                                     kiln_gate_paths *out, kiln_err *err);
 
-/* This machine: "AMD EPYC 9R45, 2 cores, features 1f2e...": equal texts, same kind. */
-kiln_status kiln_gate_machine(kiln_arena *a, const char **out, kiln_err *err);
+/* `where`, or this machine (NULL): "AMD EPYC 9R45, 2 cores, features 1f2e...": equal texts, same kind. */
+kiln_status kiln_gate_machine(kiln_arena *a, const kiln_device *where, const char **out,
+                              kiln_err *err);
 /* SHA-256 and size of a file. */
 kiln_status kiln_gate_hash(kiln_arena *a, const char *path, const char **sha256,
                            int64_t *bytes, kiln_err *err);
@@ -30,10 +31,10 @@ kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
 /* Its outputs, on inputs drawn now, against the model's reference. KILN_ERR_SHAPE,
  * where *is_wrong: they are; else they could not be had. keys: one of which must have
  * signed it, as it is opened once more; NULL: none, for a folder that was unpacked from
- * what was checked. */
+ * what was checked. where: as of kiln_gate_options. */
 kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
-                                const char *model, int threads, bool *is_wrong,
-                                kiln_err *err);
+                                const kiln_device *where, const char *model,
+                                int threads, bool *is_wrong, kiln_err *err);
 /* And against those of an accepted archive (kiln_opened_compare). seed 0: drawn now. */
 kiln_status kiln_gate_ask_accepted(const kiln_opened *candidate,
                                    const kiln_opened *control, int threads,

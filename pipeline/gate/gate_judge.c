@@ -33,8 +33,8 @@ kiln_status kiln_gate_find_model(kiln_arena *a, const kiln_gate_models *models,
 }
 
 kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
-                                const char *model, int threads, bool *is_wrong,
-                                kiln_err *err) {
+                                const kiln_device *where, const char *model,
+                                int threads, bool *is_wrong, kiln_err *err) {
     kiln_arena scratch = {0};
     kiln_checks checks = {.n_failed = 0};
     const kiln_verify_options o = {
@@ -42,6 +42,7 @@ kiln_status kiln_gate_ask_model(const char *package, const kiln_keyring *keys,
         .n_threads = 1,
         .model = model,
         .keys = keys,
+        .where = where,
         /* No inputs that an archive could have been made for. */
         .seed = (uint64_t)kiln_now_ns() % 1000000000 + 3};
     kiln_status st = kiln_verify_package(&scratch, package, &o, &checks, err);

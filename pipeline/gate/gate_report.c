@@ -32,12 +32,23 @@ static void put_moved(kiln_buf *out, const kiln_gate_result *r) {
                         r->moved.n - SHOWN_STEPS);
 }
 
+/* What a device elsewhere says of its heat. */
+static void put_heat(kiln_buf *out, const kiln_gate_series *s) {
+    if (s->n_throttled > 0)
+        kiln_buf_printf(out, "  %d process%s had %s clock held back: too warm\n",
+                        s->n_throttled, s->n_throttled == 1 ? "" : "es",
+                        s->n_throttled == 1 ? "its" : "their");
+    if (s->degrees > 0)
+        kiln_buf_printf(out, "  at most %u degrees\n", (unsigned)s->degrees);
+}
+
 static void put_series(kiln_buf *out, const kiln_gate_result *r) {
     const kiln_gate_timing *t = &r->timing;
     const kiln_gate_look *itself = &t->first.itself;
     const char *who = kiln_busy_text(out->arena, &t->first.others);
     if (who != NULL && t->outcome != KILN_GATED_INVALID) /* there it is the reason's */
         kiln_buf_printf(out, "  meanwhile %s\n", who);
+    put_heat(out, &t->first);
     if (t->first.pairs == 0) {
         kiln_buf_printf(out,
                         "  order by seed %" PRIu64

@@ -1,4 +1,4 @@
-/* Two packages as the gate's sides: fresh processes of kiln-run on the device. */
+/* Two packages as the gate's sides: fresh processes on the device. */
 #include "pipeline/gate/gate_internal.h"
 
 #include <math.h>
@@ -41,16 +41,20 @@ static kiln_status run_process(kiln_arena *a, const kiln_gate_pair *p,
 /* As bench has it: somebody else had the processor for a part of the run. */
 static bool is_disturbed(const kiln_device_result *r, size_t i, int threads) {
     const double wall = (double)r->run_ns[i], cpu = (double)r->cpu_ns[i];
-    return r->preempted[i] > 0 || (threads == 1 && wall - cpu > wall / 50);
+    return r->preempted[i] > 0 || (r->throttled != NULL && r->throttled[i]) ||
+           (threads == 1 && wall - cpu > wall / 50);
 }
 
 kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_result *r,
                                        int threads) {
     KILN_ASSERT(threads > 0, "a process of %d threads", threads);
     kiln_gate_process p = {.n_runs = r->n_runs,
-                           .clock_ghz = (r->clock_ghz[0] + r->clock_ghz[1]) / 2};
+                           .clock_ghz = (r->clock_ghz[0] + r->clock_ghz[1]) / 2,
+                           .degrees = r->degrees};
     double *ms = kiln_array(scratch, double, r->n_runs);
     size_t n = 0;
+    for (size_t i = 0; i < r->n_runs && r->throttled != NULL; i++)
+        p.n_throttled += r->throttled[i];
     for (size_t i = 0; i < r->n_runs; i++)
         p.n_disturbed += is_disturbed(r, i, threads);
     const bool takes_all = p.n_disturbed == r->n_runs;

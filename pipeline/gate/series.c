@@ -28,6 +28,7 @@ typedef struct series {
     double ms[KILN_N_GATE_SIDES][KILN_GATE_MAX_PAIRS];
     size_t n;             /* pairs taken */
     size_t n_used, n_bad; /* processes; bad ones were used all the same */
+    size_t n_warm;        /* bad ones with throttled runs */
     size_t n_wanted;      /* processes, by the next look */
     bool is_open, is_itself_open;
 } series;
@@ -71,7 +72,11 @@ static kiln_status take(series *s, kiln_gate_side side, double *ms, kiln_err *er
         const bool good = is_good(s, side, &x.process);
         x.is_used = good || i == ATTEMPTS;
         s->n_bad += x.is_used && !good;
+        s->n_warm += x.is_used && !good && x.process.n_throttled > 0;
         s->out->n_retaken += !x.is_used;
+        s->out->n_throttled += x.process.n_throttled > 0;
+        if (x.process.degrees > s->out->degrees)
+            s->out->degrees = x.process.degrees;
         kiln_vec_push(s->arena, &s->out->sample, x);
     }
     s->n_used++;
@@ -183,6 +188,18 @@ static const char *percent(kiln_arena *a, kiln_stats_interval v) {
                        100 * v.high);
 }
 
+/* Who made them so: others, or the machine's own heat. */
+static const char *who_disturbs(const series *s) {
+    const kiln_gate_series *out = s->out;
+    if (2 * s->n_warm < s->n_bad)
+        return "others use the machine";
+    return out->degrees > 0 ? kiln_format(s->arena,
+                                          "the machine holds its clock back, it is too "
+                                          "warm (%u degrees)",
+                                          (unsigned)out->degrees)
+                            : "the machine holds its clock back, it is too warm";
+}
+
 /* The control must be like itself, where that was asked. */
 static const char *trouble_of(const series *s) {
     kiln_arena *a = s->arena;
@@ -191,9 +208,8 @@ static const char *trouble_of(const series *s) {
         return kiln_format(a,
                            "given up after %zu of %zu processes: %zu of them were "
                            "disturbed, or ran at another clock, each of the %d times "
-                           "they were taken, and no more than a quarter may be: others "
-                           "use the machine",
-                           s->n_used, s->n_wanted, s->n_bad, ATTEMPTS);
+                           "they were taken, and no more than a quarter may be: %s",
+                           s->n_used, s->n_wanted, s->n_bad, ATTEMPTS, who_disturbs(s));
     if (out->look.verdict == KILN_GATE_INVALID ||
         (out->has_itself && out->itself.verdict == KILN_GATE_INVALID))
         return "a process reported a time of 0";
@@ -211,8 +227,8 @@ static const char *trouble_of(const series *s) {
     if ((double)s->n_bad > bad_share * (double)s->n_used)
         return kiln_format(a,
                            "%zu of %zu processes were disturbed, or ran at another "
-                           "clock, each time they were taken: others use the machine",
-                           s->n_bad, s->n_used);
+                           "clock, each time they were taken: %s",
+                           s->n_bad, s->n_used, who_disturbs(s));
     return NULL;
 }
 

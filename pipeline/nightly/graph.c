@@ -113,12 +113,15 @@ typedef struct abilities {
     const char *no_measuring, *no_running;
 } abilities;
 
-static kiln_status abilities_of(maker *m, const char *word, abilities *out) {
+static kiln_status abilities_of(maker *m, const kiln_nightly_profile *of,
+                                abilities *out) {
     kiln_profile profile;
     const kiln_device *device = NULL;
     kiln_err why = {.status = KILN_OK};
     *out = (abilities){NULL, NULL};
-    KILN_TRY(kiln_profile_find(m->arena, word, &profile, m->err));
+    if (kiln_nightly_runner(of) != NULL) /* it says so itself, at night */
+        return KILN_OK;
+    KILN_TRY(kiln_profile_find(m->arena, of->word, &profile, m->err));
     if (kiln_device_measures_here(&profile, &why) != KILN_OK ||
         kiln_runs_here(&profile, &why) != KILN_OK)
         out->no_measuring = kiln_str_dup(m->arena, why.text);
@@ -159,7 +162,7 @@ static kiln_status add_job(maker *m, int model, const kiln_nightly_profile *p,
     const int job = (int)m->g->job.n;
     abilities can;
     KILN_TRY(check_room(m));
-    KILN_TRY(abilities_of(m, p->word, &can));
+    KILN_TRY(abilities_of(m, p, &can));
     const struct {
         kiln_nightly_kind kind;
         bool is_asked;
@@ -216,7 +219,7 @@ static kiln_status add_set(maker *m, int set) {
     const kiln_nightly_set *of = &m->c->set.v[set];
     for (size_t p = 0; p < of->profile.n; p++) {
         abilities can;
-        KILN_TRY(abilities_of(m, of->profile.v[p].word, &can));
+        KILN_TRY(abilities_of(m, &of->profile.v[p], &can));
         for (size_t t = 0; t < of->threads.n; t++) {
             list_job(m, of->label, &of->profile.v[p], of->threads.v[t]);
             if (is_asked(m, of->label, &of->profile.v[p], of->threads.v[t]))

@@ -49,7 +49,14 @@ typedef struct kiln_nightly_tune {
 typedef struct kiln_nightly_profile {
     const char *word;  /* as verbs take it: a name, or a file's path */
     const char *label; /* in names of folders: "native" */
+    /* Where it is measured and run, as --runner takes them; none: on this machine. All of
+     * them tune, the first runs archives. */
+    kiln_nightly_words runner;
+    const char *pool; /* in place of them: lends a device for each stage; NULL: none */
+    int priority;     /* said to it; 0: none */
 } kiln_nightly_profile;
+/* Who runs its archives; NULL: this machine. */
+const char *kiln_nightly_runner(const kiln_nightly_profile *p);
 typedef KILN_VEC(kiln_nightly_profile) kiln_nightly_profiles;
 
 typedef struct kiln_nightly_model {

@@ -39,6 +39,10 @@ const char *kiln_nightly_archive(kiln_arena *a, const kiln_nightly_config *c,
                        m->version, j->profile->label, threads);
 }
 
+const char *kiln_nightly_runner(const kiln_nightly_profile *p) {
+    return p->runner.n > 0 ? p->runner.v[0] : p->pool;
+}
+
 /* ---- one for each stage ---------------------------------------------------------- */
 
 /* Whose records the stage reads. */
@@ -54,11 +58,29 @@ static void put_keyring(command *k, const kiln_nightly_config *c) {
         add_option(k, "--keyring", c->keyring);
 }
 
+/* Of stages that run an archive. */
+static void put_runner(command *k, const kiln_nightly_job *j) {
+    const char *runner = kiln_nightly_runner(j->profile);
+    if (runner != NULL)
+        add_option(k, "--runner", runner);
+    if (runner != NULL && j->profile->priority > 0)
+        add_number(k, "--priority", j->profile->priority);
+}
+
+static void put_tuners(command *k, const kiln_nightly_profile *p) {
+    add_options(k, "--runner", &p->runner);
+    if (p->pool != NULL)
+        add_option(k, "--pool", p->pool);
+    if (p->pool != NULL && p->priority > 0)
+        add_number(k, "--priority", p->priority);
+}
+
 /* Of a model and of a list of operators. */
 static void put_budget(command *k, const kiln_nightly_config *c,
                        const kiln_nightly_tune *t, const kiln_nightly_job *j) {
     add_option(k, "--profile", j->profile->word);
     add_number(k, "--threads", j->threads);
+    put_tuners(k, j->profile);
     add_number(k, "--trials", t->trials);
     if (t->seconds > 0)
         add_option(k, "--time-limit", kiln_format(k->arena, "%ds", t->seconds));
@@ -121,7 +143,13 @@ static void put_verify(command *k, const kiln_nightly_config *c,
     add_options(k, "--bind", &m->bind);
     if (m->golden != NULL)
         add_option(k, "--golden", m->golden);
+    put_runner(k, j);
     put_keyring(k, c);
+}
+
+bool kiln_nightly_has_baselines(const kiln_nightly_config *c,
+                                const kiln_nightly_job *j) {
+    return c->baselines != NULL && kiln_nightly_runner(j->profile) == NULL;
 }
 
 static void put_bench(command *k, const kiln_nightly_config *c,
@@ -134,8 +162,9 @@ static void put_bench(command *k, const kiln_nightly_config *c,
     add_number(k, "--threads", j->threads);
     add_number(k, "--rounds", c->rounds);
     add(k, "--steps");
+    put_runner(k, j);
     put_keyring(k, c);
-    if (c->baselines != NULL)
+    if (kiln_nightly_has_baselines(c, j))
         add_option(k, "--baselines", c->baselines);
 }
 
@@ -147,7 +176,8 @@ static void put_ops(command *k, const kiln_nightly_config *c, const kiln_nightly
     add_number(k, "--threads", j->threads);
     if (s->seconds > 0)
         add_option(k, "--seconds", kiln_format(k->arena, "%g", s->seconds));
-    if (s->baselines != NULL)
+    put_runner(k, j);
+    if (s->baselines != NULL && kiln_nightly_runner(j->profile) == NULL)
         add_option(k, "--baselines", s->baselines);
     put_records(k, c);
 }
@@ -204,6 +234,7 @@ kiln_nightly_words kiln_nightly_command(kiln_arena *a, const kiln_nightly_config
         add_option(&k, "--against", c->accepted);
         put_keyring(&k, c);
         add_option(&k, "--model", file);
+        put_runner(&k, j);
         put_limits(&k, c, m);
         if (c->wants_frozen)
             add(&k, "--frozen");

@@ -31,46 +31,15 @@ typedef struct reader {
 
 /* ---- words ----------------------------------------------------------------------- */
 
-/* The folder's own path has no links, so each leading ".." is the folder above. */
-static const char *absolute(kiln_arena *a, const char *dir, const char *path) {
-    const char *at = dir;
-    for (;;) {
-        if (strncmp(path, "./", 2) == 0) {
-            path += 2;
-        } else if (strncmp(path, "../", 3) == 0) {
-            path += 3;
-            at = kiln_path_dir(a, at);
-        } else {
-            break;
-        }
-    }
-    return kiln_path_join(a, at, path);
-}
-
 static const char *path_field(reader *r, const kiln_fields *f, const char *member) {
     const char *text = kiln_fields_text(f, member);
-    return text == NULL ? NULL : absolute(r->arena, r->dir, text);
+    return text == NULL ? NULL : kiln_nightly_absolute(r->arena, r->dir, text);
 }
 
 /* A database, which may be on a server. */
 static const char *place_field(reader *r, const kiln_fields *f, const char *member) {
     const char *text = kiln_fields_text(f, member);
     return text == NULL || kiln_db_file(text) == NULL ? text : path_field(r, f, member);
-}
-
-/* A name, or the path of a file: what has a slash, or such an ending. */
-static bool is_path(const char *word, const char *ending) {
-    return strchr(word, '/') != NULL ||
-           (ending != NULL && kiln_str_ends(kiln_str_from(word), ending));
-}
-
-/* "a/b.json": "b". */
-static const char *label_of(kiln_arena *a, const char *word) {
-    char *label = kiln_str_dup(a, kiln_path_base(word));
-    char *dot = strrchr(label, '.');
-    if (dot != NULL && dot != label && strchr(word, '/') != NULL)
-        *dot = '\0';
-    return label;
 }
 
 static kiln_nightly_numbers read_threads(reader *r, const kiln_fields *f,
@@ -101,55 +70,6 @@ static kiln_nightly_numbers read_threads(reader *r, const kiln_fields *f,
     }
     if (i == 0)
         kiln_problem(&r->problems, kiln_fields_path(f, "threads"), "must not be empty");
-    return out.n > 0 ? out : otherwise;
-}
-
-static void add_profile(reader *r, const char *path, const char *word,
-                        kiln_nightly_profiles *out) {
-    const bool is_file = is_path(word, ".json");
-    const kiln_nightly_profile p = {
-        .word = is_file ? absolute(r->arena, r->dir, word) : word,
-        .label = is_file ? label_of(r->arena, absolute(r->arena, r->dir, word)) : word};
-    kiln_profile profile;
-    kiln_err why = {.status = KILN_OK};
-    if (kiln_profile_find(r->arena, p.word, &profile, &why) != KILN_OK) {
-        kiln_problem(&r->problems, path, "must be a profile: %s", why.text);
-        return;
-    }
-    if (!kiln_fields_is_name(p.label)) {
-        kiln_problem(&r->problems, path,
-                     "must be a file whose name can name a folder too");
-        return;
-    }
-    for (size_t i = 0; i < out->n; i++)
-        if (strcmp(out->v[i].label, p.label) == 0) {
-            kiln_problem(&r->problems, path, "is there twice: '%s'", p.label);
-            return;
-        }
-    kiln_vec_push(r->arena, out, p);
-}
-
-static kiln_nightly_profiles read_profiles(reader *r, const kiln_fields *f,
-                                           kiln_nightly_profiles otherwise) {
-    const kiln_json *list = kiln_fields_list(f, "profiles");
-    kiln_nightly_profiles out = {.n = 0};
-    if (list == NULL)
-        return otherwise;
-    size_t i = 0;
-    for (const kiln_json *v = kiln_json_first(list); v != NULL;
-         v = kiln_json_next(v), i++) {
-        const char *path =
-            kiln_format(r->arena, "%s[%zu]", kiln_fields_path(f, "profiles"), i);
-        const char *word = kiln_json_string(v, NULL);
-        if (word == NULL)
-            kiln_problem(&r->problems, path, "must be a profile's name or file, is %s",
-                         kiln_fields_shown(r->arena, v));
-        else
-            add_profile(r, path, word, &out);
-    }
-    if (i == 0)
-        kiln_problem(&r->problems, kiln_fields_path(f, "profiles"),
-                     "must not be empty");
     return out.n > 0 ? out : otherwise;
 }
 
@@ -250,13 +170,13 @@ static void read_binds(reader *r, const kiln_fields *f, kiln_nightly_words *out)
         } else if (file == NULL) {
             kiln_problem(&r->problems, path, "must be a number or a file, is %s",
                          kiln_fields_shown(r->arena, m));
-        } else if (!kiln_file_exists(absolute(r->arena, r->dir, file))) {
+        } else if (!kiln_file_exists(kiln_nightly_absolute(r->arena, r->dir, file))) {
             kiln_problem(&r->problems, path, "must be a file that is there, is '%s'",
                          file);
         } else {
-            kiln_vec_push(
-                r->arena, out,
-                kiln_format(r->arena, "%s=%s", key, absolute(r->arena, r->dir, file)));
+            kiln_vec_push(r->arena, out,
+                          kiln_format(r->arena, "%s=%s", key,
+                                      kiln_nightly_absolute(r->arena, r->dir, file)));
         }
     }
 }
@@ -283,7 +203,7 @@ static void read_source(reader *r, const kiln_fields *f, kiln_nightly_model *out
             KILN_OK)
             kiln_problem(&r->problems, path, "is '%s': %s", text, why.text);
     } else {
-        out->source = absolute(r->arena, r->dir, text);
+        out->source = kiln_nightly_absolute(r->arena, r->dir, text);
         if (!kiln_file_exists(out->source))
             kiln_problem(
                 &r->problems, path,
@@ -341,7 +261,7 @@ static void read_model(reader *r, const kiln_json *v, size_t i) {
     read_shapes(r, &f, &m.shape);
     read_binds(r, &f, &m.bind);
     read_golden(r, &f, &m);
-    m.profile = read_profiles(r, &f, r->profile);
+    m.profile = kiln_nightly_profiles_read(&f, r->dir, r->profile);
     m.threads = read_threads(r, &f, r->threads);
     const char *numerics = kiln_fields_word(&f, "numerics", kiln_nightly_numerics_name);
     m.numerics = numerics != NULL ? numerics : r->numerics;
@@ -365,9 +285,10 @@ static void read_set(reader *r, const kiln_json *v, size_t i) {
     if (word != NULL) {
         const bool is_file =
             !kiln_nightly_is_ops_list(word) &&
-            (is_path(word, NULL) || kiln_file_exists(absolute(r->arena, r->dir, word)));
-        s.word = is_file ? absolute(r->arena, r->dir, word) : word;
-        s.label = label_of(r->arena, s.word);
+            (kiln_nightly_is_path(word, NULL) ||
+             kiln_file_exists(kiln_nightly_absolute(r->arena, r->dir, word)));
+        s.word = is_file ? kiln_nightly_absolute(r->arena, r->dir, word) : word;
+        s.label = kiln_nightly_label_of(r->arena, s.word);
         if (kiln_nightly_find_ops(r->arena, s.word, &why) != KILN_OK)
             kiln_problem(&r->problems, kiln_fields_path(&f, "set"), "is '%s': %s", word,
                          why.text);
@@ -382,7 +303,7 @@ static void read_set(reader *r, const kiln_json *v, size_t i) {
         if (s.label[0] != '\0' && strcmp(r->c->set.v[k].label, s.label) == 0)
             kiln_problem(&r->problems, kiln_fields_path(&f, "set"),
                          "must be its own, operators[%zu] is '%s' too", k, s.label);
-    s.profile = read_profiles(r, &f, r->profile);
+    s.profile = kiln_nightly_profiles_read(&f, r->dir, r->profile);
     s.threads = read_threads(r, &f, r->threads);
     s.seconds = kiln_fields_number(&f, "seconds", 0, 3600, 0);
     s.baselines = read_baselines(r, &f, kiln_nightly_op_baseline_name);
@@ -496,12 +417,14 @@ static void read_all(reader *r, const kiln_json *root) {
         "numerics", "tune", "build",   "bench",   "operators", "gate",     "limits",
         "history",  "keep", "keyring", "sign",    NULL};
     static const kiln_nightly_tune tune = {.trials = 64, .seed = 1};
-    const kiln_nightly_profile native = {"native", "native"};
+    const kiln_nightly_profile native = {.word = "native", .label = "native"};
     const kiln_fields top = kiln_fields_open(&r->problems, root, "", known);
     kiln_nightly_config *c = r->c;
     c->name = kiln_fields_text(&top, "name");
-    c->name = c->name == NULL ? label_of(r->arena, absolute(r->arena, r->dir, c->path))
-                              : c->name;
+    c->name = c->name == NULL
+                  ? kiln_nightly_label_of(
+                        r->arena, kiln_nightly_absolute(r->arena, r->dir, c->path))
+                  : c->name;
     c->out = path_field(r, &top, "out");
     c->out = c->out == NULL ? kiln_path_join(r->arena, r->dir, "out") : c->out;
     c->db = place_field(r, &top, "db");
@@ -514,7 +437,7 @@ static void read_all(reader *r, const kiln_json *root) {
     kiln_nightly_profiles here = {.n = 0};
     kiln_vec_push(r->arena, &here, native);
     r->threads = read_threads(r, &top, one);
-    r->profile = read_profiles(r, &top, here);
+    r->profile = kiln_nightly_profiles_read(&top, r->dir, here);
     r->numerics = kiln_fields_word(&top, "numerics", kiln_nightly_numerics_name);
     r->numerics = r->numerics == NULL ? "fast" : r->numerics;
     r->tune = read_tune(r, &top, tune);
@@ -571,9 +494,9 @@ kiln_status kiln_nightly_read(kiln_arena *a, const char *path,
     KILN_TRY(kiln_path_real(a, kiln_path_dir(a, path), &r.dir, err));
     KILN_TRY(kiln_path_real(a, ".", &here, err));
     read_all(&r, root);
-    c.out = over->out != NULL ? absolute(a, here, over->out) : c.out;
-    c.accepted =
-        over->accepted != NULL ? absolute(a, here, over->accepted) : c.accepted;
+    c.out = over->out != NULL ? kiln_nightly_absolute(a, here, over->out) : c.out;
+    c.accepted = over->accepted != NULL ? kiln_nightly_absolute(a, here, over->accepted)
+                                        : c.accepted;
     c.db = c.db == NULL ? kiln_path_join(a, c.out, "tuning.db") : c.db;
     if (c.injected > 0 && c.accepted == NULL)
         kiln_problem(&r.problems, "gate.accepted",

@@ -78,6 +78,19 @@ void kiln_nightly_marker_hash(const nightly_marker *m, char hex[KILN_SHA256_HEX]
 kiln_status kiln_nightly_lock(kiln_arena *a, const char *out, int *fd, kiln_err *err);
 void kiln_nightly_unlock(int fd); /* -1 is fine */
 
+/* nightly_profiles.c: what a file names. */
+const char *kiln_nightly_absolute(kiln_arena *a, const char *dir, const char *path);
+bool kiln_nightly_is_path(const char *word, const char *ending); /* NULL: none */
+const char *kiln_nightly_label_of(kiln_arena *a, const char *word);
+/* "profiles": names, files, or objects of one and where it is measured; paths are relative
+ * to `dir`. `otherwise` where there is no such list. */
+kiln_nightly_profiles kiln_nightly_profiles_read(const kiln_fields *f, const char *dir,
+                                                 kiln_nightly_profiles otherwise);
+
+/* Does its bench stage run libraries beside it? They are this machine's. */
+bool kiln_nightly_has_baselines(const kiln_nightly_config *c,
+                                const kiln_nightly_job *j);
+
 /* ---- a run ----------------------------------------------------------------------- */
 
 /* One stage of it. */

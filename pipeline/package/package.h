@@ -171,6 +171,7 @@ typedef struct kiln_opened {
     kiln_package_facts facts;
     kiln_device_package package;
     const kiln_device *device; /* who runs it */
+    const kiln_device *where;  /* the only one that may; NULL: whoever can */
     kiln_signed is_signed;     /* where keys were required; else its key is NULL */
     /* Of an archive with variants: the folder of all, each of them, and which one the
      * rest is of. n_variants 0: it has none. */
@@ -190,6 +191,12 @@ kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
 kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
                                  const kiln_keyring *keys, kiln_opened *out,
                                  kiln_err *err);
+
+/* The same for this device alone (NULL: any): of variants the first that it runs.
+ * KILN_ERR_UNSUPPORTED: it runs none. */
+kiln_status kiln_package_open_on(kiln_arena *a, const char *path,
+                                 const kiln_keyring *keys, const kiln_device *where,
+                                 kiln_opened *out, kiln_err *err);
 
 /* Makes it the package of the variant for the same profile and shapes of inputs as that
  * package; *found: there is one. Of a package by itself: is it one for these? */
@@ -267,6 +274,7 @@ typedef struct kiln_verify_options {
     kiln_fixed_inputs fixed;  /* of the model */
     uint64_t seed;            /* of inputs for the reference */
     const kiln_keyring *keys; /* one of which must have signed it; NULL: none */
+    const kiln_device *where; /* runs it; NULL: whoever its profile says, or can */
 } kiln_verify_options;
 
 /* Were both built from the same file, for the same shapes? Then their outputs can be

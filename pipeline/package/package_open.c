@@ -32,7 +32,13 @@ kiln_status kiln_package_open(kiln_arena *a, const char *path, kiln_opened *out,
 kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
                                  const kiln_keyring *keys, kiln_opened *out,
                                  kiln_err *err) {
-    kiln_opened p = {.folder = NULL};
+    return kiln_package_open_on(a, path, keys, NULL, out, err);
+}
+
+kiln_status kiln_package_open_on(kiln_arena *a, const char *path,
+                                 const kiln_keyring *keys, const kiln_device *where,
+                                 kiln_opened *out, kiln_err *err) {
+    kiln_opened p = {.where = where};
     KILN_TRY(unpack(a, path, keys, &p, err));
     if (p.facts.n_variants > 0) {
         p.root = p.folder;
@@ -43,7 +49,8 @@ kiln_status kiln_package_open_by(kiln_arena *a, const char *path,
         return KILN_OK;
     }
     KILN_TRY(kiln_device_package_read(a, p.folder, &p.package, err));
-    const kiln_status st = kiln_device_find_for(a, &p.facts.profile, &p.device, err);
+    const kiln_status st =
+        kiln_device_find_for(a, where, &p.facts.profile, &p.device, err);
     if (st != KILN_OK) {
         kiln_note(err, "looking for a device to run '%s'", path);
         return st;

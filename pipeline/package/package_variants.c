@@ -13,7 +13,7 @@ kiln_status kiln_opened_choose(kiln_arena *a, kiln_opened *p, size_t i, kiln_err
     o.folder = kiln_path_join(a, p->root, p->variant[i].folder);
     o.facts = *p->variant[i].facts;
     KILN_TRY(kiln_device_package_read(a, o.folder, &o.package, err));
-    KILN_TRY(kiln_device_find_for(a, &o.facts.profile, &o.device, err));
+    KILN_TRY(kiln_device_find_for(a, o.where, &o.facts.profile, &o.device, err));
     *p = o;
     return KILN_OK;
 }
@@ -29,11 +29,12 @@ static kiln_status none_runs(kiln_arena *a, const kiln_opened *p, const char *pa
         kiln_err one = {.status = KILN_OK};
         if (i > 0 && strcmp(own->name, p->variant[i - 1].facts->profile.name) == 0)
             continue;
-        (void)kiln_device_find_for(a, own, &device, &one);
+        (void)kiln_device_find_for(a, p->where, own, &device, &one);
         kiln_buf_printf(&why, "%s%s", i > 0 ? "; " : "", one.text);
     }
     return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                     "none of the profiles that are in '%s' runs here: %.*s", path,
+                     "none of the profiles that are in '%s' runs %s: %.*s", path,
+                     p->where != NULL ? "there" : "here",
                      KILN_STR_ARG(kiln_buf_str(&why)));
 }
 
@@ -43,8 +44,8 @@ kiln_status kiln_opened_choose_first(kiln_arena *a, kiln_opened *p, const char *
         for (size_t i = 0; i < p->n_variants; i++) {
             const kiln_device *device = NULL;
             kiln_err one = {.status = KILN_OK};
-            if (kiln_device_find_for(a, &p->variant[i].facts->profile, &device, &one) ==
-                    KILN_OK &&
+            if (kiln_device_find_for(a, p->where, &p->variant[i].facts->profile,
+                                     &device, &one) == KILN_OK &&
                 (may_emulate == 1 || !device->is_emulated))
                 return kiln_opened_choose(a, p, i, err);
         }

@@ -225,14 +225,14 @@ static void add_signature(kiln_arena *a, const kiln_signed *s, kiln_checks *out)
  * changed since it was unpacked, is a failed check; a file that is not there is an
  * error. */
 static kiln_status open_checked(kiln_arena *a, const char *path,
-                                const kiln_keyring *keys, kiln_opened *p,
+                                const kiln_verify_options *o, kiln_opened *p,
                                 kiln_checks *out, kiln_err *err) {
     const bool is_folder = kiln_package_is_folder(path);
     kiln_check c = {
         .name = is_folder ? "folder" : "archive", .group = "", .reason = ""};
     kiln_status st = is_folder ? kiln_package_verify_folder(path, err) : KILN_OK;
     if (st == KILN_OK)
-        st = kiln_package_open_by(a, path, keys, p, err);
+        st = kiln_package_open_on(a, path, o->keys, o->where, p, err);
     if (kiln_status_is_environment(st) || st == KILN_ERR_UNSUPPORTED)
         return st;
     if (st != KILN_OK) {
@@ -241,7 +241,7 @@ static kiln_status open_checked(kiln_arena *a, const char *path,
         kiln_err_clear(err);
     }
     kiln_checks_add(a, out, &c);
-    if (st == KILN_OK && keys != NULL)
+    if (st == KILN_OK && o->keys != NULL)
         add_signature(a, &p->is_signed, out);
     return KILN_OK;
 }
@@ -274,7 +274,8 @@ kiln_status kiln_opened_selftest(kiln_arena *a, const kiln_opened *p,
 static kiln_status verify_one(kiln_arena *a, kiln_opened *p,
                               const kiln_verify_options *o, kiln_checks *out,
                               kiln_err *err) {
-    KILN_TRY(kiln_device_judge_for(a, &p->facts.profile, &p->device, err));
+    if (p->where == NULL)
+        KILN_TRY(kiln_device_judge_for(a, &p->facts.profile, &p->device, err));
     verifier v = {.arena = a,
                   .package = p,
                   .o = o,
@@ -342,7 +343,7 @@ kiln_status kiln_verify_package(kiln_arena *a, const char *path,
                                 const kiln_verify_options *o, kiln_checks *out,
                                 kiln_err *err) {
     kiln_opened p;
-    KILN_TRY(open_checked(a, path, o->keys, &p, out, err));
+    KILN_TRY(open_checked(a, path, o, &p, out, err));
     if (out->n_failed > 0)
         return KILN_OK;
     return p.n_variants > 0 ? verify_variants(a, &p, o, out, err)

@@ -119,8 +119,12 @@ static kiln_status new_remote(kiln_arena *a, const kiln_profile *p,
     const kiln_apart_options own = {
         .argv = r->o.argv, .grace_ms = grace_ms, .tick = on_tick, .user = r};
     const kiln_far *far = r->o.apart != NULL ? kiln_apart_far(r->o.apart) : NULL;
-    KILN_TRY(far == NULL ? kiln_runs_here(p, err)
-                         : kiln_profile_fits_machine(p, 1, kiln_far_machine(far), err));
+    KILN_ASSERT(p != NULL || (far != NULL && r->o.has_no_peak),
+                "a network of no profile");
+    if (far == NULL)
+        KILN_TRY(kiln_runs_here(p, err));
+    else if (p != NULL)
+        KILN_TRY(kiln_profile_fits_machine(p, 1, kiln_far_machine(far), err));
     r->apart = r->o.apart != NULL ? r->o.apart : kiln_apart_new(a, &own);
     *out = r;
     KILN_TRY(kiln_apart_begin(r->apart, err));
@@ -432,7 +436,14 @@ kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
     KILN_TRY(check_least(r, session, o, &told, err));
     const kiln_baseline_sample s = {
         .wall_ns = told.wall_ns, .cpu_ns = told.cpu_ns, .preempted = told.preempted};
-    *out = (kiln_remote_turn){.step_ns = told.step_ns, .n_steps = told.n_steps};
+    *out = (kiln_remote_turn){.step_ns = told.step_ns,
+                              .n_steps = told.n_steps,
+                              .wall_ns = told.wall_ns,
+                              .cpu_ns = told.cpu_ns,
+                              .preempted = told.preempted,
+                              .is_throttled = told.is_throttled != 0,
+                              .clock_mhz = told.clock_mhz,
+                              .degrees = told.degrees};
     if (o->n_peaks > 0)
         out->peak =
             kiln_peak_of(r->profile, r->threads[session], r->fma_per_cycle[session],
@@ -440,6 +451,7 @@ kiln_status kiln_remote_take_turn(kiln_remote *r, int session,
     if (o->runs > 0)
         out->ms = fmax(1e-6, kiln_baseline_ms(&s, o->runs, r->threads[session],
                                               &out->is_disturbed));
+    out->is_disturbed = out->is_disturbed || out->is_throttled;
     return KILN_OK;
 }
 

@@ -26,7 +26,8 @@ typedef struct kiln_remote_options {
     bool has_no_peak;          /* no order will have n_peaks: opening it is cheaper */
 } kiln_remote_options;
 
-/* An unpacked package for profile `p`. in: row-major, one for each of its inputs; read
+/* An unpacked package for profile `p`, which may be NULL where has_no_peak is said and
+ * its caller knows that the runner's machine is fit for it. in: row-major, one for each of its inputs; read
  * here only. The process ends with the arena. A runner elsewhere is sent its files.
  * KILN_ERR_LIB: it cannot be opened there; KILN_ERR_UNSUPPORTED: this machine, or the
  * runner's, cannot run it. */
@@ -90,9 +91,16 @@ typedef struct kiln_remote_order {
     bool has_steps; /* the clock is read at each step too */
 } kiln_remote_order;
 typedef struct kiln_remote_turn {
-    kiln_peak peak; /* of the best slice */
-    double ms;      /* of one run, by the rule that baselines have too */
-    bool is_disturbed;
+    kiln_peak peak;    /* of the best slice */
+    double ms;         /* of one run, by the rule that baselines have too */
+    bool is_disturbed; /* throttled ones, too */
+    /* Of all timed runs: by the wall, of the processor, and how often one of the threads
+     * lost its. */
+    int64_t wall_ns, cpu_ns, preempted;
+    /* A runner elsewhere: its clock was held back, as it is too warm (it waits a while
+     * ahead of the next turn); clock and temperature behind the runs, 0: not known. */
+    bool is_throttled;
+    uint32_t clock_mhz, degrees;
     const uint64_t *step_ns; /* in all runs; until the next question */
     size_t n_steps;
 } kiln_remote_turn;

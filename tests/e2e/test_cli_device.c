@@ -165,6 +165,18 @@ static void measures_on_other(void **state) {
     kiln_child_end(&board, &by_itself, &status);
 }
 
+/* One that measures there what it builds here. */
+static void write_pipeline(void) {
+    static const char text[] =
+        "{\"models\": [{\"name\": \"dqn\", \"source\": \"zoo:dqn\"}], \"profiles\": "
+        "[{\"profile\": \"native\", \"runner\": \"board\"}], \"bench\": {\"rounds\": "
+        "2, \"baselines\": [\"onnxruntime\"]}, \"gate\": {\"accepted\": \"none\"}}";
+    kiln_err err = {.len = 0};
+    kiln_assert_status_ok(kiln_file_write(kiln_path_join(&arena, dir, "nightly.json"),
+                                          text, sizeof text - 1, &err),
+                          &err);
+}
+
 static void measures_by_name(void **state) {
     const char *program = getenv("KILN");
     const kiln_cpus any = {.n = 0};
@@ -185,6 +197,7 @@ static void measures_by_name(void **state) {
                                 "tcp:127.0.0.1:0",
                                 NULL};
     kiln_assert_status_ok(kiln_child_start(argv, -1, &any, &board, &err), &err);
+    write_pipeline();
     const kiln_test_cli_row steps[] = {
         {"add",
          {"device", "add", "board", first_port(), "@board.pub"},
@@ -214,6 +227,25 @@ static void measures_by_name(void **state) {
          0,
          "output: right",
          NULL},
+        {"verify_package",
+         {"verify", "@p.kiln.tar.zst", "--golden", "demo/samplenet/golden", "--model",
+          "demo/samplenet/samplenet.onnx", "--runner", "board"},
+         0,
+         "7 passed, 0 failed",
+         NULL},
+        {"run",
+         {"run", "@p.kiln.tar.zst", "--random", "1", "--output-dir", "@out", "--runner",
+          "board"},
+         0,
+         "once, on curve://",
+         NULL},
+        {"gate",
+         {"gate", "@p.kiln.tar.zst", "--against", "@p.kiln.tar.zst", "--runner",
+          "board"},
+         0,
+         "equal ",
+         NULL},
+        {"nightly", {"nightly", "@nightly.json"}, 0, "verdict: new\n", NULL},
         {"stats", {"db", "stats", "--db", "@t.db"}, 0, "curve://127.0.0.1:", NULL},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)

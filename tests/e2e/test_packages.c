@@ -154,7 +154,7 @@ static void check(void **state) {
         kiln_test_skip("%s is large: make soak", r->model->name);
     kiln_assert_status_ok(kiln_profile_find(&a, r->profile, &p, &err), &err);
     p.numerics = r->numerics;
-    if (kiln_device_find_for(&a, &p, &device, &err) != KILN_OK)
+    if (kiln_device_find_for(&a, NULL, &p, &device, &err) != KILN_OK)
         kiln_test_skip("%s", err.text);
     if (device->is_emulated && !r->model->is_small)
         kiln_test_skip("%s takes too long in an emulator", r->model->name);

@@ -81,7 +81,7 @@ static void graphs_for_aarch64(void **state) {
     (void)state;
     kiln_assert_status_ok(kiln_profile_find(kiln_test_arena(), "aarch64", &p, &err),
                           &err);
-    if (kiln_device_find_for(kiln_test_arena(), &p, &d, &err) != KILN_OK)
+    if (kiln_device_find_for(kiln_test_arena(), NULL, &p, &d, &err) != KILN_OK)
         kiln_test_skip("%s", err.text);
     for (uint64_t seed = first; seed < first + (uint64_t)t.n_graphs; seed++) {
         kiln_arena a = {0};

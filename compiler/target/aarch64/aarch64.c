@@ -1,6 +1,10 @@
 /* AArch64 (ELF for the Arm 64-bit architecture). Assembly is as LLVM writes it. */
 #include "compiler/target/target_internal.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 static unsigned asm_flags(kiln_str op, kiln_str operand) {
     const bool is_q = operand.n > 0 && operand.p[0] == 'q';
     unsigned flags = 0;
@@ -29,11 +33,17 @@ static int asm_register(kiln_str text, size_t i) {
 }
 
 #if defined(__aarch64__)
-/* The base architecture; what goes beyond it is not looked for. */
+/* What the system says in its words of bits (Linux, arm64/elf_hwcaps), as the runtime asks
+ * (runtime/arch/arch_aarch64.c). Vectors that grow with the machine are not looked for. */
 static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
-    kiln_profile p = kiln_profile_base("aarch64");
-    (void)a;
+    const bool has_dotprod = (getauxval(AT_HWCAP) >> 20 & 1) != 0;
+    const unsigned long more = getauxval(AT_HWCAP2);
+    const bool has_i8mm = (more >> 13 & 1) != 0, has_bf16 = (more >> 14 & 1) != 0;
+    kiln_profile p = kiln_profile_base(has_dotprod ? "aarch64-dotprod" : "aarch64");
     (void)err;
+    p.features = kiln_format(a, "%s%s%s", p.features, has_i8mm ? ",+i8mm" : "",
+                             has_bf16 ? ",+bf16" : "");
+    p.has_bf16 = has_bf16;
     kiln_profile_detect_system(&p);
     *out = p;
     return KILN_OK;

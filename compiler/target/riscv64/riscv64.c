@@ -73,9 +73,9 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
 #endif
 
 static const kiln_need needs[] = {
-    {"zvl128b", 0, "+zvl128b"},
-    {"zvl256b", 0, "+zvl256b"},
-    {"zvl512b", 0, "+zvl512b"},
+    {"zvl128b", KILN_NEED_OF_LENGTH, "+zvl128b"},
+    {"zvl256b", KILN_NEED_OF_LENGTH, "+zvl256b"},
+    {"zvl512b", KILN_NEED_OF_LENGTH, "+zvl512b"},
     {NULL, 0, NULL},
 };
 

@@ -216,6 +216,33 @@ kiln_status kiln_hosted_open(kiln_runner *r, kiln_arena *a, const kiln_wire_fram
 
 /* ---- questions and answers -------------------------------------------------------- */
 
+/* Ahead of timed runs, as long as the clock is held back, for a while: a board that stays
+ * too warm is measured as it is, and every turn says so. */
+static void cool_down(kiln_runner *r) {
+    static const int64_t longest_ns = 2000000000;
+    const struct timespec rest = {.tv_nsec = 20000000};
+    const int64_t begin = kiln_now_ns();
+    if (!r->has_heat)
+        kiln_heat_begin(&r->heat, (int)r->options.cpu);
+    r->has_heat = true;
+    bool is_throttled = kiln_heat_read(&r->heat).is_throttled;
+    if (!is_throttled)
+        r->cooled_ns = 0;
+    while (is_throttled && r->cooled_ns + kiln_now_ns() - begin < longest_ns) {
+        (void)nanosleep(&rest, NULL);
+        is_throttled = kiln_heat_read(&r->heat).is_throttled;
+    }
+    r->cooled_ns += kiln_now_ns() - begin;
+}
+
+/* What the machine says of itself behind them: the guest, who cannot look, is not asked. */
+static void tell_heat(kiln_runner *r, kiln_wire_told *told) {
+    const kiln_heat_reading now = kiln_heat_read(&r->heat);
+    told->clock_mhz = now.clock_mhz;
+    told->degrees = now.degrees;
+    told->is_throttled = now.is_throttled;
+}
+
 kiln_status kiln_hosted_ask(kiln_runner *r, kiln_arena *a, const kiln_wire_frame *f,
                             kiln_buf *answer, kiln_err *err) {
     kiln_wire_ask q;
@@ -238,6 +265,10 @@ kiln_status kiln_hosted_ask(kiln_runner *r, kiln_arena *a, const kiln_wire_frame
     kiln_buf_init(&question, a);
     kiln_wire_put(&question, KILN_WIRE_ASK, &q);
     h->is_asked = h->is_asked || q.what != KILN_ASK_STOP;
+    if (q.what != KILN_ASK_STOP)
+        h->is_timed = q.what == KILN_ASK_TURN && q.runs > 0;
+    if (q.what == KILN_ASK_TURN && q.runs > 0)
+        cool_down(r);
     (void)kiln_wire_write(h->to, kiln_buf_str(&question), NULL); /* else it is gone */
     return KILN_OK;
 }
@@ -257,6 +288,10 @@ static kiln_status pass_on(kiln_runner *r, kiln_arena *a, uint32_t number,
         h->was_refused = told.problem.n > 0;
     h->has_begun = true;
     h->is_asked = false;
+    told.clock_mhz = told.degrees = told.is_throttled = 0;
+    if (h->is_timed && r->has_heat)
+        tell_heat(r, &told);
+    h->is_timed = false;
     kiln_buf_init(&answer, a);
     kiln_wire_put(&answer, KILN_WIRE_TOLD, &told);
     return kiln_wire_write(r->peer.out, kiln_buf_str(&answer), err);

@@ -175,7 +175,8 @@ typedef struct kiln_hosted {
     kiln_region page; /* a kiln_page */
     kiln_arena arena; /* of: */
     kiln_wire_stream in;
-    bool is_asked;    /* an answer is due */
+    bool is_asked;    /* an answer is due, */
+    bool is_timed;    /* to a turn with timed runs */
     bool has_begun;   /* the first answer has come: */
     bool was_refused; /* it could not be opened, and ends by itself */
 } kiln_hosted;
@@ -221,6 +222,9 @@ struct kiln_runner {
     kiln_device_host host;          /* of the device */
     kiln_hosted hosted[KILN_WIRE_MAX_GUESTS]; /* by number */
     int n_hosted;
+    kiln_heat heat;    /* beside their turns, */
+    bool has_heat;     /* once one was asked for */
+    int64_t cooled_ns; /* that turns waited for the machine to cool down, in a row */
 };
 
 /* What of an output is looked at between slices: some of the expected elements. */

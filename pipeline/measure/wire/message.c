@@ -498,6 +498,9 @@ static void told(codec *c, void *p) {
     i64(c, &m->cpu_ns);
     i64(c, &m->preempted);
     peak_slice(c, &m->peak);
+    u32(c, &m->clock_mhz);
+    u32(c, &m->degrees);
+    below(c, &m->is_throttled, 2);
     list(c, &m->step_ns, &m->n_steps, KILN_WIRE_MAX_STEPS_TOLD);
     for (uint32_t i = 0; i < m->n_steps && !c->is_bad; i++)
         u64(c, &m->step_ns[i]);

@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 enum {
-    KILN_WIRE_VERSION = 10,
+    KILN_WIRE_VERSION = 11,
     KILN_WIRE_HEADER_BYTES = 16,
     KILN_WIRE_MAX_BYTES = 64 * 1024 * 1024, /* of a message */
     KILN_WIRE_MAX_TEXT = 64 * 1024,
@@ -489,6 +489,8 @@ typedef struct kiln_wire_told {
     uint32_t is_full; /* LOAD: there was no room for more runs */
     int64_t wall_ns, cpu_ns, preempted; /* TURN: of all runs; LOAD: wall alone */
     kiln_peak_slice peak;
+    /* TURN: behind it; 0: the machine does not say, or does not hold its clock back. */
+    uint32_t clock_mhz, degrees, is_throttled;
     uint32_t n_steps;
     uint64_t *step_ns;
     kiln_str

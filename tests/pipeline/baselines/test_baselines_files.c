@@ -26,6 +26,7 @@ static format_row formats[] = {
     {"ncnn", "onnx"},        {"iree", "onnx"},
     {"torch", "pytorch"},    {"tvm", "onnx"},
     {"onednn", ""},          {"xnnpack", ""},
+    {"armnn", "tflite"},
 };
 
 static void names_its_formats(void **state) {
@@ -38,7 +39,8 @@ static void names_its_formats(void **state) {
             b, kiln_str_dupv(kiln_test_arena(), kiln_str_trim(format))));
     assert_false(kiln_baseline_reads(b, "caffe"));
     assert_int_equal(b->reads != NULL, b->open != NULL);
-    assert_int_equal(kiln_baseline_wanted(b) != NULL, b->open != NULL);
+    assert_int_equal(kiln_baseline_wanted(b) != NULL,
+                     b->open != NULL && b->wheel != NULL);
 }
 
 /* ---- left out -------------------------------------------------------------------- */
@@ -168,6 +170,7 @@ static model_row models[] = {
     GOING_ON("litert", "mnist_lstm_int8_tflite", "mnist_lstm_int8.tflite"),
     OF("litert", "mobilenet_v1_025_quant_tflite", "mobilenet_v1_0.25_128_quant.tflite"),
     OF("litert", "oww_embedding_tflite", "embedding_model.tflite"),
+    OF("armnn", "micro_speech_int8_tflite", "micro_speech_quantized.tflite"),
     OF("openvino", "face_detection_short_tflite", "face_detection_short_range.tflite"),
     OF("openvino", "hand_landmark_lite_tflite", "hand_landmark_lite.tflite"),
     OF("openvino", "oww_embedding_tflite", "embedding_model.tflite"),

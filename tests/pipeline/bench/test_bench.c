@@ -494,7 +494,7 @@ static void measures_nothing_in_an_emulator(void **state) {
     kiln_subject s;
     (void)state;
     kiln_assert_status_ok(kiln_profile_find(a, "aarch64", &p, &err), &err);
-    if (kiln_device_find_for(a, &p, &d, &err) != KILN_OK)
+    if (kiln_device_find_for(a, NULL, &p, &d, &err) != KILN_OK)
         kiln_test_skip("%s", err.text);
     if (!d->is_emulated)
         kiln_test_skip("this machine needs no emulator for AArch64");

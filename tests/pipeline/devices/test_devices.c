@@ -73,7 +73,7 @@ static void pack(const row *r, const kiln_profile *profile, packed *out) {
     kiln_network n;
     const char *dir = kiln_test_dir();
     out->g = make_graph(r->text);
-    if (kiln_device_find_for(a, profile, &out->device, &err) != KILN_OK)
+    if (kiln_device_find_for(a, NULL, profile, &out->device, &err) != KILN_OK)
         kiln_test_skip("%s", err.text);
     kiln_assert_status_ok(kiln_network_compile(a, out->g, profile, NULL, &n, &err),
                           &err);
@@ -167,8 +167,8 @@ static void an_emulator_has_the_profiles_vectors(void **state) {
     for (size_t i = 0; i < sizeof pair / sizeof pair[0]; i++) {
         kiln_err err = {.status = KILN_OK};
         const kiln_device *d = NULL;
-        if (kiln_device_find_for(kiln_test_arena(), shipped(pair[i][0]), &d, &err) !=
-            KILN_OK)
+        if (kiln_device_find_for(kiln_test_arena(), NULL, shipped(pair[i][0]), &d,
+                                 &err) != KILN_OK)
             kiln_test_skip("%s", err.text);
         assert_string_equal(d->name, pair[i][1]);
     }
@@ -176,7 +176,7 @@ static void an_emulator_has_the_profiles_vectors(void **state) {
     kiln_err err = {.status = KILN_OK};
     const kiln_device *d = NULL;
     kiln_assert_status_ok(kiln_device_find("qemu-riscv64-v256", &d, &err), &err);
-    assert_false(d->can_run(kiln_test_arena(), shipped("riscv64-v512"), &missing));
+    assert_false(d->can_run(d, kiln_test_arena(), shipped("riscv64-v512"), &missing));
     assert_string_equal(missing, "its vectors have 32 bytes, the profile's 64");
 }
 
@@ -327,7 +327,8 @@ static void too_little_memory_is_an_error(void **state) {
     kiln_network n;
     packed p = {.g = make_graph(big)};
     const char *dir = kiln_test_dir();
-    kiln_assert_status_ok(kiln_device_find_for(a, profile, &p.device, &err), &err);
+    kiln_assert_status_ok(kiln_device_find_for(a, NULL, profile, &p.device, &err),
+                          &err);
     kiln_assert_status_ok(kiln_network_compile(a, p.g, profile, NULL, &n, &err), &err);
     package_folder_write(dir, &n);
     kiln_assert_status_ok(kiln_device_package_read(a, dir, &p.package, &err), &err);
@@ -377,14 +378,14 @@ static void what_is_missing_is_named(void **state) {
     const char *libexec = programs != NULL ? kiln_str_dup(a, programs) : NULL;
     kiln_err err = {.status = KILN_OK};
     setenv("PATH", "/nowhere", 1);
-    kiln_assert_fails(kiln_device_find_for(a, p, &d, &err), KILN_ERR_UNSUPPORTED, &err,
-                      "install the package qemu-user");
+    kiln_assert_fails(kiln_device_find_for(a, NULL, p, &d, &err), KILN_ERR_UNSUPPORTED,
+                      &err, "install the package qemu-user");
     setenv("PATH", path, 1);
     setenv("KILN_LIBEXEC", "/nowhere", 1);
-    if (kiln_device_at(1)->can_run(a, p, &(const char *){NULL}))
+    if (kiln_device_at(1)->can_run(kiln_device_at(1), a, p, &(const char *){NULL}))
         fail_msg("a runner was found in /nowhere");
     const char *missing = "";
-    assert_false(kiln_device_at(1)->can_run(a, p, &missing));
+    assert_false(kiln_device_at(1)->can_run(kiln_device_at(1), a, p, &missing));
     if (strstr(missing, "qemu-user") == NULL &&
         (strstr(missing, "program 'kiln-run-aarch64' is not in '/nowhere'") == NULL ||
          strstr(missing, "gcc-aarch64-linux-gnu") == NULL))

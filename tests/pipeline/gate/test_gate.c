@@ -231,7 +231,7 @@ static void emulators_are_no_clock(void **state) {
     kiln_profile p;
     const kiln_device *device = NULL;
     kiln_assert_status_ok(kiln_profile_find(arena(), "aarch64", &p, &err), &err);
-    if (kiln_device_find_for(arena(), &p, &device, &err) != KILN_OK)
+    if (kiln_device_find_for(arena(), NULL, &p, &device, &err) != KILN_OK)
         kiln_test_skip("%s", err.text);
     if (!device->is_emulated)
         kiln_test_skip("this machine is one");

@@ -20,6 +20,7 @@ typedef struct script {
     int disturbed_every; /* one of so many is disturbed, and half as slow again */
     int disturbed_after; /* processes, after which all are */
     int disturbed_until; /* processes, before which all are */
+    bool is_warm;        /* which is the machine's own heat, at 91 degrees */
     double taken;        /* processors that others had, as they say */
     int clock_every;     /* one of so many runs at 0.8 of the clock */
     int clock_after;     /* processes, after which all run at 0.8 of the clock */
@@ -75,6 +76,11 @@ static script rows[] = {
     {"always_disturbed", .disturbed_every = 1, .want = KILN_GATED_INVALID,
      .reason = "given up after 16 of 60 processes: 16 of them were disturbed",
      .min_retaken = 32, .gives_up = 16},
+    {"too_warm", .disturbed_every = 1, .is_warm = true, .want = KILN_GATED_INVALID,
+     .reason = "the machine holds its clock back, it is too warm (91 degrees)",
+     .min_retaken = 32, .gives_up = 16},
+    {"warm_now_and_then", .disturbed_every = 6, .is_warm = true,
+     .want = KILN_GATED_PASS, .reason = "below 3%", .pairs = 10, .min_retaken = 5},
     {"says_who_disturbed_it", .disturbed_every = 1, .taken = 1.4,
      .want = KILN_GATED_INVALID,
      .reason = "others use the machine; meanwhile others took 1.40 of 2 processors: "
@@ -136,7 +142,9 @@ static kiln_status play(void *user, kiln_gate_side side, kiln_gate_process *out,
                                .min_ms = ms,
                                .clock_ghz = clock,
                                .n_runs = RUNS,
-                               .n_disturbed = is_disturbed ? RUNS - 1 : 0};
+                               .n_disturbed = is_disturbed ? RUNS - 1 : 0,
+                               .n_throttled = is_disturbed && s->is_warm ? RUNS - 1 : 0,
+                               .degrees = s->is_warm ? 91 : 0};
     return KILN_OK;
 }
 
@@ -173,6 +181,8 @@ static void check_script(void **state) {
         assert_int_equal(t.first.pairs, s->pairs);
     assert_true(t.first.n_retaken >= s->min_retaken);
     assert_int_equal(t.first.gave_up, s->gives_up > 0);
+    assert_int_equal(t.first.degrees, s->is_warm ? 91 : 0);
+    assert_int_equal(t.first.n_throttled > 0, s->is_warm);
     if (s->gives_up > 0)
         assert_int_equal(t.first.sample.n - (size_t)t.first.n_retaken, s->gives_up);
     if (t.outcome != KILN_GATED_INVALID)

@@ -101,6 +101,9 @@ static void put_network(kiln_buf *out, const kiln_wire_meter *meter) {
                                .runs = 1 << 20,
                                .time_ns = -1};
     const kiln_wire_told told = {.guest = 6,
+                                 .clock_mhz = 1500,
+                                 .degrees = 71,
+                                 .is_throttled = 1,
                                  .problem = s("no threads"),
                                  .open_ms = 12.5,
                                  .bytes = 4096,
@@ -334,8 +337,8 @@ typedef struct header_row {
 
 static header_row header_rows[] = {
     {"magic", 0, 'X', KILN_ERR_PARSE, "does not start as one"},
-    {"version", 4, 11, KILN_ERR_UNSUPPORTED,
-     "speaks version 11 of the protocol, not 10: install workers and kiln together"},
+    {"version", 4, 12, KILN_ERR_UNSUPPORTED,
+     "speaks version 12 of the protocol, not 11: install workers and kiln together"},
     {"kind", 8, 99, KILN_ERR_PARSE, "is of unknown kind 99"},
     {"length", 15, 127, KILN_ERR_LIMIT, "at most 67108864 may be"},
 };

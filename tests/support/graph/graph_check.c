@@ -225,7 +225,7 @@ static kiln_status run_there(check *c, const kiln_network *n, kiln_err *err) {
     kiln_tensor *in = kiln_array(&c->arena, kiln_tensor, n_in);
     kiln_tensor *out = kiln_array(&c->arena, kiln_tensor, n_out);
     const void **got = kiln_array(&c->arena, const void *, n_out);
-    KILN_TRY(kiln_device_find_for(&c->arena, n->profile, &device, err));
+    KILN_TRY(kiln_device_find_for(&c->arena, NULL, n->profile, &device, err));
     KILN_TRY(graph_device_package(&c->arena, n, &package, err));
     for (size_t i = 0; i < n_in; i++)
         in[i] = graph_values_get(c->known, c->g->inputs.v[i])->run[0];
