@@ -231,7 +231,7 @@ static void measures_by_name(void **state) {
          {"verify", "@p.kiln.tar.zst", "--golden", "demo/samplenet/golden", "--model",
           "demo/samplenet/samplenet.onnx", "--runner", "board"},
          0,
-         "7 passed, 0 failed",
+         "9 passed, 0 failed",
          NULL},
         {"run",
          {"run", "@p.kiln.tar.zst", "--random", "1", "--output-dir", "@out", "--runner",

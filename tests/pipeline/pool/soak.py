@@ -24,7 +24,9 @@ import tempfile
 import time
 
 N = 8
-OPS = ["conv A 16 28 32 3 1", "conv B 32 14 64 1 1", "mm C 64 128 96"]
+# Of each tuner; the k-th is as much larger: who has nothing to gain any more goes on with the next.
+OPS = [lambda k: f"conv A{k} {16 + 8 * k} 28 32 3 1", lambda k: f"conv B{k} {32 + 16 * k} 14 64 1 1",
+       lambda k: f"mm C{k} 64 {128 + 32 * k} 96"]
 
 
 def forward(host, port, to):
@@ -100,6 +102,30 @@ def link(i):
 
 def sh(text):
     return subprocess.run(text, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+class Tuner:
+    """One after the other until the time is up, into one database."""
+
+    def __init__(self, i, kiln, folder, address, end):
+        self.i, self.kiln, self.folder, self.address, self.end = i, kiln, folder, address, end
+        self.n, self.process = 0, None
+        self.go_on()
+
+    def go_on(self):
+        left = int(self.end - time.time())
+        if self.process is not None and (self.process.poll() is None or left < 20):
+            return self.process.poll() is None
+        at = f"{self.folder}/{self.i}-{self.n}"
+        self.process = subprocess.Popen(
+            [self.kiln + "/kiln", "tune", "--op", OPS[self.i](self.n), "--pool", self.address, "--devices", "8", "--db",
+             f"{self.folder}/{self.i}.db", "--trials", "100000", "--time-limit", f"{left}s", "--json", at + ".json"],
+            stdout=open(at + ".out", "w"), stderr=subprocess.STDOUT)
+        self.n += 1
+        return True
+
+    def summaries(self):
+        return [json.load(open(f"{self.folder}/{self.i}-{k}.json")) for k in range(self.n)]
 
 
 class Board:
@@ -183,15 +209,10 @@ def main(kiln, seconds, seed):
     pool = subprocess.Popen(command, env=dict(os.environ, KILN_LOG="pool=info"), stderr=open(folder + "/pool.log", "w"))
     time.sleep(2)
     begin = time.time()
-    tuners = []
-    for i, op in enumerate(OPS):
-        tuners.append(subprocess.Popen(
-            [kiln + "/kiln", "tune", "--op", op, "--pool", address, "--devices", "8", "--db", f"{folder}/{i}.db",
-             "--trials", "100000", "--time-limit", f"{seconds}s", "--json", f"{folder}/{i}.json"],
-            stdout=open(f"{folder}/{i}.out", "w"), stderr=subprocess.STDOUT))
+    tuners = [Tuner(i, kiln, folder, address, begin + seconds) for i in range(len(OPS))]
     done, seen, log, worst, next_at, last = 0, 0, [], 0.0, begin + 15, {}
     asked = owed = 0
-    while any(t.poll() is None for t in tuners) and time.time() < begin + seconds + 240:
+    while any([t.go_on() for t in tuners]) and time.time() < begin + seconds + 240:
         time.sleep(0.5)
         now = time.time()
         for b in boards:
@@ -218,34 +239,39 @@ def main(kiln, seconds, seed):
             disturb(rng, boards, log)
             next_at = now + rng.uniform(5, 12)
     for t in tuners:
-        if t.poll() is None:
+        if t.process.poll() is None:
             print("a tuner did not end")
-            t.kill()
+            t.process.kill()
     pool.send_signal(signal.SIGTERM)
     pool.wait()
     failed = worst > 60 or owed < 0.9 * asked
-    for i in range(len(OPS)):
+    for i, t in enumerate(tuners):
         try:
-            told = json.load(open(f"{folder}/{i}.json"))
-        except (OSError, ValueError):
-            print(f"tuner {i}: no summary; see {folder}/{i}.out")
+            told = t.summaries()
+        except (OSError, ValueError) as e:
+            print(f"tuner {i}: no summary: {e}; see {folder}")
             failed = True
             continue
-        kinds = {c["name"]: c["n"] for c in told["trials"]}
+        kinds = collections.Counter()
+        for s in told:
+            kinds.update({c["name"]: c["n"] for c in s["trials"]})
         rows = records(kiln, f"{folder}/{i}.db")
         keys = collections.Counter()
-        for row in rows:
-            r = json.loads(row)
-            keys[json.dumps([r.get("workload"), r.get("template"), r.get("config")])] += 1
-        doubled = sum(n - 1 for n in keys.values()) - told["measured_again"]
-        print(f"tuner {i}: {told['new_trials']} trials {kinds}, {len(rows)} records, {max(doubled, 0)} doubled")
+        work = None
+        for r in map(json.loads, rows):  # a line says whose it is where that is another than the line's before
+            work = r.get("workload", work)
+            if "template" in r:
+                keys[work, r["template"], r["config"]] += 1
+        doubled = sum(n - 1 for n in keys.values()) - sum(s["measured_again"] for s in told)
+        print(f"tuner {i}: {sum(s['new_trials'] for s in told)} trials {dict(kinds)} in {t.n} runs, {len(rows)} records, "
+              f"{max(doubled, 0)} doubled")
         failed |= kinds.get("lost", 0) > 0 or doubled > 0
     for d in last.get("devices", []):
         print(f"  {d['address']}: {d['loans']} loans, {d['hangs']} hangs, {d['losses']} losses, {d['state']}")
     for b in boards:
         b.close()
     lost, passed = [sum(b.frames[k] for b in boards) if is_apart else 0 for k in range(2)]
-    print(f"{'namespaces' if is_apart else 'loopback'}, {lost} of {lost + passed} packets lost; "
+    print(f"{time.time() - begin:.0f} s, {'namespaces' if is_apart else 'loopback'}, {lost} of {lost + passed} packets lost; "
           f"{dict(collections.Counter(log))}, {done} restarts; a hung device was out after {worst:.1f} s at most; "
           f"healthy devices were lent {100.0 * owed / max(asked, 1):.1f}% of the time")
     if is_apart:
