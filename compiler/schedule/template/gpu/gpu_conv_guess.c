@@ -208,7 +208,7 @@ static kiln_gpu_conv_plan guess_column(const kiln_gpu_conv_problem *p,
                                .fetch = KILN_GPU_CONV_LOCAL};
     while (best.tile[OH] > 1 &&
            (p->oh % best.tile[OH] != 0 || !has_room(p, &best) ||
-            p->elems / best.tile[OH] < WARPS_EACH * g->warp * processors))
+            p->elems / best.tile[OH] < processors * WARPS_EACH * g->warp))
         best.tile[OH] /= 2;
     const int64_t down = kiln_ceil_div(p->oh, best.tile[OH]),
                   wanted =
