@@ -21,9 +21,10 @@ static row rows[] = {
     {"C1", "conv C1 224 3 64 7 2", {50, 50}, false},
     {"C2", "conv C2 56 64 64 3 1", {50, 50}, false},
     {"C3", "conv C3 56 64 64 1 1", {50, 50}, false},
-    /* Tiles of one vector on 16 registers: a broadcast for each multiply-add. */
-    {"C6", "conv C6 28 128 128 3 1", {50, 42}, false},
-    {"C9", "conv C9 14 256 256 3 1", {50, 50}, false},
+    /* Tiles of one vector on 16 registers: a broadcast for each multiply-add, and an
+     * instruction that fetches weights. */
+    {"C6", "conv C6 28 128 128 3 1", {50, 41}, false},
+    {"C9", "conv C9 14 256 256 3 1", {50, 43}, false},
     {"C12", "conv C12 7 512 512 3 1", {40, 40}, false},
     {"D1", "dw D1 112 32 32 3 1", {50, 50}, true},
     {"M1", "mm M1 1024 1024 1024", {50, 50}, false},

@@ -65,6 +65,9 @@ static row rows[] = {
      * room in 12 ways and leave a quarter, in 8 ways they do not. */
     {"few_ways_want_copies", "mm m 1024 512 1024", NULL, "pack_a", "skylake_x", "rows",
      "ice_lake", "no"},
+    /* So 7 rows need no copies there, by three vectors; of 8 ways more than 6 do. */
+    {"many_ways_take_fewer_rows", "mm m 196 1536 384", NULL, "tile_m", "zen5", "7",
+     "skylake_x", "14"},
     /* Ways of 16 KiB: such rows do not meet. */
     {"long_ways_want_no_copies", "mm m 1024 512 1024", NULL, "pack_a", "skylake_x",
      "rows", "neoverse_n1", "no"},

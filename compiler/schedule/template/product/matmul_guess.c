@@ -7,10 +7,37 @@ static int64_t vectors_of(const kiln_product *x, int64_t columns) {
     return kiln_ceil_div(n, x->lanes);
 }
 
+/* Rows a multiple of half a way apart lie in few sets of the L1 cache: copies help. */
+static bool rows_meet(const kiln_product *x) {
+    return x->a_along_k && x->a_row_bytes % (kiln_l1_way_bytes(x->profile) / 2) == 0 &&
+           !kiln_matmul_is_by_itself(x);
+}
+
+/* Rows that meet lie beside each other while there are fewer than ways, and a quarter is
+ * left for b. Not to copy then was 7 and 40% faster on Zen 5 (m=197 k=3072 n=768, m=16
+ * k=2048 n=5632). */
+bool kiln_matmul_needs_copies(const kiln_product *x, int64_t tile_m) {
+    const int64_t ways = kiln_cache_l1(x->profile) / kiln_l1_way_bytes(x->profile);
+    return rows_meet(x) && tile_m > ways / 4 * 3;
+}
+
+/* Of a tile: are its rows copied, for each block or each panel of b? Where half of the
+ * L2 cache holds not even two tiles of them they are cut instead; and fewer rows than
+ * these need panels of b so wide that copies cost less. */
+static bool copies_rows(const kiln_product *x, int64_t tile_m) {
+    enum { LEAST_ROWS = 7 };
+    return x->m > tile_m && kiln_matmul_needs_copies(x, tile_m) &&
+           !kiln_matmul_needs_copies(x, LEAST_ROWS) &&
+           kiln_cache_l2(x->profile) / 2 / x->a_row_bytes / tile_m >= 2;
+}
+
 static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *c) {
     /* Of rows that the tile's do not divide: the last block is code of its own too.
      * Measured with 1024 rows in tiles of 6 and of 4 by 3 vectors on 16 registers. */
     static const double last_block = 1.015;
+    /* Tiles of 14 by 2 vectors take 1.06 ms and 7 by 3 take 0.87 for m=196 k=1536 n=384
+     * on Zen 5. */
+    static const double copies = 1.1;
     double best = 0;
     for (int i = 0; i < s->knob[KILN_MATMUL_TILE_M].n; i++)
         for (int k = 0; k < s->knob[KILN_MATMUL_TILE_N].n; k++) {
@@ -18,7 +45,8 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
                           n = s->knob[KILN_MATMUL_TILE_N].value[k];
             const double t = kiln_tiles_cycles(x->profile, x->m, vectors_of(x, x->n), m,
                                                kiln_ceil_div(n, x->lanes)) *
-                             (x->m > m && x->m % m > 0 ? last_block : 1);
+                             (x->m > m && x->m % m > 0 ? last_block : 1) *
+                             (copies_rows(x, m) ? copies : 1);
             if (kiln_tile_registers(m, vectors_of(x, n)) >
                     x->profile->vector_registers ||
                 (best > 0 && t >= best))
@@ -59,20 +87,6 @@ static void guess_cuts(const kiln_product *x, int64_t cache, const kiln_space *s
     if (x->n > wide)
         set(s, c, KILN_MATMUL_BLOCK_N, wide > tile_n ? wide / tile_n : 1);
     kiln_config_set_word(s, c, KILN_MATMUL_ORDER, "columns");
-}
-
-/* Rows a multiple of half a way apart lie in few sets of the L1 cache: copies help. */
-static bool rows_meet(const kiln_product *x) {
-    return x->a_along_k && x->a_row_bytes % (kiln_l1_way_bytes(x->profile) / 2) == 0 &&
-           !kiln_matmul_is_by_itself(x);
-}
-
-/* Rows that meet lie beside each other while there are fewer than ways, and a quarter is
- * left for b. Not to copy then was 7 and 40% faster on Zen 5 (m=197 k=3072 n=768, m=16
- * k=2048 n=5632). */
-bool kiln_matmul_needs_copies(const kiln_product *x, int64_t tile_m) {
-    const int64_t ways = kiln_cache_l1(x->profile) / kiln_l1_way_bytes(x->profile);
-    return rows_meet(x) && tile_m > ways / 4 * 3;
 }
 
 /* Blocks of one size, as far as the options go, of `kept` panels at most. None where
