@@ -30,9 +30,13 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
                                    "of --collect: of each work at most so many (384)",
                                    false},
     [KILN_STUDY_WORKS] = {"--works", "LIST",
-                          "of --collect: C2,C6 and so on alone (all); what the corpus "
-                          "has of others stays",
+                          "of --collect and --whole-spaces: C2,C6 and so on alone "
+                          "(all); what the corpus has of others stays",
                           false},
+    [KILN_STUDY_ANEW] = {"--anew", NULL,
+                         "of --collect: forget what the database has of the works, "
+                         "whose programs are others now",
+                         false},
     [KILN_STUDY_SEEDS] = {"--seeds", "N", "autotvm: replays of each search (5)", false},
     [KILN_STUDY_WHOLE] = {"--whole-spaces", NULL,
                           "autotvm: search whole spaces on what the machine model says "
@@ -67,8 +71,8 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
                            false},
     [KILN_STUDY_PROFILE] =
         {"--profile", "NAME",
-         "all but autotvm: make code for this profile (default: this "
-         "machine's)",
+         "make code for this profile (default: this machine's; autotvm: of "
+         "--collect)",
          false},
     [KILN_STUDY_DB] = {"--db", "FILE",
                        "records (autotvm --collect: kiln/autotvm.db in the user's data "
@@ -80,9 +84,8 @@ static const kiln_option options[KILN_STUDY_N_OPTIONS] = {
                          "all but autotvm: write the results as JSON ('-': standard "
                          "output)",
                          false},
-    [KILN_STUDY_CSV] = {"--csv", "FILE", "all but autotvm: and as CSV", false},
-    [KILN_STUDY_HTML] = {"--html", "FILE", "all but autotvm: and as a page with plots",
-                         false},
+    [KILN_STUDY_CSV] = {"--csv", "FILE", "and as CSV", false},
+    [KILN_STUDY_HTML] = {"--html", "FILE", "and as a page with plots", false},
 };
 
 #define OF(option) (UINT32_C(1) << KILN_STUDY_##option)
@@ -99,8 +102,8 @@ typedef struct experiment {
 
 static const experiment experiments[] = {
     {"autotvm", kiln_cli_study_autotvm,
-     OF(COLLECT) | OF(CORPUS) | OF(TIME) | OF(CONFIGURATIONS) | OF(WORKS) | OF(SEEDS) |
-         OF(WHOLE) | OF(DB)},
+     OF(COLLECT) | OF(CORPUS) | OF(TIME) | OF(CONFIGURATIONS) | OF(WORKS) | OF(ANEW) |
+         OF(SEEDS) | OF(WHOLE) | OF(PROFILE) | OF(DB) | OF(CSV) | OF(HTML)},
     {"neocpu", kiln_cli_study_neocpu,
      OF(MODELS) | OF(PARTS) | OF(BASELINES) | MADE | OF(NO_PREDICT) | REPORTED},
     {"fusion", kiln_cli_study_fusion, OF(MODELS) | MADE | OF(NO_PREDICT) | REPORTED},

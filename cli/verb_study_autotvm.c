@@ -42,7 +42,8 @@ static kiln_status collect(const kiln_cli_args *args, const char **corpus,
     KILN_TRY(kiln_cli_number(kiln_args_get(args, KILN_STUDY_CONFIGURATIONS, "384"),
                              "--configurations", 16, 65536, &o.configurations, err));
     KILN_TRY(kiln_cli_seconds(args, KILN_STUDY_TIME, "--time-limit", &o.seconds, err));
-    KILN_TRY(kiln_cli_profile(args->arena, NULL, &profile, err));
+    KILN_TRY(kiln_cli_cpu_profile(
+        args->arena, kiln_args_get(args, KILN_STUDY_PROFILE, NULL), &profile, err));
     KILN_TRY(kiln_device_measures_here(&profile, err));
     KILN_TRY(kiln_cli_data_file(args, KILN_STUDY_DB, "autotvm.db", &path, err));
     KILN_TRY(
@@ -53,7 +54,11 @@ static kiln_status collect(const kiln_cli_args *args, const char **corpus,
     o.tune.profile = &profile;
     KILN_TRY(kiln_db_open(args->arena, path, NULL, &o.tune.db, err));
     kiln_interrupt_catch();
-    kiln_status st = kiln_corpus_collect(args->arena, &works, &o, &n_new, err);
+    kiln_status st = kiln_args_has(args, KILN_STUDY_ANEW)
+                         ? kiln_corpus_forget(args->arena, &works, &o, err)
+                         : KILN_OK;
+    if (st == KILN_OK)
+        st = kiln_corpus_collect(args->arena, &works, &o, &n_new, err);
     if (st == KILN_OK)
         st = write_corpus(args, &works, &o, *corpus, err);
     kiln_db_close(o.tune.db);
@@ -74,11 +79,25 @@ static kiln_status study_whole(const kiln_cli_args *args, kiln_err *err) {
                              1000, &o.n_seeds, err));
     KILN_TRY(kiln_profile_find(args->arena, "x86-avx512", &profile, err));
     KILN_TRY(kiln_corpus_works(args->arena, &works, err));
+    KILN_TRY(kiln_corpus_select(
+        args->arena, kiln_args_get(args, KILN_STUDY_WORKS, NULL), &works, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_estimated_compare(args->arena, &profile, &o, &e, err));
     kiln_buf_init(&out, args->arena);
     kiln_estimated_text(&out, &e);
     return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
+static kiln_status give_file(const kiln_cli_args *args, int option, const kiln_study *s,
+                             void (*put)(kiln_buf *out, const kiln_study *s),
+                             kiln_err *err) {
+    const char *path = kiln_args_get(args, option, NULL);
+    kiln_buf text;
+    if (path == NULL)
+        return KILN_OK;
+    kiln_buf_init(&text, args->arena);
+    put(&text, s);
+    return kiln_cli_output(path, kiln_buf_str(&text), err);
 }
 
 static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *err) {
@@ -100,13 +119,50 @@ static kiln_status study(const kiln_cli_args *args, const char *path, kiln_err *
     KILN_TRY(kiln_corpus_compare(args->arena, &corpus, n_seeds, NULL, &s, err));
     kiln_buf_init(&out, args->arena);
     kiln_study_text(&out, &s);
+    KILN_TRY(give_file(args, KILN_STUDY_CSV, &s, kiln_study_csv, err));
+    KILN_TRY(give_file(args, KILN_STUDY_HTML, &s, kiln_study_html, err));
     return kiln_cli_output(NULL, kiln_buf_str(&out), err);
+}
+
+/* What only a collection reads: without it, it would say nothing. */
+static kiln_status refuse_strays(const kiln_cli_args *args, kiln_err *err) {
+    static const struct {
+        int option;
+        const char *name, *value;
+        bool is_of_whole_spaces;
+    } of_collect[] = {{KILN_STUDY_WORKS, "--works", " C2,C6", true},
+                      {KILN_STUDY_ANEW, "--anew", "", false},
+                      {KILN_STUDY_TIME, "--time-limit", " 15m", false},
+                      {KILN_STUDY_CONFIGURATIONS, "--configurations", " 384", false},
+                      {KILN_STUDY_PROFILE, "--profile", " x86-avx2", false},
+                      {KILN_STUDY_DB, "--db", " FILE", false}};
+    static const struct {
+        int option;
+        const char *name;
+    } of_replays[] = {{KILN_STUDY_CSV, "--csv"}, {KILN_STUDY_HTML, "--html"}};
+    const bool is_whole = kiln_args_has(args, KILN_STUDY_WHOLE);
+    for (size_t i = 0; i < sizeof of_collect / sizeof of_collect[0]; i++)
+        if (kiln_args_has(args, of_collect[i].option) &&
+            !(is_whole && of_collect[i].is_of_whole_spaces))
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "%s is of --collect, which measures: kiln study autotvm "
+                             "--collect %s%s; a replay is of the whole corpus",
+                             of_collect[i].name, of_collect[i].name,
+                             of_collect[i].value);
+    for (size_t i = 0; is_whole && i < sizeof of_replays / sizeof of_replays[0]; i++)
+        if (kiln_args_has(args, of_replays[i].option))
+            return kiln_fail(err, KILN_ERR_ARG,
+                             "--whole-spaces has no %s: it is of the corpus",
+                             of_replays[i].name);
+    return KILN_OK;
 }
 
 kiln_status kiln_cli_study_autotvm(const kiln_cli_args *args, int *exit_code,
                                    kiln_err *err) {
     const char *corpus = kiln_args_get(args, KILN_STUDY_CORPUS, NULL);
     (void)exit_code;
+    if (!kiln_args_has(args, KILN_STUDY_COLLECT))
+        KILN_TRY(refuse_strays(args, err));
     if (kiln_args_has(args, KILN_STUDY_WHOLE)) {
         if (kiln_args_has(args, KILN_STUDY_COLLECT) || corpus != NULL)
             return kiln_fail(err, KILN_ERR_ARG, "--whole-spaces goes without a corpus");

@@ -298,5 +298,8 @@ kiln_status kiln_db_import(kiln_db *db, kiln_str text, const char *name,
 /* Keeps of each task the `keep` fastest candidates with all their trials, and every
  * error (they say what not to try); the rest goes. */
 kiln_status kiln_db_prune(kiln_db *db, int keep, int64_t *n_gone, kiln_err *err);
+/* All trials of a task go, those that failed too; claims of others stay. */
+kiln_status kiln_db_forget(kiln_db *db, const kiln_db_task *t, int64_t *n_gone,
+                           kiln_err *err);
 
 #endif

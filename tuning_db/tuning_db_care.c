@@ -292,3 +292,16 @@ kiln_status kiln_db_prune(kiln_db *db, int keep, int64_t *n_gone, kiln_err *err)
         *n_gone = gone;
     return st;
 }
+
+kiln_status kiln_db_forget(kiln_db *db, const kiln_db_task *t, int64_t *n_gone,
+                           kiln_err *err) {
+    kiln_query q = {0};
+    int64_t id = 0;
+    KILN_TRY(kiln_db_task_id(db, t, &id, err));
+    KILN_TRY(kiln_query_open(db->sql, "DELETE FROM trial WHERE task = ?1", &q, err));
+    kiln_query_i64(&q, 1, id);
+    const kiln_status st = kiln_query_run(&q, err);
+    *n_gone = st == KILN_OK ? kiln_sql_n_changed(db->sql) : 0;
+    kiln_query_close(&q);
+    return st;
+}

@@ -3,21 +3,58 @@
 #include "compiler/tuner/tuner_search_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* All trials but those that the template refuses: of these there is no program. */
+/* A fit to thousands takes longer than to build and run what it proposes, and says no
+ * more of the best than one to the faster half and a sample of the others. */
+enum { MOST_LEARNED = 512 };
+
+typedef struct place {
+    size_t trial;
+    float score;
+} place;
+
+static int best_first(const void *x, const void *y) {
+    const place *a = x, *b = y;
+    if (a->score < b->score || a->score > b->score)
+        return a->score > b->score ? -1 : 1;
+    return a->trial < b->trial ? -1 : a->trial > b->trial;
+}
+
+static int in_order(const void *x, const void *y) {
+    const place *a = x, *b = y;
+    return a->trial < b->trial ? -1 : a->trial > b->trial;
+}
+
+/* Of n, of which there are more than MOST_LEARNED: the best half of these, and the others
+ * in even steps. */
+static size_t keep_some(place *p, size_t n) {
+    const size_t head = MOST_LEARNED / 2, rest = MOST_LEARNED - head;
+    qsort(p, n, sizeof *p, best_first);
+    for (size_t i = 0; i < rest; i++)
+        p[head + i] = p[head + i * (n - head) / rest];
+    qsort(p, MOST_LEARNED, sizeof *p, in_order);
+    return MOST_LEARNED;
+}
+
+/* Trials but those that the template refuses: of these there is no program. */
 static kiln_samples samples_of(kiln_arena *scratch, const kiln_search *s,
                                double best_ns) {
     const kiln_encodings all = kiln_encoding_list_view(&s->encoding);
-    size_t *begin = kiln_array(scratch, size_t, all.n + 1), n = 0;
-    float *score = kiln_array(scratch, float, all.n);
-    for (size_t i = 0; i < all.n; i++) {
-        if (kiln_encodings_at(&all, i).n == 0)
-            continue;
-        score[n++] = kiln_trial_score(&s->trial.v[i], best_ns);
-        begin[n] = all.begin[i + 1];
+    kiln_encoding_list *list = kiln_new(scratch, kiln_encoding_list);
+    place *p = kiln_array(scratch, place, all.n);
+    size_t n = 0;
+    for (size_t i = 0; i < all.n; i++)
+        if (kiln_encodings_at(&all, i).n > 0)
+            p[n++] = (place){i, kiln_trial_score(&s->trial.v[i], best_ns)};
+    n = n > MOST_LEARNED ? keep_some(p, n) : n;
+    float *score = kiln_array(scratch, float, n);
+    for (size_t i = 0; i < n; i++) {
+        kiln_encoding_list_add(scratch, list, kiln_encodings_at(&all, p[i].trial));
+        score[i] = p[i].score;
     }
-    return (kiln_samples){.encoding = {n, all.bytes, begin},
+    return (kiln_samples){.encoding = kiln_encoding_list_view(list),
                           .score = score,
                           .group = kiln_array(scratch, uint32_t, n)};
 }
@@ -51,14 +88,22 @@ static kiln_status learn(kiln_arena *scratch, kiln_search *s, double best_ns,
                : KILN_OK;
 }
 
+bool kiln_search_is_stale(const kiln_search *s) {
+    enum { FEW = 256, PART = 16 }; /* a few more of many change nothing */
+    const size_t n_new = s->trial.n - s->n_fitted;
+    return s->is_stale && (s->n_fitted < FEW || PART * n_new >= s->n_fitted);
+}
+
 kiln_status kiln_search_learn(kiln_search *s, kiln_err *err) {
     kiln_trial best;
-    if (!s->is_stale || !kiln_search_best(s, &best))
+    if (!kiln_search_is_stale(s) || !kiln_search_best(s, &best))
         return KILN_OK;
     kiln_arena scratch = {0};
     const kiln_status st = learn(&scratch, s, best.cost_ns, err);
     kiln_arena_fini(&scratch);
     s->is_stale = st != KILN_OK;
+    if (st == KILN_OK)
+        s->n_fitted = s->trial.n;
     return st;
 }
 

@@ -36,7 +36,8 @@ struct kiln_search {
     kiln_cost_model model;
     kiln_index_map wanted; /* index to what is foreseen of its registers (spills.c) */
     kiln_search_stats stats;
-    bool is_stale;   /* trials came after the last fit */
+    bool is_stale;   /* trials came after the last fit; */
+    size_t n_fitted; /* how many there were then */
     float incumbent; /* the best trial's score; only for KILN_ACQUIRE_IMPROVEMENT */
     void *state;     /* the kind's own */
 };
@@ -55,7 +56,10 @@ void kiln_search_fill(kiln_search *s, size_t want, uint64_t *out, size_t *n);
 void kiln_search_propose(kiln_search *s, uint64_t index);
 /* Trials that ran to the end. */
 size_t kiln_search_n_measured(const kiln_search *s);
-/* Fits the model to all trials, on the global model's margins, if any came since. */
+/* Enough trials came since the last fit. */
+bool kiln_search_is_stale(const kiln_search *s);
+/* Fits the model to trials, on the global model's margins, if it is stale: to all of some
+ * hundreds, of more to the best and some others. */
 kiln_status kiln_search_learn(kiln_search *s, kiln_err *err);
 enum { KILN_SCORE_ROWS = 256 };
 /* The logarithm of E[max(0, x)] of a normal x of that mean and standard deviation:

@@ -102,11 +102,11 @@ static kiln_status judge(kiln_tuning *r, kiln_tune_card *c, kiln_err *err) {
     kiln_sample_set_init(&set, &a, false);
     for (size_t i = 0; i < r->n; i++)
         if (best_of(r->work[i].trial.v, r->work[i].trial.n) > 0)
-            kiln_sample_set_add(&set, kiln_search_candidates(r->work[i].search),
-                                r->work[i].trial.v, r->work[i].trial.n);
+            kiln_tune_add_trials(&a, &r->work[i], &set);
     const kiln_samples samples = kiln_sample_set_view(&set);
     if (samples.encoding.n >= LEAST_SAMPLES)
-        st = kiln_cost_model_hold_out(r->global.kind, NULL, &samples, &h, err);
+        st =
+            kiln_cost_model_hold_out(kiln_tune_searched_by(r), NULL, &samples, &h, err);
     c->accuracy = h.accuracy;
     c->recall = h.recall;
     kiln_arena_fini(&a);

@@ -32,6 +32,10 @@ kiln_status kiln_corpus_works(kiln_arena *a, kiln_tune_works *out, kiln_err *err
  * that is none of them. */
 kiln_status kiln_corpus_select(kiln_arena *a, const char *names, kiln_tune_works *works,
                                kiln_err *err);
+/* What the database has of the works, for this profile and number of threads, goes: for
+ * programs that are others now, which their knobs do not tell. */
+kiln_status kiln_corpus_forget(kiln_arena *a, const kiln_tune_works *works,
+                               const kiln_corpus_options *o, kiln_err *err);
 /* Goes on where an earlier call with the same options and database stopped. *n_new: the
  * trials of this call. */
 kiln_status kiln_corpus_collect(kiln_arena *a, const kiln_tune_works *works,
@@ -148,5 +152,9 @@ typedef struct kiln_study {
 kiln_status kiln_corpus_compare(kiln_arena *a, const kiln_corpus *c, int n_seeds,
                                 const char *only, kiln_study *out, kiln_err *err);
 void kiln_study_text(kiln_buf *out, const kiln_study *s);
+/* A line for each row, model and work; what a part has no number for is empty. */
+void kiln_study_csv(kiln_buf *out, const kiln_study *s);
+/* The figures of the AutoTVM thesis, each beside what it shows there. */
+void kiln_study_html(kiln_buf *out, const kiln_study *s);
 
 #endif

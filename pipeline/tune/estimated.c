@@ -6,6 +6,9 @@
 #include "pipeline/tune/tune_internal.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     TRIALS = 512,
@@ -13,7 +16,8 @@ enum {
     MOST_BATCH = 16,
     LESSON = 192,
     N_TAUGHT = 6,
-    TRANSFER_TO = 9
+    TRANSFER_TO = 9,
+    KEPT_APART = 1 /* of kiln_replay_reached: 95% */
 };
 static const double loser = 1.5; /* as kiln_measure_options has it */
 static const double noise = 0.03;
@@ -140,16 +144,20 @@ static kiln_status search(oracle *x, const kiln_search_kind *kind,
 
 typedef struct sums {
     double to[KILN_N_REACHED], after[KILN_ESTIMATED_LOOKS];
+    double *by_seed; /* to 95% */
     int n;
 } sums;
 
-static void add(sums *s, const double *best_ns, int trials, double of_all_ns) {
+static void add(sums *s, int seed, const double *best_ns, int trials,
+                double of_all_ns) {
     for (int k = 0; k < KILN_N_REACHED; k++) {
         int n = 0;
         while (n < trials &&
                (best_ns[n] <= 0 || of_all_ns < kiln_replay_reached[k] * best_ns[n]))
             n++;
-        s->to[k] += log(n < trials ? n + 1 : trials);
+        const double to = log(n < trials ? n + 1 : trials);
+        s->to[k] += to;
+        s->by_seed[seed] += k == KEPT_APART ? to : 0;
     }
     for (int k = 0; k < KILN_ESTIMATED_LOOKS; k++) {
         const int at =
@@ -159,8 +167,19 @@ static void add(sums *s, const double *best_ns, int trials, double of_all_ns) {
     s->n++;
 }
 
-static kiln_estimated_row row_of(const char *name, const sums *s) {
+static int by_size(const void *x, const void *y) {
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static kiln_estimated_row row_of(const char *name, const sums *s, int n_seeds) {
+    const double n_works = (double)s->n / n_seeds;
     kiln_estimated_row r = {.name = name};
+    qsort(s->by_seed, (size_t)n_seeds, sizeof *s->by_seed, by_size);
+    r.low = exp(s->by_seed[0] / n_works);
+    r.high = exp(s->by_seed[n_seeds - 1] / n_works);
+    r.median =
+        exp((s->by_seed[(n_seeds - 1) / 2] + s->by_seed[n_seeds / 2]) / 2 / n_works);
     for (int k = 0; k < KILN_N_REACHED; k++)
         r.trials[k] = exp(s->to[k] / s->n);
     for (int k = 0; k < KILN_ESTIMATED_LOOKS; k++)
@@ -174,6 +193,8 @@ typedef struct study {
     kiln_arena *arena;
     const kiln_estimated_options *o;
     int trials, lookups;
+    /* As xgboost, but not told what the machine model says: that is the clock here. */
+    kiln_cost_model_kind plain;
     kiln_tune_task *task; /* of each work */
     size_t n;
     sums sum[MOST_SERIES], transfer[N_TEACHINGS];
@@ -189,7 +210,7 @@ static double *curve(const study *s, int series, int seed) {
 static void add_all(const study *s, const oracle *x, int n_series, sums *sum) {
     for (int k = 0; k < n_series; k++)
         for (int i = 0; i < s->o->n_seeds; i++)
-            add(&sum[k], curve(s, k, i), s->trials, x->best_ns);
+            add(&sum[k], i, curve(s, k, i), s->trials, x->best_ns);
 }
 
 static kiln_status compare_work(study *s, oracle *x, kiln_err *err) {
@@ -223,8 +244,7 @@ static kiln_status learn_lessons(study *s, kiln_lesson *lesson, kiln_err *err) {
         kiln_arena_fini(&x.arena);
         if (st != KILN_OK)
             return st;
-        kiln_candidates *c =
-            kiln_candidates_new(s->arena, &s->task[w], &kiln_cost_model_xgboost);
+        kiln_candidates *c = kiln_candidates_new(s->arena, &s->task[w], &s->plain);
         kiln_encoding_list *list = kiln_new(s->arena, kiln_encoding_list);
         for (size_t i = 0, n = 0; i < LESSON; i++) {
             const kiln_encoding *e = kiln_candidates_encoding(c, told[i].index);
@@ -271,7 +291,7 @@ static kiln_status transfer_to(study *s, const kiln_lesson *lesson, size_t pupil
             KILN_TRY(teach(s, lesson, pupil, teacher[k], &m, err));
         for (int i = 0; st == KILN_OK && i < s->o->n_seeds; i++) {
             const kiln_search_options o = {.seed = (uint64_t)i + 1,
-                                           .model = &kiln_cost_model_xgboost,
+                                           .model = &s->plain,
                                            .global = teacher[k] != NULL ? &m : NULL,
                                            .without_guess = true,
                                            .most_spills = -1};
@@ -300,6 +320,19 @@ static kiln_status each_work(study *s, const kiln_lesson *lesson, size_t from,
     return KILN_OK;
 }
 
+/* Were C1 to C9 asked for? */
+static bool has_transfer(const study *s) {
+    if (s->n < TRANSFER_TO)
+        return false;
+    for (int i = 0; i < TRANSFER_TO; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "C%d", i + 1);
+        if (strcmp(s->o->works->list.v[i].op.name, name) != 0)
+            return false;
+    }
+    return true;
+}
+
 kiln_status kiln_estimated_compare(kiln_arena *a, const kiln_profile *p,
                                    const kiln_estimated_options *o, kiln_estimated *out,
                                    kiln_err *err) {
@@ -308,10 +341,16 @@ kiln_status kiln_estimated_compare(kiln_arena *a, const kiln_profile *p,
                .o = o,
                .trials = o->trials > 0 ? o->trials : TRIALS,
                .lookups = o->lookups > 0 ? o->lookups : LOOKUPS,
+               .plain = kiln_cost_model_xgboost,
                .n = o->n_works > 0 && o->n_works < all ? o->n_works : all};
     kiln_lesson lesson[N_TAUGHT];
     kiln_estimated e = {.row = {.n = 0}};
     KILN_ASSERT(o->n_seeds > 0, "%d seeds", o->n_seeds);
+    s.plain.refer = NULL;
+    for (int k = 0; k < MOST_SERIES; k++)
+        s.sum[k].by_seed = kiln_array(a, double, o->n_seeds);
+    for (int k = 0; k < N_TEACHINGS; k++)
+        s.transfer[k].by_seed = kiln_array(a, double, o->n_seeds);
     s.task = kiln_array(a, kiln_tune_task, s.n);
     s.best_ns = kiln_array(a, double,
                            (size_t)MOST_SERIES *(size_t)o->n_seeds *(size_t)s.trials);
@@ -319,12 +358,13 @@ kiln_status kiln_estimated_compare(kiln_arena *a, const kiln_profile *p,
         KILN_TRY(kiln_tune_space(a, &o->works->list.v[w].op, p, NULL, &s.task[w], err));
     KILN_TRY(each_work(&s, NULL, 0, s.n, err));
     for (int k = 0; k < N_WAYS; k++)
-        kiln_vec_push(a, &e.row, row_of(ways[k].name, &s.sum[k]));
-    if (s.n >= TRANSFER_TO) {
+        kiln_vec_push(a, &e.row, row_of(ways[k].name, &s.sum[k], o->n_seeds));
+    if (has_transfer(&s)) {
         KILN_TRY(learn_lessons(&s, lesson, err));
         KILN_TRY(each_work(&s, lesson, N_TAUGHT, TRANSFER_TO, err));
         for (int k = 0; k < N_TEACHINGS; k++)
-            kiln_vec_push(a, &e.transfer, row_of(taught_name[k], &s.transfer[k]));
+            kiln_vec_push(a, &e.transfer,
+                          row_of(taught_name[k], &s.transfer[k], o->n_seeds));
     }
     *out = e;
     return KILN_OK;
@@ -336,15 +376,17 @@ static void put_row(kiln_buf *out, const kiln_estimated_row *r) {
     kiln_buf_printf(out, "%-24s", r->name);
     for (int i = 0; i < KILN_N_REACHED; i++)
         kiln_buf_printf(out, " %6.1f", r->trials[i]);
+    kiln_buf_printf(out, " %7.1f %5.1f %5.1f", r->median, r->low, r->high);
     for (int i = 0; i < KILN_ESTIMATED_LOOKS; i++)
         kiln_buf_printf(out, " %6.1f%%", 100 * r->after[i]);
     kiln_buf_puts(out, "\n");
 }
 
 void kiln_estimated_text(kiln_buf *out, const kiln_estimated *e) {
-    kiln_buf_printf(out, "%-24s %20s %31s\n%-24s %6s %6s %6s", "whole spaces",
-                    "trials to, mean", "of the best after", "search", "90%", "95%",
-                    "99%");
+    kiln_buf_printf(out, "%-24s %20s %19s %31s\n%-24s %6s %6s %6s %7s %5s %5s",
+                    "whole spaces", "trials to, mean", "95%, of seeds",
+                    "of the best after", "search", "90%", "95%", "99%", "median", "low",
+                    "high");
     for (int i = 0; i < KILN_ESTIMATED_LOOKS; i++)
         kiln_buf_printf(out, " %7d", kiln_estimated_looks[i]);
     kiln_buf_puts(out, "\n");

@@ -19,7 +19,7 @@ enum { KILN_ESTIMATED_LOOKS = 4 };
 extern const int kiln_estimated_looks[KILN_ESTIMATED_LOOKS]; /* 64, 128, 256, 512 */
 
 typedef struct kiln_estimated_options {
-    const kiln_tune_works *works; /* C1 to C12 first, as kiln_corpus_works has them */
+    const kiln_tune_works *works; /* of kiln_corpus_works, in its order */
     size_t n_works;               /* the first so many; 0: all */
     int n_seeds;
     int trials;  /* of each search; 0: 512 */
@@ -32,6 +32,9 @@ typedef struct kiln_estimated_row {
     /* Until 90, 95 and 99% of the best that anything found: geometric mean over works
      * and seeds; what did not get there counts with all its trials. */
     double trials[KILN_N_REACHED];
+    /* Of those to 95%, each seed's mean over works: the middle one, the least and the
+     * most. */
+    double median, low, high;
     double after[KILN_ESTIMATED_LOOKS]; /* share of the best by then; geometric mean */
 } kiln_estimated_row;
 typedef struct kiln_estimated {

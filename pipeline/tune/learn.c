@@ -2,7 +2,9 @@
 #include "pipeline/tune/run_internal.h"
 #include "pipeline/tune/transfer_internal.h"
 
-enum { FEW_TRIALS = 16, N_NEAR = 24 };
+#include <stdlib.h>
+
+enum { FEW_TRIALS = 16, N_NEAR = 24, MOST_EACH = 512 };
 
 static const char *scope(kiln_tuning *r) {
     return kiln_format(&r->scratch, "%s/%d", r->o->profile->name,
@@ -26,7 +28,37 @@ static kiln_status read_near(kiln_tuning *r, kiln_err *err) {
                                   r->near, err);
 }
 
-/* is_judged: what is stored says how good it is on what it did not see. */
+static int by_cost(const void *x, const void *y) {
+    const kiln_trial *a = x, *b = y;
+    const bool p = a->outcome == KILN_OUTCOME_MEASURED,
+               q = b->outcome == KILN_OUTCOME_MEASURED;
+    if (p != q)
+        return p ? -1 : 1;
+    if (a->cost_ns < b->cost_ns || a->cost_ns > b->cost_ns)
+        return a->cost_ns < b->cost_ns ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+void kiln_tune_add_trials(kiln_arena *a, const kiln_tuned_work *t,
+                          kiln_sample_set *set) {
+    kiln_trial *some = kiln_arena_dup(a, t->trial.v, t->trial.n * sizeof *some);
+    size_t n = t->trial.n;
+    if (n > MOST_EACH) {
+        const size_t head = MOST_EACH / 2, rest = MOST_EACH - head;
+        qsort(some, n, sizeof *some, by_cost);
+        for (size_t i = 0; i < rest; i++)
+            some[head + i] = some[head + i * (n - head) / rest];
+        n = MOST_EACH;
+    }
+    kiln_sample_set_add(set, kiln_search_candidates(t->search), some, n);
+}
+
+const kiln_cost_model_kind *kiln_tune_searched_by(const kiln_tuning *r) {
+    return r->o->model != NULL ? r->o->model : &kiln_cost_model_xgboost;
+}
+
+/* is_judged: what is stored says how good it is on what it did not see; of an ensemble,
+ * which takes five times as long, what one of its members would be. */
 static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
     kiln_hold_out h = {-1, -1};
     kiln_arena a;
@@ -36,15 +68,17 @@ static kiln_status learn(kiln_tuning *r, bool is_judged, kiln_err *err) {
     r->n_unlearnt = 0;
     kiln_arena_init(&a);
     kiln_sample_set_init(&set, &a, true);
+    r->n_learnt = 0;
     for (size_t i = 0; i < r->n; i++)
-        if (r->work[i].trial.n > 1)
-            kiln_sample_set_add(&set, kiln_search_candidates(r->work[i].search),
-                                r->work[i].trial.v, r->work[i].trial.n);
+        if (r->work[i].trial.n > 1) {
+            kiln_tune_add_trials(&a, &r->work[i], &set);
+            r->n_learnt += (int64_t)r->work[i].trial.n;
+        }
     const kiln_samples own = kiln_sample_set_view(&set);
-    r->n_learnt = (int64_t)own.encoding.n;
     if (own.encoding.n >= FEW_TRIALS) {
         if (is_judged)
-            st = kiln_cost_model_hold_out(r->global.kind, NULL, &own, &h, err);
+            st =
+                kiln_cost_model_hold_out(kiln_tune_searched_by(r), NULL, &own, &h, err);
         if (st == KILN_OK)
             st = read_near(r, err);
         for (size_t i = 0; r->near != NULL && i < r->near->list.n; i++)

@@ -146,6 +146,12 @@ void kiln_tune_begun(kiln_tuning *r, const kiln_tuned_work *t);
 
 /* The model of all works: fitted to every trial; from the database; and back there. */
 kiln_status kiln_tune_learn(kiln_tuning *r, kiln_err *err);
+/* The kind of model that every search has. */
+const kiln_cost_model_kind *kiln_tune_searched_by(const kiln_tuning *r);
+/* Of some hundreds of trials all, of more the fastest and some others: a model says no more
+ * after thousands, and is fitted for longer than kernels are built and run. */
+void kiln_tune_add_trials(kiln_arena *a, const kiln_tuned_work *t,
+                          kiln_sample_set *set);
 kiln_status kiln_tune_recall_model(kiln_tuning *r, kiln_err *err);
 kiln_status kiln_tune_keep_model(kiln_tuning *r, kiln_err *err);
 

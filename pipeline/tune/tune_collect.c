@@ -190,6 +190,17 @@ static kiln_status collect_work(kiln_arena *a, const kiln_tune_work *w,
                err);
 }
 
+kiln_status kiln_corpus_forget(kiln_arena *a, const kiln_tune_works *works,
+                               const kiln_corpus_options *o, kiln_err *err) {
+    for (size_t i = 0; i < works->list.n; i++) {
+        const kiln_db_task task = kiln_tune_task_of(
+            a, &works->list.v[i].op, o->tune.profile, o->tune.threads, KILN_TUNE_CACHE);
+        int64_t n_gone = 0;
+        KILN_TRY(kiln_db_forget(o->tune.db, &task, &n_gone, err));
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_corpus_collect(kiln_arena *a, const kiln_tune_works *works,
                                 const kiln_corpus_options *o, int64_t *n_new,
                                 kiln_err *err) {

@@ -414,10 +414,8 @@ kiln_status kiln_tune_run(kiln_arena *a, const kiln_tune_works *works,
     r.owner = o->owner != NULL ? o->owner : kiln_tune_owner(a);
     if (o->name != NULL)
         r.owner = kiln_format(a, "%s %s", o->name, r.owner);
-    const kiln_cost_model_kind *kind =
-        o->model != NULL ? o->model : &kiln_cost_model_xgboost;
-    kiln_status st =
-        kiln_cost_model_init(&r.global, kiln_tune_teacher_of(kind), NULL, err);
+    kiln_status st = kiln_cost_model_init(
+        &r.global, kiln_tune_teacher_of(kiln_tune_searched_by(&r)), NULL, err);
     if (st == KILN_OK)
         st = kiln_tune_bury(&r, err);
     if (st == KILN_OK)

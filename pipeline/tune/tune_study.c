@@ -14,35 +14,45 @@ typedef struct way {
     const kiln_cost_model_kind *model; /* NULL: the search has none */
     kiln_acquisition acquisition;
     kiln_teaching teaching;
+    kiln_objective objective;
+    double diversity; /* 0: the search's own; below: none */
 } way;
 
 static const way ways[] = {
-    {"random", &kiln_search_random, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
-    {"grid", &kiln_search_grid, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
-    {"genetic", &kiln_search_genetic, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
-    {"droplet", &kiln_search_droplet, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+    {"random", &kiln_search_random, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT,
+     KILN_OBJECTIVE_RANK, 0},
+    {"grid", &kiln_search_grid, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT,
+     KILN_OBJECTIVE_RANK, 0},
+    {"genetic", &kiln_search_genetic, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT,
+     KILN_OBJECTIVE_RANK, 0},
+    {"droplet", &kiln_search_droplet, NULL, KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT,
+     KILN_OBJECTIVE_RANK, 0},
     {"random model", &kiln_search_annealing, &kiln_cost_model_random, KILN_ACQUIRE_MEAN,
-     KILN_NOT_TAUGHT},
+     KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
     {"knobs", &kiln_search_annealing, &kiln_cost_model_knobs, KILN_ACQUIRE_MEAN,
-     KILN_NOT_TAUGHT},
+     KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
     {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost, KILN_ACQUIRE_MEAN,
-     KILN_NOT_TAUGHT},
+     KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
     {"treegru", &kiln_search_annealing, &kiln_cost_model_treegru, KILN_ACQUIRE_MEAN,
-     KILN_NOT_TAUGHT},
+     KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
+    {"xgboost, regression", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT, KILN_OBJECTIVE_REGRESSION, 0},
+    {"xgboost, not diverse", &kiln_search_annealing, &kiln_cost_model_xgboost,
+     KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, -1},
     {"bootstrap, mean", &kiln_search_annealing, &kiln_cost_model_bootstrap,
-     KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT},
+     KILN_ACQUIRE_MEAN, KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
     {"bootstrap, bound", &kiln_search_annealing, &kiln_cost_model_bootstrap,
-     KILN_ACQUIRE_UPPER_BOUND, KILN_NOT_TAUGHT},
+     KILN_ACQUIRE_UPPER_BOUND, KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
     {"bootstrap, improvement", &kiln_search_annealing, &kiln_cost_model_bootstrap,
-     KILN_ACQUIRE_IMPROVEMENT, KILN_NOT_TAUGHT},
+     KILN_ACQUIRE_IMPROVEMENT, KILN_NOT_TAUGHT, KILN_OBJECTIVE_RANK, 0},
     {"xgboost, taught", &kiln_search_annealing, &kiln_cost_model_xgboost,
-     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY},
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY, KILN_OBJECTIVE_RANK, 0},
     {"xgboost, taught by near", &kiln_search_annealing, &kiln_cost_model_xgboost,
-     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_NEAR},
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_NEAR, KILN_OBJECTIVE_RANK, 0},
     {"xgboost, by an ensemble", &kiln_search_annealing, &kiln_cost_model_xgboost,
-     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_ENSEMBLE},
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_BY_ENSEMBLE, KILN_OBJECTIVE_RANK, 0},
     {"treegru, taught", &kiln_search_annealing, &kiln_cost_model_treegru,
-     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY},
+     KILN_ACQUIRE_MEAN, KILN_TAUGHT_EQUALLY, KILN_OBJECTIVE_RANK, 0},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
@@ -107,7 +117,9 @@ static kiln_status replay_work(const kiln_corpus *c, size_t pupil, const way *w,
             const kiln_search_options o = {
                 .seed = (uint64_t)i + 1,
                 .model = w->model,
+                .model_options = {.objective = w->objective},
                 .acquisition = w->acquisition,
+                .diversity = w->diversity,
                 .global = w->teaching != KILN_NOT_TAUGHT ? &teacher : NULL};
             st = kiln_corpus_replay(&c->work.v[pupil], w->search, &o, 0, &out[i], err);
             if (st == KILN_OK)
@@ -155,6 +167,7 @@ kiln_status kiln_corpus_transfer(kiln_arena *a, const kiln_corpus *c, int n_seed
         kiln_study_row row;
         if ((ways[i].model != &kiln_cost_model_xgboost &&
              ways[i].model != &kiln_cost_model_treegru) ||
+            ways[i].objective != KILN_OBJECTIVE_RANK || ways[i].diversity < 0 ||
             !is_wanted(only, i))
             continue;
         KILN_TRY(compare_way(a, c, &ways[i], TRANSFER_FROM, TRANSFER_FROM, TRANSFER_TO,

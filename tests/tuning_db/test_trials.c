@@ -369,6 +369,29 @@ static void pruning_keeps_the_fastest_and_the_errors(void **state) {
     kiln_db_close(db);
 }
 
+static void what_is_forgotten_may_be_measured_anew(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_db *db = kiln_test_db_open(kiln_test_db_own());
+    const kiln_db_task task = kiln_test_db_task("conv", ""),
+                       other = kiln_test_db_task("dense", "");
+    const int64_t id = kiln_test_db_task_id(db, &task),
+                  other_id = kiln_test_db_task_id(db, &other);
+    const kiln_db_trial good = kiln_test_db_trial(0, &ns[0], NULL),
+                        bad = kiln_test_db_trial(1, NULL, "hang");
+    int64_t gone = 0, left = 0;
+    assert_true(kiln_test_db_record(db, id, &good));
+    assert_true(kiln_test_db_record(db, id, &bad));
+    assert_true(kiln_test_db_record(db, other_id, &good));
+    kiln_assert_status_ok(kiln_db_forget(db, &task, &gone, &err), &err);
+    assert_int_equal(gone, 2);
+    kiln_assert_status_ok(kiln_db_count(db, other_id, &left, &err), &err);
+    assert_int_equal(left, 1);
+    assert_true(kiln_test_db_record(db, id, &good));
+    kiln_test_db_is_sound(db);
+    kiln_db_close(db);
+}
+
 /* ---- models ---------------------------------------------------------------------- */
 
 static void models_are_kept_by_scope_and_version(void **state) {
@@ -415,6 +438,8 @@ int main(void) {
                              NULL);
     kiln_test_add_on_engines("pruning_keeps_the_fastest_and_the_errors",
                              pruning_keeps_the_fastest_and_the_errors, NULL);
+    kiln_test_add_on_engines("what_is_forgotten_may_be_measured_anew",
+                             what_is_forgotten_may_be_measured_anew, NULL);
     kiln_test_add_on_engines("models_are_kept_by_scope_and_version",
                              models_are_kept_by_scope_and_version, NULL);
     return kiln_test_run("tuning_db trials");

@@ -238,7 +238,7 @@ static int64_t limit_of(const kiln_search *s, size_t n) {
 static kiln_status look(kiln_search *s, size_t batch, kiln_scored **out, size_t *n_out,
                         kiln_err *err) {
     annealing *x = s->state;
-    if (s->is_stale || !x->is_scored) {
+    if (kiln_search_is_stale(s) || !x->is_scored) {
         KILN_TRY(kiln_search_learn(s, err));
         x->score_of = (kiln_index_map){0};
         memset(&x->seen, 0, sizeof x->seen);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define OK(call) kiln_assert_status_ok((call), &err)
 
@@ -415,6 +416,45 @@ static void replays_stop_early(void **state) {
     }
 }
 
+/* Every figure has a plot with its rows; every row and model a line. */
+static void is_a_table_and_a_page(void **state) {
+    (void)state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_study s = {.gain = 1};
+    kiln_buf csv, page;
+    static const char *const name[] = {"random", "genetic", "xgboost"};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+        const kiln_study_row r = {.name = name[i],
+                                  .trials = {1, 2.5, 8},
+                                  .median = {1, 2, 8},
+                                  .n_there = 4,
+                                  .n = 5,
+                                  .after = {0.8, 0.9, 0.95, 1}};
+        kiln_vec_push(a, &s.row, r);
+    }
+    const kiln_study_model m = {.name = "bootstrap", .accuracy = 0.9, .recall = 0.75};
+    kiln_vec_push(a, &s.model, m);
+    kiln_buf_init(&csv, a);
+    kiln_buf_init(&page, a);
+    kiln_study_csv(&csv, &s);
+    kiln_study_html(&page, &s);
+    assert_non_null(strstr(csv.p, "searches,\"genetic\",1,2.5,8,1,2,8,4,5,0.8,0.9,"
+                                  "0.95,1,0,0,,,,\r\n"));
+    assert_non_null(strstr(csv.p, "models,\"bootstrap\",,,,,,,,,,,,,,,0.9,0.75,0,0"));
+    kiln_str rest = kiln_buf_str(&csv), line;
+    while (kiln_str_cut(&rest, '\n', &line) && line.n > 0) {
+        int n = 0;
+        for (size_t i = 0; i < line.n; i++)
+            n += line.p[i] == ',';
+        assert_int_equal(n, 19);
+    }
+    assert_non_null(strstr(page.p, "Figure 5.4"));
+    assert_non_null(strstr(page.p, "<td>2.5</td>"));
+    assert_non_null(strstr(page.p, "<th>bootstrap</th><td>90.0%</td>"));
+    assert_null(strstr(page.p, "nan"));
+    assert_null(strstr(page.p, "<script"));
+}
+
 int main(void) {
     kiln_test_add("comes_back_as_it_was", comes_back_as_it_was, NULL);
     kiln_test_add_rows(refuses, bad_rows);
@@ -430,6 +470,7 @@ int main(void) {
     kiln_test_add("near_lessons_stay_beside_own_trials",
                   near_lessons_stay_beside_own_trials, NULL);
     kiln_test_add_rows(needs_no_more_trials, bounds);
+    kiln_test_add("is_a_table_and_a_page", is_a_table_and_a_page, NULL);
     kiln_test_add("teaching_halves_the_trials", teaching_halves_the_trials, NULL);
     kiln_test_add("choices_without_trials_are_no_worse",
                   choices_without_trials_are_no_worse, NULL);

@@ -2,6 +2,7 @@
  * KILN_SOAK=1, what the AutoTVM paper says of its searches. */
 #include "pipeline/tune/estimated.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ static void one_work(void **state) {
             assert_true(r->trials[k] >= 1 - 1e-9 && r->trials[k] <= TRIALS + 1e-9);
             assert_true(k == 0 || r->trials[k] >= r->trials[k - 1]);
         }
+        assert_true(r->low <= r->median && r->median <= r->high);
+        assert_true(fabs(r->median - r->trials[1]) < 1e-9); /* of one seed */
         for (int k = 0; k < KILN_ESTIMATED_LOOKS; k++)
             assert_true(r->after[k] > 0 && r->after[k] <= 1);
     }
