@@ -183,7 +183,7 @@ def file_of(folder):
     for ending in ("*.onnx", "*.tflite", "*.pb", "*.mlmodel", "*.h*5", "*.prototxt", "*symbol.json", "*/"):
         found = sorted(glob.glob(os.path.join(folder, ending)))
         if found:
-            return found[0]
+            return found[0].rstrip("/")
     raise Left("weights alone, without a model's code")
 
 
