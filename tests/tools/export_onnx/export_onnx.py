@@ -209,7 +209,7 @@ def random_inputs(path):
     for i in onnx.load(path).graph.input:
         shape = [d.dim_value for d in i.type.tensor_type.shape.dim]
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type))
-        low, high = (0, 1) if dtype.itemsize > 2 else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        low, high = (0, 1) if dtype.itemsize > 2 or dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         feeds[i.name] = (numbers.uniform(0, 1, shape).astype(dtype) if dtype.kind == "f" else
                          numbers.integers(low, high, shape, dtype=dtype, endpoint=True))
     return feeds
