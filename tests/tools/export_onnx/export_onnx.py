@@ -201,7 +201,8 @@ def words_of_shapes(args, model, name):
         for key, t in zip(list(words), inputs):
             key = t.get("name") if t.get("name") in words else key
             words[key] = f"{key}:{'x'.join(map(str, t['shape']))}"
-    return [w for word in words.values() for w in ("--shape", word)]
+    return [w for key, word in words.items() for w in (("--bind", f"{key}=1") if word.endswith(":") else
+                                                       ("--shape", word))]
 
 
 def random_inputs(path):
@@ -218,7 +219,7 @@ def random_inputs(path):
 def beside(got, want):
     """What is wrong with it, or None; integers may be a step off where floats before them were near a tie."""
     if got.dtype.kind == "f":
-        return difference(got, want, 1e-3, 1e-4 * float(np.sqrt(np.mean(np.square(want.astype(float)))) + 1e-3))
+        return difference(got, want, 1e-3, 1e-3 * float(np.sqrt(np.mean(np.square(want.astype(float))))) + 2**-22)
     apart = np.abs(got.astype(np.int64) - want.astype(np.int64))
     if got.shape != want.shape or (np.count_nonzero(apart) > got.size // 200 + 1 if apart.max() > 1 else False):
         return f"{np.count_nonzero(apart)} of {got.size} integers differ, by {apart.max()} at most"
