@@ -28,9 +28,12 @@ kiln_status kiln_source_path(kiln_arena *a, const char *model, const char **path
     return KILN_OK;
 }
 
-/* "a/resnet18.v2.onnx": "resnet18.v2". */
+/* "a/resnet18.v2.onnx": "resnet18.v2"; of a folder, "a/saved/": "saved". */
 static const char *name_of(kiln_arena *a, const char *path) {
-    char *name = kiln_str_dup(a, kiln_path_base(path));
+    char *const whole = kiln_str_dup(a, path);
+    for (size_t n = strlen(whole); n > 1 && whole[n - 1] == '/'; n--)
+        whole[n - 1] = '\0';
+    char *name = kiln_str_dup(a, kiln_path_base(whole));
     char *dot = strrchr(name, '.');
     if (dot != NULL && dot != name)
         *dot = '\0';

@@ -57,6 +57,7 @@ typedef struct kiln_remote_target {
     kiln_packer *packer; /* of their constants */
     int64_t limit_ms;    /* as of kiln_remote_options */
     uint64_t data_limit_bytes;
+    int more_threads; /* a session of so many must give the same bits; 0: none is asked */
 } kiln_remote_target;
 /* Processes that are started when they are needed, and end with the arena. */
 kiln_remote_target kiln_remote_target_of(kiln_arena *a, const kiln_profile *p);

@@ -112,7 +112,8 @@ static void matches_after_checked_passes(void **state) {
     check_golden(r, &passes, NULL);
 }
 
-/* The whole way: passes, fusion, templates, code, plan, runtime, on this machine. */
+/* The whole way: passes, fusion, templates, code, plan, runtime, on this machine, by one
+ * thread and by two. */
 static void matches_compiled(void **state) {
     const row *r = *state;
     kiln_err err = {0};
@@ -120,6 +121,7 @@ static void matches_compiled(void **state) {
     kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
     const kiln_pass_options passes = {.verify = true};
     kiln_remote_target target = kiln_remote_target_of(kiln_test_arena(), &p);
+    target.more_threads = 2;
     const kiln_runner runner = {kiln_remote_run_graph, &target};
     check_golden(r, &passes, &runner);
 }

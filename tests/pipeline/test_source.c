@@ -169,6 +169,21 @@ static void a_folder_is_the_model_in_it(void **state) {
     assert_string_equal(s.sha256, hash_of(file));
 }
 
+/* A folder that is a model is named as it is, however its path ends. */
+static void folders_have_names(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    static const kiln_shape_binding x = {"conv2d_9_input", 4, {1, 32, 32, 3}};
+    const kiln_import_options o = {.shapes = &x, .n_shapes = 1};
+    const char *const path =
+        kiln_test_shared("models/files/samplenet_savedmodel/samplenet_tf2");
+    kiln_source s;
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_source_import(a, kiln_format(a, "%s/", path), &o, &s, &err), &err);
+    assert_string_equal(s.name, "samplenet_tf2");
+}
+
 int main(void) {
     kiln_test_add("a_file_alone_is_its_hash", a_file_alone_is_its_hash, NULL);
     kiln_test_add("data_beside_it_count", data_beside_it_count, NULL);
@@ -179,5 +194,6 @@ int main(void) {
     kiln_test_add("a_model_and_its_data_may_be_links_together",
                   a_model_and_its_data_may_be_links_together, NULL);
     kiln_test_add("a_folder_is_the_model_in_it", a_folder_is_the_model_in_it, NULL);
+    kiln_test_add("folders_have_names", folders_have_names, NULL);
     return kiln_test_run("sources of models");
 }

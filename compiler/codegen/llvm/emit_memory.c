@@ -80,7 +80,17 @@ typedef struct place {
     LLVMValueRef index; /* linear: of lane 0; else a vector */
 } place;
 
-/* Row-major address of all the indexes; flat buffers have one. */
+/* Is lane 0 on whatever happens? Tails are known when code is made. */
+static bool begins_on(LLVMValueRef mask) {
+    if (!LLVMIsConstant(mask))
+        return false;
+    const LLVMValueRef first = LLVMGetAggregateElement(mask, 0);
+    return first != NULL && LLVMIsAConstantInt(first) != NULL &&
+           LLVMConstIntGetZExtValue(first) == 1;
+}
+
+/* Row-major address of all the indexes; flat buffers have one. What an index reads is
+ * read for lane 0, so that must be on, or nothing be read. */
 static bool locate(kiln_cg *g, const kiln_buffer *b, const kiln_expr *const *index,
                    LLVMValueRef mask, place *out) {
     int64_t stride[KILN_MAX_AXES], step = 0, div = 64;
@@ -90,9 +100,10 @@ static bool locate(kiln_cg *g, const kiln_buffer *b, const kiln_expr *const *ind
         return false;
     out->type = kiln_cg_memory_type(g, b->dtype);
     kiln_buffer_strides(b, stride);
+    const bool may_read = mask == NULL || begins_on(mask);
     for (int i = 0; i < b->rank; i++) {
         out->is_linear = out->is_linear && is_linear(index[i], &step) &&
-                         (mask == NULL || !kiln_cg_is_unsafe(index[i]));
+                         (may_read || !kiln_cg_is_unsafe(index[i]));
         out->step += step * stride[i];
         lanes = index[i]->lanes > lanes ? index[i]->lanes : lanes;
         const kiln_expr s = {.kind = KILN_EXPR_INT,

@@ -30,6 +30,22 @@ kiln_status kiln_say_op_matmul(kiln_say *s, const kiln_node *n) {
     return KILN_OK;
 }
 
+/* Of whole numbers, without factors: a product and a sum, since ONNX Runtime's Gemm takes
+ * floats alone. */
+static void say_whole_gemm(kiln_say *s, const char *const in[3], const char *out) {
+    static const char *const flag[] = {"trans_a", "trans_b"};
+    static const int64_t swap[] = {1, 0};
+    const char *x[2];
+    for (int i = 0; i < 2; i++)
+        x[i] = kiln_say_attr(s, flag[i])->i != 0
+                   ? kiln_say_transpose(s, in[i], 2, swap, NULL)
+                   : in[i];
+    if (*in[2] == '\0')
+        kiln_say_2(s, "MatMul", x[0], x[1], out);
+    else
+        kiln_say_2(s, "Add", kiln_say_2(s, "MatMul", x[0], x[1], NULL), in[2], out);
+}
+
 /* ONNX has the products of wide integers; small ones wrap in i32 as by themselves, where
  * no factor is a fraction. */
 kiln_status kiln_say_op_gemm(kiln_say *s, const kiln_node *n) {
@@ -52,6 +68,13 @@ kiln_status kiln_say_op_gemm(kiln_say *s, const kiln_node *n) {
                                    "ONNX's Gemm does not take %s, and with a '%s' it "
                                    "cannot go through i32",
                                    kiln_dtype_name(dtype), factor[i]);
+    if (kiln_dtype_is_in(dtype, KILN_DT_INT) && kiln_say_attr(s, "alpha")->f == 1 &&
+        kiln_say_attr(s, "beta")->f == 1) {
+        say_whole_gemm(s, in, y);
+        if (is_small)
+            kiln_say_cast(s, y, dtype, kiln_say_out(s, 0));
+        return KILN_OK;
+    }
     kiln_say_begin(s, "Gemm", KILN_SAY_BASE_OPSET);
     for (int i = 0; i < n->n_in; i++)
         kiln_say_take(s, in[i]);

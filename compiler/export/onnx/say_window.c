@@ -1,6 +1,7 @@
 /* Convolution and pooling. */
 #include "compiler/export/onnx/say_ops.h"
 
+#include <math.h>
 #include <string.h>
 
 /* strides, pads, dilations: empty lists are what ONNX takes anyway. `pads`: others than
@@ -84,16 +85,31 @@ static double largest(kiln_arena *a, const kiln_value *v) {
     return largest_from(a, v, MAX_LOOK);
 }
 
+/* How large sums of a convolution can be before its bias: by each output's own weights
+ * where these are known. */
+static double largest_sum(kiln_arena *a, const kiln_node *n, bool is_transposed) {
+    const kiln_type *w = &n->in[1]->type;
+    const int64_t outputs = is_transposed ? w->dim[1] : w->dim[0];
+    const int64_t n_terms = outputs == 0 ? 0 : kiln_type_elems(w) / outputs;
+    double most = 0;
+    if (is_transposed || !kiln_value_is_const(n->in[1]))
+        return (double)n_terms * largest(a, n->in[0]) * largest(a, n->in[1]);
+    kiln_wide wide = kiln_wide_new(a, w);
+    kiln_widen(w, n->in[1]->data, &wide);
+    for (int64_t o = 0; o < outputs; o++) {
+        double sum = 0;
+        for (int64_t i = 0; i < n_terms; i++)
+            sum += fabs((double)wide.i[o * n_terms + i]);
+        most = sum > most ? sum : most;
+    }
+    return most * largest(a, n->in[0]);
+}
+
 /* ONNX convolves floats. Integers come out the same where no sum is larger than what
  * floats hold exactly, in any order. */
 static kiln_status say_int_conv(kiln_say *s, const kiln_node *n) {
-    const kiln_type *w = &n->in[1]->type;
     const kiln_dtype dtype = n->in[0]->type.dtype;
-    const bool is_transposed = n->op == &kiln_op_conv_transpose;
-    const int64_t per_output = is_transposed ? w->dim[1] : w->dim[0];
-    const int64_t n_terms = per_output == 0 ? 0 : kiln_type_elems(w) / per_output;
-    double most =
-        (double)n_terms * largest(s->arena, n->in[0]) * largest(s->arena, n->in[1]);
+    double most = largest_sum(s->arena, n, n->op == &kiln_op_conv_transpose);
     if (n->n_in > 2 && n->in[2] != NULL)
         most += largest(s->arena, n->in[2]);
     if (most >= 0x1p53)

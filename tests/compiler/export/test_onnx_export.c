@@ -88,12 +88,18 @@ static row rows[] = {
      "i32[1,1,3] "
      "\"m\" output %c \"y\" }",
      .has = {"{to=f32}", "conv(", "{to=i32}"}},
+    {"knows_how_large_sums_are_by_each_output_s_weights",
+     "graph \"g\" { input %a : u8[1,1,4] const %w : i32[1,1,3] = {50000, 1, -1} "
+     "%b = cast(%a) {to=i32} : i32[1,1,4] \"n\" %c = conv(%b, %w) {groups=1} : "
+     "i32[1,1,2] "
+     "\"m\" output %c \"y\" }",
+     .has = {"{to=f32}", "conv(", "{to=i32}"}},
     {"refuses_a_convolution_of_any_integers",
      "graph \"g\" { input %a : i64[1,1,4] const %w : i64[1,1,2] = {3, -4} "
      "%c = conv(%a, %w) {groups=1} : i64[1,1,3] \"m\" output %c \"y\" }",
      .refused = "operator 'conv': ONNX convolves floats, and sums of these i64 may be "
                 "as large as "
-                "7.3787e+19, which floats do not hold exactly (1 node, first 'm')"},
+                "6.45636e+19, which floats do not hold exactly (1 node, first 'm')"},
     {"refuses_attributes_of_f64_that_f32_does_not_hold",
      "graph \"g\" { input %a : f64[2] %b = elu(%a) {alpha=0x1.999999999999ap-4} : "
      "f64[2] \"n\" output %b \"y\" }",

@@ -1,5 +1,7 @@
 /* Variables of TensorFlow Lite as inputs and outputs (--state): what an operator begins
  * with, and what it leaves for the next run. */
+#include "compiler/frontend/frontend_internal.h"
+#include "tests/support/mutants.h"
 #include "tests/support/tflite_run.h"
 
 #include <string.h>
@@ -125,6 +127,27 @@ static void states_have_names(void **state) {
     assert_non_null(strstr(r.notes.v[0].text, "1 variable; inputs, zeros at first"));
 }
 
+static kiln_status import_mutant(kiln_arena *a, kiln_str bytes, const void *user,
+                                 kiln_graph **g, kiln_err *err) {
+    const kiln_import_options o = {.has_state = true};
+    (void)user;
+    return kiln_frontend_tflite.import(a, bytes, "mutant.tflite", NULL, &o, g, NULL,
+                                       err);
+}
+
+static void damaged_files_end_in_errors(void **state) {
+    (void)state;
+    enum { N_MODELS = 3 };
+    static const int which[N_MODELS] = {0, 2,
+                                        5}; /* SVDF of floats, of integers, LSTM */
+    for (int i = 0; i < N_MODELS; i++) {
+        const kiln_test_mutants m = {.file = "mutant.tflite",
+                                     .whole = kiln_test_tflite_model(&rows[which[i]]),
+                                     .import = import_mutant};
+        kiln_test_mutants_end(&m, KILN_TEST_MUTANTS / N_MODELS);
+    }
+}
+
 static void other_formats_keep_nothing(void **state) {
     (void)state;
     kiln_arena *const a = kiln_test_arena();
@@ -142,6 +165,7 @@ static void other_formats_keep_nothing(void **state) {
 int main(void) {
     kiln_test_add_rows(kiln_test_check_tflite, rows);
     kiln_test_add("states_have_names", states_have_names, NULL);
+    kiln_test_add("damaged_files_end_in_errors", damaged_files_end_in_errors, NULL);
     kiln_test_add("other_formats_keep_nothing", other_formats_keep_nothing, NULL);
     return kiln_test_run("tflite_state");
 }
