@@ -132,11 +132,15 @@ static kiln_status judge(const kiln_cost_model *m, const kiln_lesson *l, verdict
     return st;
 }
 
-/* Different workloads in order of their first lesson take turns at the folds. */
+/* Different workloads in order of their first lesson take turns at the folds. Where
+ * nothing ran there is nothing to learn and nothing to judge: those are of no fold. */
 static int deal(kiln_arena *a, const kiln_lesson *l, size_t n, int *fold_of) {
     KILN_VEC(uint32_t) seen = {.n = 0};
     for (size_t i = 0; i < n; i++) {
         size_t at = 0;
+        fold_of[i] = -1;
+        if (!isfinite(best_of(&l[i])))
+            continue;
         while (at < seen.n && seen.v[at] != l[i].workload)
             at++;
         if (at == seen.n)
@@ -296,11 +300,13 @@ kiln_status kiln_held_apart_score(const kiln_cost_model_kind *kind,
     kiln_arena a = {0};
     verdict *v = kiln_array(&a, verdict, n);
     double right = 0;
-    size_t n_own = 0;
+    size_t n_own = 0, n_others = 0; /* of those where something ran */
     *out = (kiln_held_apart){.n_pairs = 0};
-    for (size_t i = 0; i < n; i++)
-        n_own += label[i] == which;
-    const bool is_split = n_own > 0 && n_own < n;
+    for (size_t i = 0; i < n; i++) {
+        n_own += label[i] == which && isfinite(best_of(&l[i]));
+        n_others += label[i] != which && isfinite(best_of(&l[i]));
+    }
+    const bool is_split = n_own > 0 && n_others > 0;
     const kiln_status st =
         is_split ? score_fold(kind, o, l, n, label, which, v, err) : KILN_OK;
     for (size_t i = 0; st == KILN_OK && i < n; i++) {

@@ -10,7 +10,8 @@
 /* Code that packs constants, each made once; zeroed but for what is borrowed. */
 typedef struct kiln_packings {
     kiln_arena *arena;           /* of what is made */
-    const kiln_profile *profile; /* that it is made for */
+    const kiln_profile *profile; /* of candidates */
+    const kiln_profile *host;    /* that it is made for; NULL: not asked for yet */
     kiln_map known;              /* packing's text -> kiln_wire_packing */
 } kiln_packings;
 

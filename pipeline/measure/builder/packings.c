@@ -1,17 +1,33 @@
 /* Code that packs: the compiler's program for a constant, compiled for the machine that
- * candidates are measured on. A search asks for few of them, and for each often. */
+ * candidates are measured on, or that has the device they are measured on. A search asks
+ * for few of them, and for each often. */
 #include "pipeline/measure/builder/builder_internal.h"
 
 #include "compiler/codegen/codegen.h"
 
 static const char function_name[] = "kiln_pack";
 
+static kiln_status find_host(kiln_packings *p, kiln_err *err) {
+    if (p->host != NULL)
+        return KILN_OK;
+    if (!kiln_profile_is_gpu(p->profile)) {
+        p->host = p->profile;
+        return KILN_OK;
+    }
+    const char *name = p->profile->host != NULL ? p->profile->host : "native";
+    kiln_profile *host = kiln_new(p->arena, kiln_profile);
+    KILN_TRY(kiln_profile_find(p->arena, name, host, err));
+    p->host = host;
+    return KILN_OK;
+}
+
 static kiln_status make(kiln_packings *p, kiln_arena *scratch, const kiln_packing *k,
                         kiln_wire_packing *out, kiln_err *err) {
     kiln_program *program = NULL;
     kiln_object object;
-    KILN_TRY(kiln_pack_program(scratch, k, p->profile, function_name, &program, err));
-    KILN_TRY(kiln_codegen(scratch, program, p->profile, NULL, &object, NULL, err));
+    KILN_TRY(find_host(p, err));
+    KILN_TRY(kiln_pack_program(scratch, k, p->host, function_name, &program, err));
+    KILN_TRY(kiln_codegen(scratch, program, p->host, NULL, &object, NULL, err));
     KILN_TRY(kiln_object_check(object.bytes, err));
     *out = (kiln_wire_packing){
         .object = {kiln_arena_dup(p->arena, object.bytes.p, object.bytes.n),

@@ -109,6 +109,36 @@ static void equal_work_is_on_one_side(void **state) {
     assert_true(apart.accuracy >= together.accuracy + 0.05);
 }
 
+/* Works of which every candidate failed are dealt into no fold: a fold's others would be
+ * nothing but those, and there would be nothing to learn from. */
+static void where_nothing_ran_nothing_is_held_out(void **state) {
+    (void)state;
+    kiln_lesson l[2 * N_SHAPES];
+    static const double failed[TRIALS];
+    make_lessons(kiln_test_arena(), l, kiln_test_seed());
+    const kiln_held_out alone = score(&kiln_cost_model_bootstrap, l, N_SHAPES);
+    for (int i = 0; i < N_SHAPES; i++) {
+        l[N_SHAPES + i] = l[i];
+        l[N_SHAPES + i].workload = (uint32_t)(N_SHAPES + i);
+        l[N_SHAPES + i].cost_ns = failed;
+    }
+    const kiln_held_out among = score(&kiln_cost_model_bootstrap, l, 2 * N_SHAPES);
+    assert_int_equal(among.n_workloads, N_SHAPES);
+    assert_int_equal(among.n_judged, alone.n_judged);
+    assert_true(fabs(among.accuracy - alone.accuracy) <= 0);
+    for (int i = 1; i < N_SHAPES; i++) /* all but one */
+        l[i].cost_ns = failed;
+    const kiln_held_out one = score(&kiln_cost_model_bootstrap, l, 2 * N_SHAPES);
+    assert_int_equal(one.n_workloads, 1);
+    assert_int_equal(one.n_judged, 0);
+    int label[N_SHAPES] = {0, 1, 1, 1, 1};
+    kiln_err err = {0};
+    kiln_held_apart apart;
+    OK(kiln_held_apart_score(&kiln_cost_model_bootstrap, NULL, l, N_SHAPES, label, 0,
+                             &apart, &err));
+    assert_int_equal(apart.n_lessons, 0);
+}
+
 static void few_are_not_held_out(void **state) {
     (void)state;
     kiln_lesson l[N_SHAPES];
@@ -211,6 +241,8 @@ int main(void) {
     kiln_test_add("what_is_held_out_tells_models_apart",
                   what_is_held_out_tells_models_apart, NULL);
     kiln_test_add("equal_work_is_on_one_side", equal_work_is_on_one_side, NULL);
+    kiln_test_add("where_nothing_ran_nothing_is_held_out",
+                  where_nothing_ran_nothing_is_held_out, NULL);
     kiln_test_add("few_are_not_held_out", few_are_not_held_out, NULL);
     kiln_test_add("enough_is_a_line", enough_is_a_line, NULL);
     kiln_test_add_rows(a_choice_is_what_members_agree_on, choice_rows);

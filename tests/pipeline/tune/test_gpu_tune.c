@@ -71,7 +71,32 @@ static void builds_use_what_was_tuned(void **state) {
     kiln_db_close(db);
 }
 
+/* Weights that the template's own program packs are packed by the host that has the
+ * device, before any candidate has it; each candidate is proved. */
+static void weights_are_packed_for_a_device(void **state) {
+    (void)state;
+    static const char *const line = "conv three h=8 ic=8 oc=8 k=3";
+    kiln_err err = {0};
+    kiln_profile gpu;
+    kiln_tune_result r;
+    kiln_db *db = kiln_test_db_open(":memory:");
+    kiln_assert_status_ok(
+        kiln_profile_find(kiln_test_arena(), "opencl-pocl", &gpu, &err), &err);
+    const kiln_tune_works works = kiln_test_tune_works(&line, 1);
+    kiln_tune_options o = kiln_test_tune_options(db, 3);
+    o.profile = &gpu;
+    o.tmpl = kiln_template_find(kiln_str_from("gpu_winograd"));
+    if (!tune(&works, &o, &r))
+        return;
+    assert_int_equal(r.n_new, 3);
+    assert_string_equal(r.row.v[0].tmpl, "gpu_winograd");
+    assert_true(r.row.v[0].best_ns > 0);
+    kiln_db_close(db);
+}
+
 int main(void) {
     kiln_test_add("builds_use_what_was_tuned", builds_use_what_was_tuned, NULL);
+    kiln_test_add("weights_are_packed_for_a_device", weights_are_packed_for_a_device,
+                  NULL);
     return kiln_test_run("gpu_tune");
 }
