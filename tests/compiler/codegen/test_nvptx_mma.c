@@ -84,7 +84,8 @@ static void check(void **state) {
 }
 
 int main(void) {
-    static char sm80[] = "cuda-sm80";
+    static char sm80[] = "cuda-sm80", sm90[] = "cuda-sm90";
     kiln_test_add("guessed_for_sm80", check, sm80);
+    kiln_test_add("guessed_for_sm90", check, sm90);
     return kiln_test_run("tensor cores as PTX");
 }

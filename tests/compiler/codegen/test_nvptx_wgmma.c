@@ -143,17 +143,6 @@ static void check(void **state) {
         kiln_test_skip("no ptxas");
 }
 
-/* What an H200 did in the shortest time of 48 forms. */
-static void guesses_what_was_fastest(void **state) {
-    kiln_arena *a = kiln_test_arena();
-    const kiln_profile p = profile_of(a, "cuda-sm90");
-    made x;
-    (void)state;
-    make(a, &rows[0], &p, &x);
-    const kiln_config c = kiln_template_gpu_matmul_mma.guess(&x.w, &p, &x.s);
-    assert_true(kiln_config_index(&x.s, &c) == kiln_config_index(&x.s, &x.c));
-}
-
 static kiln_program *program_of(kiln_arena *a, const made *x, const kiln_profile *p,
                                 const char *name) {
     kiln_scheduled y;
@@ -221,7 +210,6 @@ static void others_refuse(void **state) {
 
 int main(void) {
     kiln_test_add_rows(check, rows);
-    kiln_test_add("guesses_what_was_fastest", guesses_what_was_fastest, NULL);
     kiln_test_add("linked_with_what_others_run", linked_with_what_others_run, NULL);
     kiln_test_add("others_refuse", others_refuse, NULL);
     return kiln_test_run("products of warpgroups as PTX");

@@ -203,35 +203,6 @@ static double cost_of(const kiln_product *x, const kiln_gpu_mma *t) {
            (steps_all * (each + waits) + ends);
 }
 
-/* The same where warpgroups multiply (2048 products a cycle), as an H200 took them: 612 TFLOP/s
- * of 4096^3 in blocks of 128 x 256 and four stages, 581 in two blocks of 128 x 128 a processor
- * and three; 454 and 530 of 2048^3. What no block hides is its first step and its last
- * stores; less than two warpgroups a processor leave it waiting, and one a block did worse than
- * two. */
-static double cost_of_groups(const kiln_product *x, const kiln_gpu_mma *t) {
-    enum { PRODUCTS = 2048, SHARED = 128, L2 = 48, ENDS = 6000 };
-    const kiln_gpu *g = &x->profile->gpu;
-    const double m = (double)t->block_m, n = (double)t->block_n, step = (double)t->step;
-    const double n_groups = (double)(t->warps_m * t->warps_n);
-    const int64_t rows = x->m / t->block_m, columns = x->n / t->block_n;
-    const int64_t steps_all = x->k / t->step;
-    const double blocks = (double)(x->batch * rows * columns);
-    const double room = fmax(1, fmin(floor((double)kiln_gpu_shared_most(x->profile) /
-                                           (double)shared_bytes(x, t)),
-                                     floor((double)g->processor_registers /
-                                           (double)(registers_of(t) * threads_of(t)))));
-    const double together = fmax(1, fmin(room, ceil(blocks / (double)g->processors)));
-    const double operands = (m + n) * 2 * step;
-    const double read = m / KILN_GPU_GROUP_ROWS *
-                        (KILN_GPU_GROUP_ROWS * (double)t->warps_n + n) * 2 * step;
-    const double busy = fmin(1, n_groups * together / 2);
-    const double each = fmax(1.25 * m * n * step / PRODUCTS / busy, operands / L2) +
-                        (operands + read) / SHARED / 100;
-    const double waves = ceil(blocks / ((double)g->processors * together));
-    return waves * (together * (double)steps_all * each + ENDS / together) *
-           (t->stages > 3 ? 1 : 1.001) * (n_groups > 1 ? 1 : 1.05);
-}
-
 static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
                          const kiln_space *s) {
     const kiln_product x = kiln_product_of(w, prof);
@@ -241,11 +212,10 @@ static kiln_config guess(const kiln_workload *w, const kiln_profile *prof,
         kiln_err unused = {0};
         const kiln_config c = kiln_config_at(s, i);
         const kiln_gpu_mma t = plan_of(&x, s, &c);
-        const bool is_one_step = x.k == t.step; /* each product is waited for */
-        if (t.group != 8 || (t.by_groups && is_one_step) ||
-            check(&x, &t, &unused) != KILN_OK)
+        /* Products by warpgroups are tuning's to try until a device has run them. */
+        if (t.group != 8 || t.by_groups || check(&x, &t, &unused) != KILN_OK)
             continue;
-        const double cost = t.by_groups ? cost_of_groups(&x, &t) : cost_of(&x, &t);
+        const double cost = cost_of(&x, &t);
         if (cost < least_cost) {
             least_cost = cost;
             best = c;
