@@ -38,8 +38,6 @@ struct kiln_candidates {
     kiln_arena *arena;
     kiln_arena scratch; /* one candidate */
     kiln_launch_limits limits;
-    kiln_buf reference; /* made with the first candidate */
-    bool is_referred;
     kiln_index_map place_of;
     entry *chunk[MOST_KEPT / CHUNK];
     size_t n; /* that are kept */
@@ -60,7 +58,6 @@ kiln_candidates *kiln_candidates_new(kiln_arena *a, const kiln_tune_task *t,
     c->kind = kind;
     c->arena = a;
     c->limits = kiln_launch_limits_of(a, t->profile);
-    kiln_buf_init(&c->reference, a);
     kiln_arena_defer(a, release, c);
     return c;
 }
@@ -95,25 +92,14 @@ static bool encode(kiln_candidates *c, uint64_t index, kiln_buf *out) {
                    &p, NULL) != KILN_OK ||
         !is_within_limits(c, p))
         return false;
-    const kiln_candidate x = {.task = t,
-                              .config = &config,
-                              .program = p,
-                              .reference = kiln_buf_str(&c->reference)};
+    const kiln_candidate x = {.task = t, .config = &config, .program = p};
     c->kind->encode(&c->scratch, &x, out);
     KILN_ASSERT(out->n > 0, "cost model '%s' encodes a candidate as nothing",
                 c->kind->name);
     return true;
 }
 
-static void refer(kiln_candidates *c) {
-    c->is_referred = true;
-    if (c->kind->refer != NULL)
-        c->kind->refer(c->task, &c->reference);
-}
-
 static entry *make_entry(kiln_candidates *c, uint64_t index) {
-    if (!c->is_referred)
-        refer(c);
     if (c->n == MOST_KEPT) {
         kiln_index_map_clear(&c->place_of);
         c->n = 0;

@@ -82,7 +82,6 @@ enum {
     N_ALL = N_RELATION + CONTEXT_LOOPS * CONTEXT_ROW
 };
 
-size_t kiln_n_scalar_features(void) { return N_SCALARS; }
 size_t kiln_n_relation_features(void) { return N_RELATION; }
 size_t kiln_n_features(void) { return N_ALL; }
 
@@ -329,4 +328,10 @@ void kiln_program_features(kiln_arena *scratch, const kiln_program *p, int warp,
         relate(&k, uses, out + N_SCALARS + (size_t)role * N_RELATIONS * N_THRESHOLDS);
     }
     context(&k, out + N_RELATION);
+}
+
+void kiln_features_encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out) {
+    float row[N_ALL];
+    kiln_program_features(scratch, c->program, c->task->profile->gpu.warp, row);
+    kiln_buf_add(out, row, sizeof row);
 }

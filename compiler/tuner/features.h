@@ -7,12 +7,11 @@
 
 /* Another layout or meaning of any feature is another version; models and stored
  * features of different versions do not mix. */
-enum { KILN_FEATURE_VERSION = 2 };
+enum { KILN_FEATURE_VERSION = 1 };
 
 /* A vector is the relation form, which does not depend on how many loops there are and
  * carries over to other workloads, and behind it the context of the hot nest's
  * innermost loops, for models of one workload. */
-size_t kiln_n_scalar_features(void); /* its first, which are no curves */
 size_t kiln_n_relation_features(void);
 size_t kiln_n_features(void); /* both */
 /* "all.work_in_touched[12]": for people and tests. */
@@ -23,13 +22,7 @@ void kiln_feature_name(kiln_buf *out, size_t i);
 void kiln_program_features(kiln_arena *scratch, const kiln_program *p, int warp,
                            float *out);
 
-/* A row is what models read: how far the scalars, and what the machine model says of the
- * program, are from those of the template's rule (kiln_n_relative_features() floats, which
- * carry over; zeros where the candidate has no reference), and behind it the vector. As
- * this machine has floats. */
-size_t kiln_n_relative_features(void);
-/* For kiln_cost_model_kind.encode and .refer. */
+/* For kiln_cost_model_kind.encode: the whole vector, as this machine has floats. */
 void kiln_features_encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out);
-void kiln_features_refer(const kiln_tune_task *t, kiln_buf *out);
 
 #endif

@@ -47,7 +47,6 @@ typedef struct kiln_candidate {
     const kiln_tune_task *task; /* workload, profile, template, space */
     const kiln_config *config;
     const kiln_program *program; /* as kiln_lower makes it, before any pass */
-    kiln_str reference;          /* what the kind's `refer` says of the task */
 } kiln_candidate;
 
 typedef struct kiln_cost_model_kind kiln_cost_model_kind;
@@ -153,9 +152,6 @@ struct kiln_cost_model_kind {
     /* Appends the candidate's bytes, at least one. A function of the candidate alone:
      * names, addresses and order of arguments must not matter. */
     void (*encode)(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out);
-    /* Appends what candidates of the task are held against, a function of workload,
-     * profile and template: candidate.reference. NULL: nothing is. */
-    void (*refer)(const kiln_tune_task *t, kiln_buf *out);
     /* Reads options.own into m->state. KILN_ERR_ARG: there is no such option. */
     kiln_status (*init)(kiln_cost_model *m, kiln_err *err);
     /* These may fail with KILN_ERR_LIB. */

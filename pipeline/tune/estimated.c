@@ -193,8 +193,6 @@ typedef struct study {
     kiln_arena *arena;
     const kiln_estimated_options *o;
     int trials, lookups;
-    /* As xgboost, but not told what the machine model says: that is the clock here. */
-    kiln_cost_model_kind plain;
     kiln_tune_task *task; /* of each work */
     size_t n;
     sums sum[MOST_SERIES], transfer[N_TEACHINGS];
@@ -244,7 +242,8 @@ static kiln_status learn_lessons(study *s, kiln_lesson *lesson, kiln_err *err) {
         kiln_arena_fini(&x.arena);
         if (st != KILN_OK)
             return st;
-        kiln_candidates *c = kiln_candidates_new(s->arena, &s->task[w], &s->plain);
+        kiln_candidates *c =
+            kiln_candidates_new(s->arena, &s->task[w], &kiln_cost_model_xgboost);
         kiln_encoding_list *list = kiln_new(s->arena, kiln_encoding_list);
         for (size_t i = 0, n = 0; i < LESSON; i++) {
             const kiln_encoding *e = kiln_candidates_encoding(c, told[i].index);
@@ -291,7 +290,7 @@ static kiln_status transfer_to(study *s, const kiln_lesson *lesson, size_t pupil
             KILN_TRY(teach(s, lesson, pupil, teacher[k], &m, err));
         for (int i = 0; st == KILN_OK && i < s->o->n_seeds; i++) {
             const kiln_search_options o = {.seed = (uint64_t)i + 1,
-                                           .model = &s->plain,
+                                           .model = &kiln_cost_model_xgboost,
                                            .global = teacher[k] != NULL ? &m : NULL,
                                            .without_guess = true,
                                            .most_spills = -1};
@@ -341,12 +340,10 @@ kiln_status kiln_estimated_compare(kiln_arena *a, const kiln_profile *p,
                .o = o,
                .trials = o->trials > 0 ? o->trials : TRIALS,
                .lookups = o->lookups > 0 ? o->lookups : LOOKUPS,
-               .plain = kiln_cost_model_xgboost,
                .n = o->n_works > 0 && o->n_works < all ? o->n_works : all};
     kiln_lesson lesson[N_TAUGHT];
     kiln_estimated e = {.row = {.n = 0}};
     KILN_ASSERT(o->n_seeds > 0, "%d seeds", o->n_seeds);
-    s.plain.refer = NULL;
     for (int k = 0; k < MOST_SERIES; k++)
         s.sum[k].by_seed = kiln_array(a, double, o->n_seeds);
     for (int k = 0; k < N_TEACHINGS; k++)

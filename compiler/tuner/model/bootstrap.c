@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "compiler/tuner/features.h"
-#include "compiler/tuner/model/trees.h"
 
 enum { MEMBERS = 5, MOST_MEMBERS = 64, ROWS = 256 };
 
@@ -26,29 +25,7 @@ typedef struct ensemble {
     int n;
 } ensemble;
 
-/* Trees as xgboost's, which read how far a candidate is from its rule, too: on the works
- * of eight networks 83% of the pairs of other works are in order, not 80%. */
-static kiln_status init_member(kiln_cost_model *m, kiln_err *err) {
-    const size_t n_relative = kiln_n_relative_features();
-    const kiln_row_shape row = {.n = n_relative + kiln_n_features(),
-                                .n_carried = n_relative + kiln_n_relation_features(),
-                                .first_own = n_relative};
-    return kiln_trees_init(m, row, err);
-}
-
-static const kiln_cost_model_kind member_kind = {
-    .name = "xgboost",
-    .version = KILN_FEATURE_VERSION,
-    .encode = kiln_features_encode,
-    .refer = kiln_features_refer,
-    .init = init_member,
-    .fit = kiln_trees_fit,
-    .predict = kiln_trees_predict,
-    .save = kiln_trees_save,
-    .load = kiln_trees_load,
-    .fini = kiln_trees_fini,
-};
-static const kiln_cost_model_kind *const base_kind = &member_kind;
+static const kiln_cost_model_kind *const base_kind = &kiln_cost_model_xgboost;
 
 static void fini(kiln_cost_model *m) {
     ensemble *x = m->state;
@@ -288,7 +265,6 @@ const kiln_cost_model_kind kiln_cost_model_bootstrap = {
     .doc = "an ensemble of boosted trees, which knows how sure it is",
     .version = KILN_FEATURE_VERSION,
     .encode = kiln_features_encode,
-    .refer = kiln_features_refer,
     .init = init,
     .fit = fit,
     .predict = predict,

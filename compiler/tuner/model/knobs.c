@@ -33,7 +33,7 @@ static void encode(kiln_arena *scratch, const kiln_candidate *c, kiln_buf *out) 
 }
 
 static kiln_status init(kiln_cost_model *m, kiln_err *err) {
-    const kiln_row_shape row = {.n = N_ROW, .n_carried = N_ROW};
+    const kiln_row_shape row = {N_ROW, N_ROW};
     return kiln_trees_init(m, row, err);
 }
 

@@ -54,7 +54,6 @@ const kiln_cost_model_kind kiln_cost_model_random = {
     .doc = "a hash of the features: learns nothing",
     .version = KILN_FEATURE_VERSION,
     .encode = kiln_features_encode,
-    .refer = kiln_features_refer,
     .init = init,
     .fit = fit,
     .predict = predict,

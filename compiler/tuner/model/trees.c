@@ -20,8 +20,7 @@
 typedef struct trees {
     kiln_row_shape row;
     BoosterHandle booster;  /* NULL: not fitted */
-    size_t first;           /* of the features of each row that it was fitted to, */
-    size_t n_features;      /* and how many */
+    size_t n_features;      /* of each row that it was fitted to */
     int n_trees, max_depth; /* 0, as learning_rate: by what is learned */
     double learning_rate;
 } trees;
@@ -101,9 +100,6 @@ kiln_status kiln_trees_init(kiln_cost_model *m, kiln_row_shape row, kiln_err *er
     return KILN_OK;
 }
 
-/* Features of a row that a model of one workload reads. */
-static size_t n_own(const trees *t) { return t->row.n - t->row.first_own; }
-
 /* ---- rows ------------------------------------------------------------------------ */
 
 /* Encodings of this kind are rows of one length, so together they are a matrix. */
@@ -115,15 +111,16 @@ static const float *rows_of(const trees *t, const kiln_encodings *e) {
     return (const float *)(const void *)(e->bytes + e->begin[0]);
 }
 
-/* n features of each, close together: the library takes samples no other way. */
+/* The first n features of each, close together: the library takes samples no other way.
+ */
 static const float *cut_rows(kiln_arena *scratch, const trees *t,
-                             const kiln_encodings *e, size_t first, size_t n) {
+                             const kiln_encodings *e, size_t n) {
     const float *from = rows_of(t, e);
     if (n == t->row.n)
         return from;
     float *out = kiln_array(scratch, float, e->n *n);
     for (size_t i = 0; i < e->n; i++)
-        memcpy(out + i * n, from + i * t->row.n + first, n * sizeof *out);
+        memcpy(out + i * n, from + i * t->row.n, n * sizeof *out);
     return out;
 }
 
@@ -220,10 +217,9 @@ static kiln_status grow(kiln_arena *scratch, const kiln_cost_model *m, BoosterHa
 }
 
 static kiln_status make_rows(kiln_arena *scratch, const trees *t, const kiln_samples *s,
-                             size_t first, size_t n_features, DMatrixHandle *out,
-                             kiln_err *err) {
+                             size_t n_features, DMatrixHandle *out, kiln_err *err) {
     const size_t n = s->encoding.n;
-    const float *rows = cut_rows(scratch, t, &s->encoding, first, n_features);
+    const float *rows = cut_rows(scratch, t, &s->encoding, n_features);
     if (!s->carries_over)
         rows = without_copies(scratch, rows, n, n_features);
     if (XGDMatrixCreateFromMat(rows, n, n_features, (float)NAN, out) != 0)
@@ -250,9 +246,8 @@ static kiln_status fit_in(kiln_arena *scratch, kiln_cost_model *m,
     trees *t = m->state;
     DMatrixHandle rows = NULL;
     BoosterHandle b = NULL;
-    const size_t first = s->carries_over ? t->row.first_carried : t->row.first_own;
-    const size_t n_features = s->carries_over ? t->row.n_carried : n_own(t);
-    KILN_TRY(make_rows(scratch, t, s, first, n_features, &rows, err));
+    const size_t n_features = s->carries_over ? t->row.n_carried : t->row.n;
+    KILN_TRY(make_rows(scratch, t, s, n_features, &rows, err));
     kiln_status st = KILN_OK;
     if (XGBoosterCreate(&rows, 1, &b) != 0)
         st = failed(err, "making a booster");
@@ -266,7 +261,6 @@ static kiln_status fit_in(kiln_arena *scratch, kiln_cost_model *m,
     }
     kiln_trees_fini(m);
     t->booster = b;
-    t->first = first;
     t->n_features = n_features;
     return KILN_OK;
 }
@@ -293,8 +287,8 @@ kiln_status kiln_trees_predict(const kiln_cost_model *m, const kiln_encodings *e
     snprintf(array, sizeof array,
              "{\"data\": [%" PRIuPTR ", true], \"shape\": [%zu, %zu], "
              "\"strides\": [%zu, %zu], \"typestr\": \"<f4\", \"version\": 3}",
-             (uintptr_t)(rows_of(t, e) + t->first), e->n, t->n_features,
-             t->row.n * sizeof(float), sizeof(float));
+             (uintptr_t)rows_of(t, e), e->n, t->n_features, t->row.n * sizeof(float),
+             sizeof(float));
     if (XGBoosterPredictFromDense(t->booster, array, config, NULL, &shape, &rank, &p) !=
         0)
         return failed(err, "predicting");
@@ -326,17 +320,16 @@ kiln_status kiln_trees_load(kiln_cost_model *m, const void *bytes, size_t n,
         XGBoosterSetParam(b, "nthread", "1") != 0 ||
         XGBoosterGetNumFeature(b, &n_features) != 0)
         st = failed(err, "loading");
-    else if (n_features != n_own(t) && n_features != t->row.n_carried)
+    else if (n_features != t->row.n && n_features != t->row.n_carried)
         st = kiln_fail(err, KILN_ERR_PARSE,
                        "cost model '%s': trees for %zu features; rows have %zu, "
                        "of which %zu carry over",
-                       m->kind->name, (size_t)n_features, n_own(t), t->row.n_carried);
+                       m->kind->name, (size_t)n_features, t->row.n, t->row.n_carried);
     if (st != KILN_OK) {
         (void)XGBoosterFree(b);
         return st;
     }
     t->booster = b;
     t->n_features = (size_t)n_features;
-    t->first = n_features == t->row.n_carried ? t->row.first_carried : t->row.first_own;
     return KILN_OK;
 }

@@ -7,9 +7,8 @@
 #include "compiler/tuner/tuner.h"
 
 typedef struct kiln_row_shape {
-    size_t n;                        /* floats of each encoding */
-    size_t first_carried, n_carried; /* what models that carry over read of it */
-    size_t first_own; /* models of one workload read what lies from here on */
+    size_t n;         /* floats of each encoding */
+    size_t n_carried; /* the first so many are read by models that carry over */
 } kiln_row_shape;
 
 /* Options: n_trees, max_depth, learning_rate. */

@@ -1,15 +1,10 @@
 /* Boosted trees over the features of the loop program. A model that is carried over
- * reads of each row the relation form alone; how far a candidate is from the rule is read
- * by ensembles of such trees (bootstrap.c), one set of which goes wrong by it as often as
- * right. */
+ * reads of each row the relation form alone. */
 #include "compiler/tuner/features.h"
 #include "compiler/tuner/model/trees.h"
 
 static kiln_status init(kiln_cost_model *m, kiln_err *err) {
-    const kiln_row_shape row = {.n = kiln_n_relative_features() + kiln_n_features(),
-                                .first_carried = kiln_n_relative_features(),
-                                .n_carried = kiln_n_relation_features(),
-                                .first_own = kiln_n_relative_features()};
+    const kiln_row_shape row = {kiln_n_features(), kiln_n_relation_features()};
     return kiln_trees_init(m, row, err);
 }
 
@@ -18,7 +13,6 @@ const kiln_cost_model_kind kiln_cost_model_xgboost = {
     .doc = "boosted trees over the features, by pairwise rank or regression",
     .version = KILN_FEATURE_VERSION,
     .encode = kiln_features_encode,
-    .refer = kiln_features_refer,
     .init = init,
     .fit = kiln_trees_fit,
     .predict = kiln_trees_predict,

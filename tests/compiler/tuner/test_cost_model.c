@@ -145,9 +145,8 @@ static void what_carries_over_reads_no_context(void **state) {
     kiln_arena a = {0};
     kiln_err err = {0};
     const kiln_samples s = samples_of(&a, &c6, N, 5, true);
-    const size_t relative = kiln_n_relative_features();
-    const size_t bytes = (relative + kiln_n_features()) * sizeof(float);
-    const size_t first = (relative + kiln_n_relation_features()) * sizeof(float);
+    const size_t bytes = kiln_n_features() * sizeof(float);
+    const size_t first = kiln_n_relation_features() * sizeof(float);
     kiln_encoding_list other = {.begin = {0}};
     for (size_t i = 0; i < N; i++) {
         const kiln_str x = kiln_encodings_at(&s.encoding, i);
@@ -383,9 +382,9 @@ static damage damages[] = {
     {"refuses_a_cut_end", NULL, NULL, -1, KILN_ERR_PARSE, "it is damaged"},
     {"refuses_other_kinds", "xgboost", "xgbooze", 0, KILN_ERR_UNSUPPORTED,
      "it is no 'xgboost'; train it anew"},
-    {"refuses_other_encodings", "encoding 2\n", "encoding 9\n", 0, KILN_ERR_UNSUPPORTED,
-     "it reads encodings of version 9, these are of version 2; train it anew"},
-    {"refuses_no_versions", "encoding 2\n", "encoding x\n", 0, KILN_ERR_PARSE,
+    {"refuses_other_encodings", "encoding 1\n", "encoding 9\n", 0, KILN_ERR_UNSUPPORTED,
+     "it reads encodings of version 9, these are of version 1; train it anew"},
+    {"refuses_no_versions", "encoding 1\n", "encoding x\n", 0, KILN_ERR_PARSE,
      "its encoding must be a number"},
     {"refuses_other_objectives", "objective rank", "objective tank", 0, KILN_ERR_PARSE,
      "'objective' must be rank or regression"},

@@ -320,8 +320,7 @@ static double told_ns(kiln_candidates *c, uint64_t index) {
     assert_string_equal(name.p, "body");
     if (e == NULL)
         return 0;
-    memcpy(&body, e->bytes.p + (kiln_n_relative_features() + 4) * sizeof body,
-           sizeof body);
+    memcpy(&body, e->bytes.p + 4 * sizeof body, sizeof body);
     return 10 - (double)body;
 }
 
