@@ -30,9 +30,12 @@ static void begin(there *t) {
     t->device = kiln_remote_device_new(arena(), far);
 }
 
+enum { N_OUTPUTS = 2 }; /* of the package, at most */
+
 static kiln_status run_on(const kiln_opened *p, const kiln_device_job *job,
                           kiln_tensor *out, kiln_device_result *result, kiln_err *err) {
     const kiln_tensor in = kiln_ref_random(arena(), &p->package.input[0].type, 5);
+    assert_in_range(p->package.n_outputs, 1, N_OUTPUTS);
     return kiln_device_run(arena(), p->device, &p->package, job, &in, 1, out, result,
                            err);
 }
@@ -46,7 +49,7 @@ static void computes_what_is_computed_here(void **state) {
                                  .injected_ppm = 500000};
     kiln_err err = {0};
     kiln_opened here, elsewhere;
-    kiln_tensor x, y;
+    kiln_tensor x[N_OUTPUTS], y[N_OUTPUTS];
     kiln_device_result r;
     there t;
     (void)state;
@@ -55,9 +58,10 @@ static void computes_what_is_computed_here(void **state) {
     kiln_assert_status_ok(
         kiln_package_open_on(arena(), t.path, NULL, t.device, &elsewhere, &err), &err);
     assert_ptr_equal(elsewhere.device, t.device);
-    kiln_assert_status_ok(run_on(&here, &once, &x, NULL, &err), &err);
-    kiln_assert_status_ok(run_on(&elsewhere, &job, &y, &r, &err), &err);
-    assert_memory_equal(x.data, y.data, (size_t)kiln_type_bytes(&x.type));
+    kiln_assert_status_ok(run_on(&here, &once, x, NULL, &err), &err);
+    kiln_assert_status_ok(run_on(&elsewhere, &job, y, &r, &err), &err);
+    for (size_t i = 0; i < here.package.n_outputs; i++)
+        assert_memory_equal(x[i].data, y[i].data, (size_t)kiln_type_bytes(&x[i].type));
     assert_int_equal(r.n_runs, 30);
     assert_int_equal(r.n_steps, elsewhere.package.n_steps);
     for (size_t i = 0; i < r.n_runs; i++)
@@ -65,10 +69,10 @@ static void computes_what_is_computed_here(void **state) {
     for (size_t i = 0; i < r.n_steps; i++)
         assert_int_equal(r.step[i].runs, 30);
     kiln_test_server_kill(&t.server);
-    kiln_assert_fails(run_on(&elsewhere, &once, &y, NULL, &err), KILN_ERR_IO, &err,
+    kiln_assert_fails(run_on(&elsewhere, &once, y, NULL, &err), KILN_ERR_IO, &err,
                       "running '");
     kiln_err_clear(&err);
-    kiln_assert_fails(run_on(&elsewhere, &once, &y, NULL, &err), KILN_ERR_IO, &err,
+    kiln_assert_fails(run_on(&elsewhere, &once, y, NULL, &err), KILN_ERR_IO, &err,
                       "is lost");
 }
 
@@ -76,13 +80,13 @@ static void traces_are_written_here_alone(void **state) {
     const kiln_device_job job = {.trace = "trace"};
     kiln_err err = {0};
     kiln_opened p;
-    kiln_tensor y;
+    kiln_tensor y[N_OUTPUTS];
     there t;
     (void)state;
     begin(&t);
     kiln_assert_status_ok(
         kiln_package_open_on(arena(), t.path, NULL, t.device, &p, &err), &err);
-    kiln_assert_fails(run_on(&p, &job, &y, NULL, &err), KILN_ERR_UNSUPPORTED, &err,
+    kiln_assert_fails(run_on(&p, &job, y, NULL, &err), KILN_ERR_UNSUPPORTED, &err,
                       "no trace");
     kiln_test_server_kill(&t.server);
 }
@@ -101,7 +105,7 @@ static void says_that_it_is_too_warm(void **state) {
     const char *sys = kiln_test_dir();
     kiln_err err = {0};
     kiln_opened p;
-    kiln_tensor y;
+    kiln_tensor y[N_OUTPUTS];
     kiln_device_result r;
     there t;
     (void)state;
@@ -114,7 +118,7 @@ static void says_that_it_is_too_warm(void **state) {
     assert_int_equal(unsetenv("KILN_SYSFS"), 0);
     kiln_assert_status_ok(
         kiln_package_open_on(arena(), t.path, NULL, t.device, &p, &err), &err);
-    kiln_assert_status_ok(run_on(&p, &job, &y, &r, &err), &err);
+    kiln_assert_status_ok(run_on(&p, &job, y, &r, &err), &err);
     assert_int_equal(r.degrees, 91);
     assert_true(r.clock_ghz[0] == 1.5 && r.clock_ghz[1] == 1.5);
     for (size_t i = 0; i < r.n_runs; i++)
