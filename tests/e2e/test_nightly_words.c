@@ -15,7 +15,10 @@ static const char catalog[] =
 /* Each "%s" is the model's folder. */
 static const char whole[] =
     "{\"catalog\": \"far.json\", \"db\": \"t.db\", \"sign\": \"k.key\", \"keyring\": "
-    "\"keys\", \"models\": ["
+    "\"keys\", \"profiles\": [\"native\", {\"profile\": \"x86-avx2\", \"name\": "
+    "\"board\", \"runner\": \"tcp:127.0.0.1:9000\"},"
+    " {\"profile\": \"x86-avx2\", \"name\": \"boards\", \"pool\": "
+    "\"tcp:127.0.0.1:9001\", \"priority\": 3}], \"models\": ["
     "{\"name\": \"a\", \"source\": \"%s/samplenet.onnx\", \"golden\": \"%s/golden\","
     " \"shapes\": {\"x\": [1, 3]}, \"binds\": {\"y\": 1}, \"pack\": \"open\","
     " \"gate\": {\"fail_above\": 3, \"pass_below\": 9}},"
