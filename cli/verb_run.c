@@ -120,7 +120,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     const char *dir = kiln_args_get(args, OPT_OUTPUT_DIR, NULL);
     kiln_run_options o;
     kiln_opened p;
-    kiln_device_result result;
+    kiln_device_result result = {.n_runs = 0};
     const kiln_keyring *keys = NULL;
     const kiln_device *where = NULL;
     const char **path = NULL;

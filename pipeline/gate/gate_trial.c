@@ -72,7 +72,7 @@ kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_proces
                 (int)side);
     const kiln_gate_pair *p = user;
     kiln_arena scratch = {0};
-    kiln_device_result r;
+    kiln_device_result r = {.n_runs = 0};
     const kiln_status st =
         run_process(&scratch, p, side, p->runs, p->warm_up, false, &r, err);
     if (st == KILN_OK)
@@ -83,7 +83,7 @@ kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_proces
 
 kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
                                  kiln_gate_side side, double **ms, kiln_err *err) {
-    kiln_device_result r;
+    kiln_device_result r = {.n_runs = 0};
     KILN_ASSERT(p->runs > 0 && p->threads > 0, "%d runs on %d threads", p->runs,
                 p->threads);
     const int runs = p->runs / STEP_SHARE > 1 ? p->runs / STEP_SHARE : 1;
@@ -110,7 +110,7 @@ kiln_status kiln_gate_pair_init(kiln_arena *a, const kiln_opened *candidate,
                                 kiln_gate_pair *out, kiln_err *err) {
     kiln_gate_pair p = {.candidate = candidate, .control = control, .threads = threads};
     kiln_tensor *in = NULL;
-    kiln_device_result r;
+    kiln_device_result r = {.n_runs = 0};
     KILN_TRY(read_inputs(a, control, &in, err));
     p.in = in;
     KILN_TRY(run_process(a, &p, KILN_GATE_CONTROL, PROBE_RUNS, PROBE_WARM_UP, false, &r,
