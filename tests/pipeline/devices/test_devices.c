@@ -121,7 +121,7 @@ static void check_package(const packed *p, int n_threads) {
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {.status = KILN_OK};
     kiln_tensor got[MAX_PORTS];
-    kiln_device_result result;
+    kiln_device_result result = {.n_runs = 0};
     const kiln_device_job job = {
         .n_threads = n_threads, .n_rounds = 3, .n_warm_up = 1, .wants_profile = true};
     kiln_assert_status_ok(kiln_device_run(a, p->device, &p->package, &job, p->in,

@@ -75,7 +75,7 @@ static size_t choose_step(const char *path, int threads, double share) {
                                  .n_rounds = PROFILE_RUNS,
                                  .n_warm_up = PROFILE_WARM_UP,
                                  .wants_profile = true};
-    kiln_device_result r;
+    kiln_device_result r = {.n_runs = 0};
     kiln_assert_status_ok(kiln_package_open(arena(), path, &o, &err), &err);
     kiln_tensor *in = kiln_array(arena(), kiln_tensor, o.package.n_inputs);
     for (size_t i = 0; i < o.package.n_inputs; i++)

@@ -123,7 +123,7 @@ static kiln_tensor output_of(const char *archive) {
     kiln_err err = {0};
     kiln_opened p;
     kiln_tensor out[2];
-    kiln_device_result result;
+    kiln_device_result result = {.n_runs = 0};
     const kiln_run_options o = {.fills_random = true, .seed = 3, .n_threads = 2};
     kiln_assert_status_ok(kiln_package_open(a, archive, &p, &err), &err);
     kiln_assert_status_ok(kiln_opened_run(a, &p, &o, out, &result, &err), &err);
@@ -287,7 +287,7 @@ static void check_run(void **state) {
     kiln_err err = {0};
     kiln_opened p;
     kiln_tensor out[2];
-    kiln_device_result result;
+    kiln_device_result result = {.n_runs = 0};
     kiln_assert_status_ok(kiln_package_open(a, built.path, &p, &err), &err);
     const kiln_type t = kiln_type_make(r->dtype, r->rank, r->dim);
     const kiln_tensor value = kiln_tensor_new(a, &t);
