@@ -46,8 +46,9 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
                               kiln_err *err);
 
 /* A runner that listens elsewhere (a name of kiln device add, or an address), lent for
- * networks of this profile (NULL: of any) by so many threads, as long as the arena lives. priority: the
- * option, which a pool is told. Fails where its machine does not run the profile. */
+ * networks of this profile (NULL: of any) by so many threads, as long as the arena lives.
+ * priority: the option, which a pool is told. Fails where its machine does not run the
+ * profile. */
 #define KILN_RUNNER_OPTION                                                             \
     {                                                                                  \
         "--runner", "DEVICE",                                                          \
@@ -56,6 +57,8 @@ kiln_status kiln_cli_numerics(const kiln_cli_args *args, int option, kiln_profil
             "or an address; of a pool where one listens there",                        \
             false                                                                      \
     }
+#define KILN_PRIORITY_OPTION                                                           \
+    { "--priority", "N", "of a pool: the share beside others' (10)", false }
 kiln_status kiln_cli_borrow(const kiln_cli_args *args, int runner, int priority,
                             const kiln_profile *p, int threads, kiln_far **out,
                             kiln_err *err);

@@ -61,8 +61,7 @@ static const kiln_option options[N_OPTIONS] = {
                     "measure there, not here: a device or a pool of them, by its name "
                     "(kiln device add) or its address, as for kiln tune",
                     false},
-    [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
-                      false},
+    [OPT_PRIORITY] = KILN_PRIORITY_OPTION,
     [OPT_PROFILE] = {"--profile", "NAME",
                      "make code for this profile (default: this machine's)", false},
     [OPT_TEMPLATE] = {"--template", "NAME",

@@ -50,8 +50,7 @@ static const kiln_option options[N_OPTIONS] = {
          "for the history of nights",
          false},
     [OPT_RUNNER] = KILN_RUNNER_OPTION,
-    [OPT_PRIORITY] = {"--priority", "N", "of a pool: the share beside others' (10)",
-                      false},
+    [OPT_PRIORITY] = KILN_PRIORITY_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write everything measured as JSON ('-': standard output)", false},
 };
