@@ -213,7 +213,7 @@ define install_library
 endef
 # Made by the program itself, from the tables of its verbs.
 VERBS := $(shell sed -n 's/^KILN_VERB(\(.*\))$$/\1/p' $(wildcard cli/verbs.def) </dev/null)
-DEVICE_VERBS := $(shell sed -n 's/^KILN_DEVICE(\(.*\))$$/\1/p' $(wildcard cli/device.def) </dev/null)
+DEVICE_VERBS := $(shell sed -n 's/^KILN_DEVICE(\(.*\))$$/\1/p' $(wildcard cli/device/device.def) </dev/null)
 MAN := $(addprefix share/man/man1/,kiln.1 $(VERBS:%=kiln-%.1) $(DEVICE_VERBS:%=kiln-device-%.1))
 COMPLETION_bash := share/bash-completion/completions/kiln
 COMPLETION_zsh := share/zsh/site-functions/_kiln

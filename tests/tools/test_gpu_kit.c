@@ -40,9 +40,8 @@ static void steps_ask_for_what_kiln_has(void **state) {
         "    set -- $line; verb=$1\n"
         "    grep -q \"($verb)\" cli/verbs.def || { echo \"no verb $verb\"; exit 1; }\n"
         "    for word; do case $word in --*)\n"
-        "        grep -q \"\\\"$word\\\"\" cli/verb_$verb.c cli/*option*.[ch] "
-        "cli/verb_verify.c "
-        "||\n"
+        "        grep -rq \"\\\"$word\\\"\" --include=verb_$verb.c "
+        "--include=*option*.[ch] --include=verb_verify.c cli ||\n"
         "            { echo \"kiln $verb has no $word\"; exit 1; } ;;\n"
         "    esac; done\n"
         "done");
