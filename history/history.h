@@ -5,12 +5,12 @@
  *     kiln_history_append(h, &night, err);
  *     kiln_history_close(h);
  *
- * One SQLite file beside the accepted archives. What nights say is reports/reports_nights.h. */
+ * One SQLite file beside the accepted archives. What nights say is reports/nights/reports_nights.h. */
 #ifndef KILN_HISTORY_HISTORY_H
 #define KILN_HISTORY_HISTORY_H
 
 #include "base/base.h"
-#include "reports/reports_nights.h"
+#include "reports/nights/reports_nights.h"
 
 #define KILN_HISTORY_FILE "history.db"
 enum {

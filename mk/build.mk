@@ -22,7 +22,7 @@ VENDOR_SRC := $(wildcard $(VENDOR_DIR)/*onednn*.c $(VENDOR_DIR)/library_xnnpack.
 	$(VENDOR_DIR)/library_armcl.c)
 LIB_SRC := $(filter-out $(RUNNER_DIR)/% $(VENDOR_SRC),$(call find_src,$(LIB_DIRS),*.c))
 CLI_SRC := $(call find_src,cli,*.c)
-# Texts that are compiled in: reports/page.css is kiln_reports_page_css (tools/embed.awk).
+# Texts that are compiled in: reports/page/page.css is kiln_reports_page_page_css (tools/embed.awk).
 EMBEDDED := $(call find_src,$(LIB_DIRS),*.css) $(call find_src,$(LIB_DIRS),*.js)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(EMBEDDED:%=$(B)/%.embed.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
@@ -130,7 +130,7 @@ COMMIT = $(shell mk/commit.sh)
 # others wrote: with comparisons in its readers, without in what they call, where loops are hot.
 FUZZED := $(if $(findstring clang,$(CC)),$(filter asan,$(V)))
 FUZZED_READERS := $(if $(FUZZED),compiler/frontend/% compiler/tensor/% packager/% tuning_db/% pipeline/curve/% \
-	pipeline/talk/% pipeline/measure/wire/% pipeline/tune/hint% pipeline/devices/runner/% reports/results% tests/fuzz/% \
+	pipeline/talk/% pipeline/measure/wire/% pipeline/tune/hint% pipeline/devices/runner/% reports/results/% tests/fuzz/% \
 	base/text/% base/core/str% $(addprefix runtime/,elf% gpu_module% model% plan% variants%) \
 	$(addprefix compiler/,graph/graph_parse% graph/type_text% loop/loop_parse% loop/loop_words% schedule/notation% schedule/config_json% \
 	schedule/workload_read%))

@@ -4,7 +4,7 @@
 #ifndef KILN_REPORTS_H
 #define KILN_REPORTS_H
 
-#include "reports/stats.h"
+#include "reports/stats/stats.h"
 
 /* ---- the gate's paired test ---------------------------------------------------------
  *

@@ -1,5 +1,5 @@
 /* The files that are made of results: a row each. */
-#include "reports/results.h"
+#include "reports/results/results.h"
 
 const kiln_results_file kiln_results_files[] = {
     {"results.json", kiln_results_json},       {"results.csv", kiln_results_csv},

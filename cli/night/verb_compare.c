@@ -1,7 +1,7 @@
 /* kiln compare: two nightly runs side by side. */
 #include "cli/cli.h"
 
-#include "reports/reports_compare.h"
+#include "reports/text/reports_compare.h"
 
 enum { OPT_JSON, N_OPTIONS };
 

@@ -2,7 +2,7 @@
  * results.json. */
 #include "cli/cli.h"
 
-#include "reports/results.h"
+#include "reports/results/results.h"
 
 enum { OPT_OUT, OPT_ANNOTATIONS, N_OPTIONS };
 

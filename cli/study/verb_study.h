@@ -3,7 +3,7 @@
 #define KILN_CLI_VERB_STUDY_H
 
 #include "cli/cli.h"
-#include "reports/reports_study.h"
+#include "reports/results/reports_study.h"
 
 enum {
     KILN_STUDY_COLLECT,

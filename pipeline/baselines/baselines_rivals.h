@@ -10,7 +10,7 @@
 #define KILN_PIPELINE_BASELINES_BASELINES_RIVALS_H
 
 #include "pipeline/baselines/baselines.h"
-#include "reports/results.h"
+#include "reports/results/results.h"
 
 /* ---- samples, of kiln and of its rivals ------------------------------------------ */
 
@@ -103,7 +103,7 @@ bool kiln_rivals_are_measured(const kiln_rival_list *list);
 /* A table: `what` and `of` are the first column's head and cell. */
 void kiln_rivals_text_head(kiln_buf *out, const char *what);
 void kiln_rival_text(kiln_buf *out, const char *of, const kiln_rival *r);
-/* As documents have them (reports/documents.h), in `a`; what `error` is of, operators
+/* As documents have them (reports/results/documents.h), in `a`; what `error` is of, operators
  * say by another member than networks. */
 kiln_results_baselines kiln_rivals_results(kiln_arena *a, const kiln_rival_list *list,
                                            bool are_operators);

@@ -1,7 +1,7 @@
 /* What a bench of a network found, as a document (docs/bench-json.md). */
 #include "pipeline/bench/bench_internal.h"
 
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 /* ---- what every bench says ------------------------------------------------------- */
 

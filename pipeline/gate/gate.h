@@ -12,7 +12,7 @@
 
 #include "pipeline/package/package.h"
 #include "reports/reports.h"
-#include "reports/results.h"
+#include "reports/results/results.h"
 
 /* ---- verdicts -------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 static const kiln_stats_interval unknown = {(double)NAN, (double)NAN, (double)NAN};
 

@@ -1,7 +1,7 @@
 /* What `kiln bench` found of operators, as a document (docs/bench-ops-json.md). */
 #include "pipeline/kernels/kernels_internal.h"
 
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 kiln_results_peak kiln_peak_results(const kiln_peak *p, int threads) {
     KILN_ASSERT(threads > 0, "the peak of %d threads", threads);

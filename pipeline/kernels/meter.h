@@ -4,7 +4,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "pipeline/measure/wire/wire.h"
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 enum { KILN_N_LEVELS = 4 }; /* L1, L2, L3, memory */
 

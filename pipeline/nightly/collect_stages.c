@@ -1,4 +1,4 @@
-/* What stages wrote (reports/documents.h) becomes a job's: the documents are made of
+/* What stages wrote (reports/results/documents.h) becomes a job's: the documents are made of
  * the results' own structs, so there is little to do. */
 #include "pipeline/nightly/nightly_collect.h"
 

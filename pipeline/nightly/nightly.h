@@ -12,7 +12,7 @@
 #define KILN_PIPELINE_NIGHTLY_H
 
 #include "base/base.h"
-#include "reports/results.h"
+#include "reports/results/results.h"
 #include "pipeline/gate/gate.h"
 
 enum {

@@ -5,7 +5,7 @@
 #define KILN_PIPELINE_NIGHTLY_NIGHTLY_COLLECT_H
 
 #include "pipeline/nightly/nightly_internal.h"
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 /* collect_stages.c: one for each kind of document. */
 void kiln_nightly_take_build(const kiln_doc_builds *d, kiln_results_job *out);

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 enum { EXIT_CHECK = 1, EXIT_INVALID = 6, MAX_MESSAGE = 600 };
 

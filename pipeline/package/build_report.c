@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 static void put_row(kiln_buf *out, const kiln_ledger_row *r, int64_t all_muladds) {
     int64_t muladds = 0;

@@ -3,8 +3,8 @@
 #include "pipeline/package/package_shipped.h"
 
 #include "pipeline/kernels/op_line.h"
-#include "reports/documents.h"
-#include "reports/results.h"
+#include "reports/results/documents.h"
+#include "reports/results/results.h"
 
 #include <string.h>
 

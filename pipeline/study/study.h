@@ -6,7 +6,7 @@
  *     kiln_study_fusion(a, &options, &s, err);     TVM: Figure 4
  *     kiln_study_rivals(a, &options, &s, err);     models of any format beside libraries
  *     kiln_study_transfer(a, &options, &s, err);   builds of what was never tuned
- *     kiln_doc_study_text, _csv, _html             reports/reports_study.h
+ *     kiln_doc_study_text, _csv, _html             reports/results/reports_study.h
  *
  * All ways to run a network are timed in turns, round by round, after the outputs of each
  * were held against the reference. One that fails is a row that says why, and the rest
@@ -18,7 +18,7 @@
 #include "pipeline/baselines/baselines.h"
 #include "compiler/network/network_choose.h"
 #include "pipeline/tune/tune.h"
-#include "reports/reports_study.h"
+#include "reports/results/reports_study.h"
 
 /* Parts of the study of NeoCPU. */
 enum {

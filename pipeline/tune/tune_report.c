@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pipeline/tune/tune_internal.h"
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 
 enum { LEAST_WIDTH = 24, MOST_WIDTH = 48 };
 

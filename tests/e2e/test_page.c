@@ -2,7 +2,7 @@
  * is wrong with it standing open; sorted, searched, walked through by keys, printed;
  * with and without its script; and what axe and the rules of WCAG that can be tried
  * say. */
-#include "reports/results.h"
+#include "reports/results/results.h"
 #include "tests/support/browser.h"
 #include "tests/support/kiln_test.h"
 

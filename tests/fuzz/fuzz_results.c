@@ -1,6 +1,6 @@
 /* Any bytes as results.json: refused with a message, or results that are written, read
  * and written again as the same bytes. */
-#include "reports/results.h"
+#include "reports/results/results.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_round_trip(kiln_arena *a, kiln_results *r) {

@@ -2,7 +2,7 @@
 #ifndef KILN_TESTS_SUPPORT_SUPPORT_NIGHTS_H
 #define KILN_TESTS_SUPPORT_SUPPORT_NIGHTS_H
 
-#include "reports/reports_nights.h"
+#include "reports/nights/reports_nights.h"
 
 enum { NIGHTS_MAX_JOBS = 12 };
 

@@ -369,7 +369,7 @@ static void check_nights(void **state) {
 
 /* ---- the ratio of a night ----------------------------------------------------------
  *
- * What the history of nights takes each night for (tests/reports/test_trend.c): an
+ * What the history of nights takes each night for (tests/reports/stats/test_trend.c): an
  * interval that holds the truth, and noise that it knows. */
 
 static void ratios_have_the_interval_that_they_say(void **state) {

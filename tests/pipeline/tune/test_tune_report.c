@@ -1,6 +1,6 @@
 /* What kiln tune prints of a run: names that differ stay different. */
 #include "pipeline/tune/tune.h"
-#include "reports/documents.h"
+#include "reports/results/documents.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>
