@@ -79,7 +79,7 @@ $(FAKE_DRIVERS): $(B)/%.so: $(B)/pic/%.o $(B)/link.txt
 
 # Threads under ThreadSanitizer, with no more than they stand on: the whole archive would take minutes
 # to build once more.
-TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c plan_model.c plan_text.c gpu/gpu_checks.c gpu/gpu_module_text.c gpu/gpu_trial.c)
+TSAN_SRC := $(call find_src,base runtime,*.c) compiler/network/waits.c $(addprefix tests/support/,kiln_test.c kiln_test_files.c package/plan_model.c package/plan_text.c gpu/gpu_checks.c gpu/gpu_module_text.c gpu/gpu_trial.c)
 TSAN_TESTS := $(addprefix $(B)/tsan/test_,cuda opencl_driver device made_up_device placed_plans plan runtime_pool_linux sessions)
 $(TSAN_TESTS): $(B)/tsan/%: $(B)/tests/runtime/%.o $(TSAN_SRC:%.c=$(B)/%.o) $(B)/link.txt
 	@mkdir -p $(@D)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "compiler/graph/graph.h"
-#include "tests/support/node_run.h"
+#include "tests/support/graph/node_run.h"
 
 enum { RUNS = 5, CHECKED = 64 };
 

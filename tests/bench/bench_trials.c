@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 enum { ON_THEIR_WAY = 16 };
 

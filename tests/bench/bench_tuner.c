@@ -16,7 +16,7 @@
 #include "compiler/tuner/tuner.h"
 #include "pipeline/kernels/op_line.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 enum { BATCH = 32, MAX_TRIALS = 4096, MAX_SEEDS = 8, N_SEARCHES = 2 };
 

@@ -2,7 +2,7 @@
  * they compute is the reference's, the workspace is used to its last byte and no
  * further, and nothing is asked of libc but string.h. tests/tools/bare_metal has what a
  * board would bring. */
-#include "tests/support/c_source.h"
+#include "tests/support/program/c_source.h"
 
 #include "base/files/file.h"
 

@@ -1,6 +1,6 @@
 /* The kiln program from outside: exit codes, messages, JSON. KILN names the program. */
 #include "compiler/target/target.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* kiln db from outside: exit codes, tables, JSON, refusals. */
-#include "tests/support/cli_run.h"
-#include "tests/support/db_make.h"
+#include "tests/support/program/cli_run.h"
+#include "tests/support/database/db_make.h"
 
 #include <stdlib.h>
 

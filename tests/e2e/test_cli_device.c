@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/support/c_source.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/c_source.h"
+#include "tests/support/program/cli_run.h"
 
 static kiln_arena arena;
 static const char *dir;

@@ -1,6 +1,6 @@
 /* Models as people bring them: odd names, types that numpy does not know. KILN names
  * the program; "@x" in an argument is a file in the test's folder. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/model/onnx_writer.h"
 
 #include "compiler/frontend/frontend.h"

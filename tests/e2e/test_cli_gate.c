@@ -1,6 +1,6 @@
 /* kiln accept and kiln gate from outside: verdicts, exit codes, JSON. KILN names the
  * program; "@x" in an argument is a file in the test's folder. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/package/package_vary.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* kiln history and kiln compare from outside: tables, files, refusals. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* kiln bench and kiln explain from outside: exit codes, tables, JSON, refusals. KILN
  * names the program; "@x" in an argument is a file that prepare() makes. */
 #include "compiler/target/target.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>

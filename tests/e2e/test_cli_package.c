@@ -1,7 +1,7 @@
 /* Packages from outside: built, looked at, unpacked; and one model built in twenty
  * different surroundings. KILN names the program; "@x" in an argument is a file in the
  * test's folder. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* --quiet means one thing for every verb: what is shown while it works is not, and
  * nothing else changes. Each verb that shows progress does so without it, has an empty
  * stderr with it, and says on stdout what it says otherwise. KILN names the program. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <ctype.h>
 #include <stdio.h>

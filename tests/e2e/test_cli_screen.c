@@ -1,6 +1,6 @@
 /* What people see besides results, of the kiln program from outside: help, manual
  * pages, completion, colours, progress. KILN names the program. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

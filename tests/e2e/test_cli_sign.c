@@ -2,7 +2,7 @@
  * what minisign's own program says of ours, and we of its. KILN names the program; "@x"
  * in an argument is a file in the test's folder. */
 #include "packager/sign.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Networks as C source and as libraries from outside: written, compiled without a warning by each
  * compiler that is here, and their self-tests run: here and, for AArch64, under an
  * emulator. KILN names the program. */
-#include "tests/support/c_source.h"
+#include "tests/support/program/c_source.h"
 
 #include "base/files/file.h"
 

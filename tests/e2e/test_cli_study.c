@@ -1,5 +1,5 @@
 /* kiln study from outside: what it prints and refuses, files that it writes, Ctrl-C. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* One archive for several shapes and profiles, from outside. KILN names the program;
  * "@x" in an argument is a file in the test's folder. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/model/residual_model.h"
 #include "zoo/onnx_write.h"
 

@@ -1,6 +1,6 @@
 /* kiln zoo from outside: exit codes, tables, JSON, refusals, and files that other verbs
  * read. KILN names the program; "@x" in an argument is a file in the test's folder. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * clock that is set back, a history that is damaged. Nothing that was accepted or
  * appended is lost, nothing stays lying around, and each message tells what to do. */
 #include "pipeline/gate/gate.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <fcntl.h>
 #include <poll.h>

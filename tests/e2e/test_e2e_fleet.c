@@ -3,10 +3,10 @@
  * nothing else. */
 #include "base/host/child.h"
 #include "sql/sql.h"
-#include "tests/support/cli_run.h"
-#include "tests/support/db_engine.h"
-#include "tests/support/db_make.h"
-#include "tests/support/slurm_cluster.h"
+#include "tests/support/program/cli_run.h"
+#include "tests/support/database/db_engine.h"
+#include "tests/support/database/db_make.h"
+#include "tests/support/measuring/slurm_cluster.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Ready records from outside: made of a tuning run, read by builds and tuners on a
  * machine that has no database of its own, left out, missing, damaged. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>

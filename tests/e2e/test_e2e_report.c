@@ -1,8 +1,8 @@
 /* kiln report, and its page in a browser: nothing complains, nothing sticks out at the
  * width of a phone, every text stands out from its ground, in light and in dark. */
-#include "tests/support/browser.h"
-#include "tests/support/cli_run.h"
-#include "tests/support/support_nights.h"
+#include "tests/support/program/browser.h"
+#include "tests/support/program/cli_run.h"
+#include "tests/support/database/support_nights.h"
 
 #include <stdlib.h>
 #include <string.h>

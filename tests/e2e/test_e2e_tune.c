@@ -1,7 +1,7 @@
 /* kiln tune from outside: what it prints and refuses; tuner, builder and runner killed
  * at random moments; three tuners on one file; records in a build. */
-#include "tests/support/cli_run.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/program/cli_run.h"
+#include "tests/support/measuring/measure_run.h"
 #include "compiler/target/target.h"
 #include "tuning_db/tuning_db.h"
 

@@ -3,7 +3,7 @@
  * ones by golden outputs too. What verifying says is kiln's own rule; here it is that
  * all was asked and passed. test_packages.c has all small ones for AArch64, both ways. */
 #include "pipeline/devices/devices.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdlib.h>
 #include <string.h>

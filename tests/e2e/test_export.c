@@ -1,8 +1,8 @@
 /* Models written as ONNX and read again: every conformance model, the trained models of
  * ../shared/models against golden outputs; and kiln export from outside. */
 #include "pipeline/pipeline.h"
-#include "tests/support/cli_run.h"
-#include "tests/support/export_run.h"
+#include "tests/support/program/cli_run.h"
+#include "tests/support/import/export_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "compiler/frontend/frontend.h"
 #include "pipeline/kernels/kernels.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/model/fault_models.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * mount namespace of this program's own. With every amount of room that is left at some
  * moment, what was accepted or appended stays, the message names the file and what to
  * do, nothing half-written stays, and the same command works once there is room. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* What make install puts in place works from there, and finds its own programs: a
  * package for this machine and one for the emulator, built, verified and run. The
  * release variant is what is installed, so it is the one that this is asked of. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* kiln nightly from outside: what it prints and refuses; a whole small pipeline; killed
  * at random moments it goes on, repeats nothing, loses and doubles no trial, and with a
  * frozen database makes the same archives. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tuning_db/tuning_db.h"
 #include "zoo/onnx_write.h"
 

@@ -1,6 +1,6 @@
 /* What `kiln nightly` runs are verbs of kiln: each option that it spells, the verb has.
  * The pipeline asks for all that there is; nothing is run but --check and --help. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 
 #include <stdio.h>
 #include <string.h>

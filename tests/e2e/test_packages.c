@@ -7,7 +7,7 @@
  * generated, not in the code that is sanitized; together they still have all.
  * KILN_SOAK=1 adds the rest, and the networks of hundreds of megabytes. */
 #include "pipeline/package/package.h"
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * with and without its script; and what axe and the rules of WCAG that can be tried
  * say. */
 #include "reports/results/results.h"
-#include "tests/support/browser.h"
+#include "tests/support/program/browser.h"
 #include "tests/support/kiln_test.h"
 
 #include <glob.h>

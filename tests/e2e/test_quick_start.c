@@ -1,6 +1,6 @@
 /* docs/quick-start.md does what it says: its commands, as they stand there, in an empty
  * folder, with the program in PATH. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * in which order arguments are computed, so code that emits in two arguments of one
  * call makes two programs. KILN is one kiln; the other is that of another compiler's
  * variant beside it, of the same sources. */
-#include "tests/support/cli_run.h"
+#include "tests/support/program/cli_run.h"
 #include "tests/support/kiln_test.h"
 
 #include <stdlib.h>

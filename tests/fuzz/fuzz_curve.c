@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/support/curve_ends.h"
+#include "tests/support/measuring/curve_ends.h"
 
 static curve_ends ends; /* large */
 

@@ -3,7 +3,7 @@
 #include "history/history.h"
 #include "sql/sql.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/support_nights.h"
+#include "tests/support/database/support_nights.h"
 
 #include <math.h>
 #include <signal.h>

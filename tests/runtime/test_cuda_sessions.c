@@ -2,7 +2,7 @@
  * repeats itself is replayed as graphs, and results are those of the steps. */
 #include "runtime/kiln.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_model.h"
+#include "tests/support/package/plan_model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * at once, what they show of its memory, and what they say where there is none. */
 #include "runtime/kiln.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_model.h"
+#include "tests/support/package/plan_model.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * own. Operations are done when somebody waits for them, as late as can be. */
 #include "runtime/device.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_model.h"
+#include "tests/support/package/plan_model.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "runtime/kiln.h"
 #include "runtime/model_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_text.h"
+#include "tests/support/package/plan_text.h"
 
 #include <string.h>
 

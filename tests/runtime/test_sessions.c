@@ -4,7 +4,7 @@
  * two threads, two steps or two sessions is seen. */
 #include "runtime/kiln.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/plan_text.h"
+#include "tests/support/package/plan_text.h"
 
 #include <pthread.h>
 #include <string.h>

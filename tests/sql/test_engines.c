@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "history/history.h"
-#include "tests/support/db_engine.h"
-#include "tests/support/db_make.h"
+#include "tests/support/database/db_engine.h"
+#include "tests/support/database/db_make.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/made_up/strict_sql.h"
-#include "tests/support/support_nights.h"
+#include "tests/support/database/support_nights.h"
 
 static kiln_arena *arena(void) { return kiln_test_arena(); }
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "sql/sql_engine.h"
-#include "tests/support/db_engine.h"
-#include "tests/support/db_make.h"
+#include "tests/support/database/db_engine.h"
+#include "tests/support/database/db_make.h"
 
 static kiln_arena *arena(void) { return kiln_test_arena(); }
 

@@ -3,7 +3,7 @@
  * is but the system and that prefix.
  *
  * Tolerance: f32 sums of twelve terms of magnitude 1, printed with five decimals. */
-#include "tests/support/installed.h"
+#include "tests/support/program/installed.h"
 #include "tests/support/kiln_test.h"
 
 #include <math.h>

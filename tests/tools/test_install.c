@@ -4,7 +4,7 @@
  * export.
  *
  * Tolerance: f32 sums of twelve terms of magnitude 1. */
-#include "tests/support/installed.h"
+#include "tests/support/program/installed.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>

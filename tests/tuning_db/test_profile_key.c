@@ -1,6 +1,6 @@
 /* Keys of profiles: what records go by. A database that an older kiln wrote, whose
  * records went by all of a profile's text, loses none of them. */
-#include "tests/support/older_db.h"
+#include "tests/support/database/older_db.h"
 
 #include <string.h>
 

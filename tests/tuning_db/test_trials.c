@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/db_engine.h"
-#include "tests/support/db_make.h"
+#include "tests/support/database/db_engine.h"
+#include "tests/support/database/db_make.h"
 
 static const double ns[] = {100, 200, 300, 400, 500};
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/db_engine.h"
-#include "tests/support/db_make.h"
+#include "tests/support/database/db_engine.h"
+#include "tests/support/database/db_make.h"
 #include "sql/sql.h"
 
 static const char *file(const char *name) {

@@ -1,7 +1,7 @@
 /* Ready records: what is written is read again; what was damaged is named. */
 #include <string.h>
 
-#include "tests/support/db_make.h"
+#include "tests/support/database/db_make.h"
 
 static const char profile_a[] = "{\n  \"name\": \"a\",\n  \"cores\": 2\n}";
 static const char profile_b[] = "{\n  \"name\": \"b\",\n  \"cores\": 4\n}";

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/support/http_server.h"
+#include "tests/support/program/http_server.h"
 #include "zoo/zoo_fetch.h"
 
 enum { N_BYTES = 300000 };

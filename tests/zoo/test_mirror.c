@@ -2,7 +2,7 @@
  * fetching from mirrors: folders and servers that have files by their paths. */
 #include <string.h>
 
-#include "tests/support/http_server.h"
+#include "tests/support/program/http_server.h"
 #include "zoo/zoo_fetch.h"
 
 enum { N_BYTES = 70000 };

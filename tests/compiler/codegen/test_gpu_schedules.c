@@ -8,7 +8,7 @@
 #include "base/files/program.h"
 #include "compiler/codegen/codegen_gpu_module.h"
 #include "compiler/schedule/schedule.h"
-#include "tests/support/device_run.h"
+#include "tests/support/gpu/device_run.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/opencl_leaks.h"
 #include "tests/support/gpu/opencl_run.h"

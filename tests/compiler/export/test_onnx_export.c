@@ -5,7 +5,7 @@
 #include "compiler/export/onnx/say.h"
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
-#include "tests/support/export_run.h"
+#include "tests/support/import/export_run.h"
 #include "tests/support/kiln_test.h"
 
 static kiln_graph *parse(const char *text) {

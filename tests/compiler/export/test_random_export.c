@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "compiler/frontend/frontend.h"
-#include "tests/support/export_run.h"
+#include "tests/support/import/export_run.h"
 #include "tests/support/graph/graph_trial.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/random/random_graph.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/support/model/caffe_writer.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 
 #define INPUT_X "input: 'x' input_shape { dim: [1, 2, 3, 3] } "
 #define ONE(type, more)                                                                \

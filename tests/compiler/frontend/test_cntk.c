@@ -1,10 +1,10 @@
 /* CNTK models: small ones with hand-checked numbers, blocks and combinations, and what
  * is refused. Inputs x and z hold 0, 1, 2, ... less what a row says. */
 #include "compiler/frontend/frontend.h"
-#include "tests/support/graph_run.h"
+#include "tests/support/graph/graph_run.h"
 #include "tests/support/model/cntk_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/graph_run.h"
+#include "tests/support/graph/graph_run.h"
 #include "tests/support/model/coreml_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/model/pb_text.h"

@@ -5,7 +5,7 @@
 #include "compiler/frontend/frontend.h"
 #include "tests/support/model/coreml_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 #include "tests/support/model/pb_text.h"
 
 typedef struct row {

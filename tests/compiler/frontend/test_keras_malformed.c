@@ -5,7 +5,7 @@
 #include "compiler/frontend/frontend.h"
 #include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 
 enum { MAX_W = 3 };
 

@@ -7,7 +7,7 @@
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/model/mil_model.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 
 enum { MAX_WANT = 16, MAX_IN = 64 };
 

@@ -6,7 +6,7 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/frontend/frontend_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 #include "tests/support/model/onnx_writer.h"
 #include "tests/support/model/pt2_model.h"
 #include "tests/support/model/script_model.h"

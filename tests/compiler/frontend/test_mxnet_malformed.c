@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 #include "tests/support/model/mxnet_writer.h"
 
 /* A variable x of 1x2x3x3, then nodes; the last is the output. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 #define F32(name, shape)                                                               \
     { (name), KILN_ONNX_FLOAT, (shape) }

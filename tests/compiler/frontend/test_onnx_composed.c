@@ -1,6 +1,6 @@
 /* Operators that an importer composes of several nodes: what they become, and what is
  * refused. */
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 #define F32(name, shape)                                                               \
     { (name), KILN_ONNX_FLOAT, (shape) }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 enum { ROWS = 6, COLUMNS = 4, MAX_TEXT = 128, MAX_NUMBERS = 4 };
 enum { F32 = KILN_ONNX_FLOAT, I32 = KILN_ONNX_INT32, I64 = KILN_ONNX_INT64 };

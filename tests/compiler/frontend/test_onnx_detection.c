@@ -1,5 +1,5 @@
 /* Operators of detectors and of text: what they become, and what is refused. */
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 #define F32(name, shape)                                                               \
     { (name), KILN_ONNX_FLOAT, (shape) }

@@ -1,6 +1,6 @@
 /* Import of element-wise operators, activations, reductions and softmax: what each
  * version becomes, and what is refused. */
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 enum { UINT8 = 2 }; /* TensorProto.DataType */
 

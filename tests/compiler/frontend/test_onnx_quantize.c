@@ -1,6 +1,6 @@
 /* Import of quantisation and of products of quantised tensors: defaults of each
  * version, shapes of scales and zero points, what is refused. */
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 enum { /* TensorProto.DataType */
        U8 = 2,

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 enum { BATCH = 2, STEPS = 3 };
 

@@ -2,7 +2,7 @@
  * graph, and what is refused. */
 #include <string.h>
 
-#include "tests/support/import_run.h"
+#include "tests/support/import/import_run.h"
 
 enum { MAX_NODES = 4, MAX_TEXTS = 3 };
 

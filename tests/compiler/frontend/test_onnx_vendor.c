@@ -1,6 +1,6 @@
 /* Import of ONNX Runtime's own operators on floats: numbers small enough to be checked
  * by hand, and what is refused. */
-#include "tests/support/import_value.h"
+#include "tests/support/import/import_value.h"
 
 enum { F32 = KILN_ONNX_FLOAT, I32 = KILN_ONNX_INT32, I64 = KILN_ONNX_INT64 };
 

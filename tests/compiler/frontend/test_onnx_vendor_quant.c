@@ -1,6 +1,6 @@
 /* Import of ONNX Runtime's own operators on quantised tensors: numbers small enough to
  * be checked by hand, ties among them, and what is refused. */
-#include "tests/support/import_value.h"
+#include "tests/support/import/import_value.h"
 
 enum { F32 = KILN_ONNX_FLOAT, I32 = KILN_ONNX_INT32, U8 = 2, I8 = 3, I16 = 5 };
 

@@ -6,7 +6,7 @@
 
 #include "compiler/frontend/frontend_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/mutants.h"
+#include "tests/support/import/mutants.h"
 #include "tests/support/model/tf_writer.h"
 
 typedef struct row {

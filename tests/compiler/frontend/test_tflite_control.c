@@ -1,7 +1,7 @@
 /* Subgraphs of TensorFlow Lite: IF with a condition that is known or not, WHILE with a
  * number of runs that is known or not, subgraphs that hold themselves. */
 #include "compiler/reference/reference.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/tflite_run.h"
 
 enum { ADD = 0, MUL = 18, LESS = 58, LOGICAL_AND = 86, IF = 118, WHILE = 119 };
 

@@ -2,7 +2,7 @@
  * SSDs; numbers by hand. */
 #include "compiler/frontend/tflite/flex.h"
 #include "tests/support/model/flex_writer.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/tflite_run.h"
 
 #include <string.h>
 

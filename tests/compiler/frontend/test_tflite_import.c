@@ -1,6 +1,6 @@
 /* What TensorFlow Lite's operators become, each a model of its own run by the reference.
  * Numbers are worked out by hand from the kernels' documentation. */
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/tflite_run.h"
 
 #define F32(shape_, ...)                                                               \
     {                                                                                  \

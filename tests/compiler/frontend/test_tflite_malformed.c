@@ -1,8 +1,8 @@
 /* TensorFlow Lite files that lie: each ends in an error that names the file, or in a
  * graph that verifies. */
 #include "compiler/frontend/frontend_internal.h"
-#include "tests/support/mutants.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/mutants.h"
+#include "tests/support/import/tflite_run.h"
 
 #include <string.h>
 

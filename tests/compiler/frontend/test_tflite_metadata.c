@@ -2,7 +2,7 @@
  * normalisation, and damage, which is a note and no failure. */
 #include "compiler/frontend/frontend.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/tflite_run.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/tflite_run.h"
 
 /* ---- the definition ----------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* Sparse constants of TensorFlow Lite, made dense. */
 #include "compiler/reference/reference.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/tflite_run.h"
 
 /* A constant of two rows, of which three or four elements are in the file, densified. */
 typedef struct row {

@@ -1,8 +1,8 @@
 /* Variables of TensorFlow Lite as inputs and outputs (--state): what an operator begins
  * with, and what it leaves for the next run. */
 #include "compiler/frontend/frontend_internal.h"
-#include "tests/support/mutants.h"
-#include "tests/support/tflite_run.h"
+#include "tests/support/import/mutants.h"
+#include "tests/support/import/tflite_run.h"
 
 #include <string.h>
 

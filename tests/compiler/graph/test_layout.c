@@ -5,7 +5,7 @@
 
 #include "compiler/graph/graph.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random/random_layout.h"
+#include "tests/support/graph/random_layout.h"
 
 enum { ROUNDS = 400, MAX_PHYSICAL = KILN_MAX_RANK + KILN_MAX_BLOCKS };
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "tests/support/node_run.h"
+#include "tests/support/graph/node_run.h"
 
 enum { AXES = 3 };
 typedef enum special { NONE, IN_X, IN_W } special;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "tests/support/node_run.h"
+#include "tests/support/graph/node_run.h"
 
 enum { RANK = 4 };
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "tests/support/node_run.h"
+#include "tests/support/graph/node_run.h"
 
 typedef enum special { NONE, SPECIAL, EQUAL, EMPTY_OF_VARIANCE } special;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/node_run.h"
+#include "tests/support/graph/node_run.h"
 
 enum { RANK = 3, REACH = 40 }; /* elements past the edge that a filter may reach */
 

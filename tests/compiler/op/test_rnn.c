@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "tests/support/node_run.h"
+#include "tests/support/graph/node_run.h"
 
 typedef enum kind { RNN, GRU, LSTM } kind;
 enum { X, W, R, BIAS, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };

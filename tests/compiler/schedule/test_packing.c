@@ -10,7 +10,7 @@
 #include "compiler/network/network_pack.h"
 #include "tests/support/kernel/code_run.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/random/random_layout.h"
+#include "tests/support/graph/random_layout.h"
 #include "tests/support/random/random_work.h"
 
 typedef struct packing {

@@ -3,7 +3,7 @@
  * reference; of every program each barrier is missed.
  *
  * Tolerance: as in test_template_conv_direct.c. */
-#include "tests/support/gpu/gpu_check.h"
+#include "tests/support/kernel/gpu_check.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/opencl_leaks.h"
 #include "tests/support/random/random_conv.h"

@@ -4,7 +4,7 @@
  *
  * Tolerance: halves are summed in f32 in another order than the reference's, and rounded
  * once. */
-#include "tests/support/gpu/gpu_check.h"
+#include "tests/support/kernel/gpu_check.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/opencl_leaks.h"
 #include "tests/support/random/random_work.h"

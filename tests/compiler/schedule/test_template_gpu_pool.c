@@ -1,6 +1,6 @@
 /* gpu_pool: random windows and configurations, interpreted under three orders of blocks
  * and threads, equal the reference. Tolerance: as in test_template_pool.c. */
-#include "tests/support/gpu/gpu_check.h"
+#include "tests/support/kernel/gpu_check.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/opencl_leaks.h"
 #include "tests/support/random/random_pool.h"

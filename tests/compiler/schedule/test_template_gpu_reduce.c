@@ -3,7 +3,7 @@
  * orders of blocks and threads, equal the reference; each barrier is missed.
  *
  * Tolerance: as in test_template_reduce.c and test_generic.c. */
-#include "tests/support/gpu/gpu_check.h"
+#include "tests/support/kernel/gpu_check.h"
 #include "tests/support/graph/graph_part.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/gpu/opencl_leaks.h"

@@ -2,7 +2,7 @@
  * them, make of models of other frameworks: golden outputs made by another runtime. */
 #include "pipeline/baselines/baselines_rivals.h"
 #include "pipeline/pipeline.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/fake_baseline.h"
 
 #include <string.h>
 

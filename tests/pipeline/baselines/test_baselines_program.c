@@ -1,7 +1,7 @@
 /* Programs of libraries, whatever they do: answer, refuse, crash, hang, babble, or are
  * not there. A shell script in KILN_LIBEXEC stands for one. */
-#include "tests/support/described.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/described.h"
+#include "tests/support/measuring/fake_baseline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * The real ones run where kiln baselines install put them. */
 #include "compiler/reference/reference.h"
 #include "pipeline/baselines/baselines_internal.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/fake_baseline.h"
 #include "zoo/zoo.h"
 
 #include <stdlib.h>

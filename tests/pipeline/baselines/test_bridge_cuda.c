@@ -3,7 +3,7 @@
  * the bridge's reader of ONNX computes what kiln's reference does, on the processor. */
 #include "compiler/reference/reference.h"
 #include "pipeline/baselines/baselines_internal.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/fake_baseline.h"
 #include "zoo/zoo.h"
 
 #include <stdlib.h>

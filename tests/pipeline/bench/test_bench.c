@@ -2,8 +2,8 @@
  * right output gives samples, a wrong one a failed check and no number. Times are not
  * looked at. */
 #include "pipeline/bench/bench_internal.h"
-#include "tests/support/fake_baseline.h"
-#include "tests/support/support_subject.h"
+#include "tests/support/measuring/fake_baseline.h"
+#include "tests/support/measuring/support_subject.h"
 #include "zoo/onnx_write.h"
 
 #include <math.h>

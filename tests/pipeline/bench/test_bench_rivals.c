@@ -1,7 +1,7 @@
 /* Baselines beside a network: who is given which file, and when their outputs are right. */
 #include "pipeline/bench/bench.h"
-#include "tests/support/fake_baseline.h"
-#include "tests/support/support_subject.h"
+#include "tests/support/measuring/fake_baseline.h"
+#include "tests/support/measuring/support_subject.h"
 #include "zoo/onnx_write.h"
 
 #include <string.h>

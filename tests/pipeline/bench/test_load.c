@@ -2,7 +2,7 @@
  * an interrupt ends it. Times themselves are not looked at. */
 #include "pipeline/bench/bench.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/support_subject.h"
+#include "tests/support/measuring/support_subject.h"
 
 #include <math.h>
 #include <signal.h>

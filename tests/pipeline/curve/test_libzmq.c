@@ -9,7 +9,7 @@
 #include "pipeline/curve/curve.h"
 #include "pipeline/measure/wire/transport.h"
 #include "pipeline/measure/wire/wire.h"
-#include "tests/support/board_run.h"
+#include "tests/support/measuring/board_run.h"
 #include "tests/support/kiln_test.h"
 
 /* The library's interface, as far as it is needed; options are numbers of its zmq.h. */

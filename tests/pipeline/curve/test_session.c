@@ -2,7 +2,7 @@
  * said twice, too long, out of turn, or from whom nobody knows, nothing is answered. */
 #include <string.h>
 
-#include "tests/support/curve_ends.h"
+#include "tests/support/measuring/curve_ends.h"
 #include "tests/support/kiln_test.h"
 
 static curve_ends ends; /* large */

@@ -6,7 +6,7 @@
 #include "pipeline/gate/gate.h"
 #include "pipeline/remote/remote_device.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 #include "tests/support/package/package_build.h"
 #include "tests/support/package/package_vary.h"
 

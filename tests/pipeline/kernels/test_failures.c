@@ -8,7 +8,7 @@
 #include "pipeline/kernels/kernels.h"
 #include "pipeline/measure/builder/builder.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * kiln's own numbers are there whatever the library does. A shell script stands for it;
  * times are not looked at, but for those that the script makes up. */
 #include "pipeline/kernels/kernels_internal.h"
-#include "tests/support/described.h"
-#include "tests/support/fake_baseline.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/described.h"
+#include "tests/support/measuring/fake_baseline.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -14,10 +14,10 @@
 #include "pipeline/measure/wire/address.h"
 #include "pipeline/measure/wire/transport.h"
 #include "pipeline/talk/far.h"
-#include "tests/support/board_run.h"
-#include "tests/support/child_of.h"
+#include "tests/support/measuring/board_run.h"
+#include "tests/support/measuring/child_of.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 static const char *self, *objects;
 static const char small[] = "conv S 8 16 16 3 1";

@@ -7,7 +7,7 @@
  * KILN_SOAK=1: 500 candidates. */
 #include "pipeline/measure/builder/builder.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <math.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 #include "pipeline/measure/builder/builder.h"
 #include "tests/support/gpu/gpu_module_text.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 static const char *folder; /* in the place of /sys */
 

@@ -22,7 +22,7 @@
 
 #include "pipeline/measure/builder/builder.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 enum { ROWS = 64, COLUMNS = 33, PORT = 47115, NOBODY = 65534 };
 

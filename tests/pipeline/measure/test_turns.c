@@ -2,7 +2,7 @@
  * ends them; and what the machine can do. */
 #include "pipeline/kernels/meter.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <math.h>
 

@@ -15,7 +15,7 @@
 
 #include "pipeline/measure/measure_fleet.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 static const char small[] = "conv S 8 16 16 3 1";
 static const char *self;

@@ -4,7 +4,7 @@
 #include "pipeline/tune/tune.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/model/onnx_writer.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/measuring/tune_run.h"
 
 #include <stdlib.h>
 #include <string.h>

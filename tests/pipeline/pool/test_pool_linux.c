@@ -9,8 +9,8 @@
 
 #include "pipeline/pool/pool.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
-#include "tests/support/peer.h"
+#include "tests/support/measuring/measure_run.h"
+#include "tests/support/measuring/peer.h"
 
 static const char small[] = "conv S 8 16 16 3 1";
 

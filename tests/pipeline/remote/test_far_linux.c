@@ -1,7 +1,7 @@
 /* Networks on a runner that others started: they run as those in a process of our own do,
  * several at once; one that crashes or hangs leaves the others alone; a runner that is
  * killed, lent to others, or does not keep to what was asked is an error that says so.
- * Linux, as its peers (tests/support/peer.h). */
+ * Linux, as its peers (tests/support/measuring/peer.h). */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/remote/remote.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
-#include "tests/support/peer.h"
+#include "tests/support/measuring/measure_run.h"
+#include "tests/support/measuring/peer.h"
 
 enum { N = 64 };
 

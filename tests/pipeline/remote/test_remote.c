@@ -5,7 +5,7 @@
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/remote/remote.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Studies on the smallest networks: which rows there are, that each was held against the
  * reference, what they say where something is missing or wrong. Times are not looked at. */
 #include "pipeline/study/study_internal.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/fake_baseline.h"
 
 #include <math.h>
 #include <signal.h>

@@ -3,9 +3,9 @@
  */
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/db_make.h"
-#include "tests/support/measure_run.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/database/db_make.h"
+#include "tests/support/measuring/measure_run.h"
+#include "tests/support/measuring/tune_run.h"
 
 static const char *const conv = "conv one h=7 ic=16 oc=32 k=3 act=relu";
 

@@ -2,8 +2,8 @@
  * (PoCL), a few trials of it. Skipped by name where there is none. */
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/measuring/measure_run.h"
+#include "tests/support/measuring/tune_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "compiler/network/wishes.h"
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/db_make.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/database/db_make.h"
+#include "tests/support/measuring/tune_run.h"
 
 #include <string.h>
 

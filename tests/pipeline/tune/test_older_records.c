@@ -1,7 +1,7 @@
 /* Records of an older kiln, asked for as builds do today: workload and profile are
  * read, and the task is made of them anew. */
 #include "pipeline/tune/tune_internal.h"
-#include "tests/support/older_db.h"
+#include "tests/support/database/older_db.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * it is worth, and when it is not. Nothing is measured here: times are those of the
  * machine of sim_conv.h, but with fewer registers than the rule counts on. */
 #include "pipeline/tune/transfer_internal.h"
-#include "tests/support/db_make.h"
+#include "tests/support/database/db_make.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/kernel/sim_conv.h"
 

@@ -12,9 +12,9 @@
 #include "pipeline/network/network.h"
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
-#include "tests/support/peer.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/measuring/measure_run.h"
+#include "tests/support/measuring/peer.h"
+#include "tests/support/measuring/tune_run.h"
 
 static size_t n_in_network(kiln_db *db, const kiln_tune_works *w, size_t i) {
     return kiln_test_tune_trials(db, &w->list.v[i].op, KILN_TUNE_CACHE_NETWORK).list.n;

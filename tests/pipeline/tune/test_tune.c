@@ -5,9 +5,9 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/db_make.h"
-#include "tests/support/measure_run.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/database/db_make.h"
+#include "tests/support/measuring/measure_run.h"
+#include "tests/support/measuring/tune_run.h"
 #include "zoo/zoo.h"
 #include "compiler/pass/pass.h"
 

@@ -1,6 +1,6 @@
 /* What limits a run: trials, which tuners share, and time. */
 #include "pipeline/tune/tune_internal.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/measuring/tune_run.h"
 
 #include <string.h>
 

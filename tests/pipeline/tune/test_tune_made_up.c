@@ -4,7 +4,7 @@
 
 #include "tests/support/kiln_test.h"
 #include "tests/support/made_up/loop_model.h"
-#include "tests/support/tune_run.h"
+#include "tests/support/measuring/tune_run.h"
 
 static const char product[] = "matmul three m=24 n=32 k=40";
 

@@ -2,7 +2,7 @@
  * Nothing is measured here but where a search begins: times are made up. */
 #include "pipeline/tune/tune_internal.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/measure_run.h"
 #include "compiler/network/network_choose.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Nights as series: what is said of them, in results, as text and on the index page. */
 #include "reports/nights/reports_nights.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/support_nights.h"
+#include "tests/support/database/support_nights.h"
 
 #include <math.h>
 #include <string.h>

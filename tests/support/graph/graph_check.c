@@ -11,7 +11,7 @@
 #include "tests/support/graph/graph_device.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/graph/network_open.h"
-#include "tests/support/random/random_layout.h"
+#include "tests/support/graph/random_layout.h"
 
 const char *graph_outcome_name(graph_outcome o) {
     static const char *const name[] = {"right", "wrong", "refused", "broken"};

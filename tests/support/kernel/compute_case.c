@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compiler/schedule/schedule.h"
-#include "tests/support/random/random_layout.h"
+#include "tests/support/graph/random_layout.h"
 
 /* ---- what is wanted -------------------------------------------------------------- */
 

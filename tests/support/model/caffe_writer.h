@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_SUPPORT_MODEL_CAFFE_WRITER_H
 #define KILN_TESTS_SUPPORT_MODEL_CAFFE_WRITER_H
 
-#include "tests/support/kernel/array_text.h"
+#include "tests/support/array_text.h"
 
 /* Blobs of one layer as text, "2,3: 1 2 3 4 5 6; 2: 0.5 -1": shapes, then elements. */
 typedef struct kiln_test_caffe_layer {

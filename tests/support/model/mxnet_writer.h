@@ -2,7 +2,7 @@
 #ifndef KILN_TESTS_SUPPORT_MODEL_MXNET_WRITER_H
 #define KILN_TESTS_SUPPORT_MODEL_MXNET_WRITER_H
 
-#include "tests/support/kernel/array_text.h"
+#include "tests/support/array_text.h"
 
 typedef struct kiln_test_mxnet_array {
     const char *name;  /* "arg:w" */

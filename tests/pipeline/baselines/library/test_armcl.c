@@ -2,8 +2,8 @@
  * depthwise ones as the reference has them (KILN_SOAK=1: all; else C9), what a bench says
  * of it, and what is said where it is absent. */
 #include "pipeline/kernels/kernels_internal.h"
-#include "tests/support/described.h"
-#include "tests/support/measure_run.h"
+#include "tests/support/measuring/described.h"
+#include "tests/support/measuring/measure_run.h"
 
 #include <stdlib.h>
 #include <string.h>

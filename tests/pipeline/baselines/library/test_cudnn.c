@@ -2,8 +2,8 @@
  * host what kiln-cudnn asks: each operator is what the reference says, the fastest way is
  * kept, and what is not there is named. */
 #include "pipeline/kernels/kernels_internal.h"
-#include "tests/support/described.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/described.h"
+#include "tests/support/measuring/fake_baseline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Operators as libraries know them: what is described, and what is refused by name. The
  * description is written as JSON, read again and written again: the same. */
-#include "tests/support/described.h"
+#include "tests/support/measuring/described.h"
 
 #include <string.h>
 

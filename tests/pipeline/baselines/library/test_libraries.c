@@ -3,7 +3,7 @@
  * operator at one and two threads is what the reference says, or refused in the words of
  * a row. */
 #include "pipeline/kernels/kernels_internal.h"
-#include "tests/support/described.h"
+#include "tests/support/measuring/described.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* A file where oneDNN 3's should be: kiln-onednn3 refuses what it cannot use, by name,
  * and nothing falls back to Debian's. The files are compiled here: libraries that have
  * the names of kiln's table, or all but one, and say what version they are. */
-#include "tests/support/described.h"
-#include "tests/support/fake_baseline.h"
+#include "tests/support/measuring/described.h"
+#include "tests/support/measuring/fake_baseline.h"
 
 #include <stdlib.h>
 #include <string.h>
