@@ -238,8 +238,9 @@ typedef struct kiln_arch_intrinsics {
     const char *madd_i16[KILN_N_WIDTHS];
     /* acc + sums of four products of bytes: unsigned by signed (profiles with vnni). */
     const char *dot_u8_s8[KILN_N_WIDTHS];
-    /* The same, both signed, both unsigned; by types (profiles with dotprod). */
-    const char *dot_s8, *dot_u8;
+    /* The same, both signed, both unsigned; by types (profiles with dotprod). They take 16
+     * bytes; the others one scalable vector, NULL: there is none. */
+    const char *dot_s8, *dot_u8, *scalable_dot_s8, *scalable_dot_u8;
 } kiln_arch_intrinsics;
 
 /* What code of a profile may need of a machine, as runtime/arch.h calls it: the same
@@ -264,6 +265,9 @@ typedef struct kiln_arch_def {
     const kiln_need *need;        /* NULL: none */
     bool always_has_fma;          /* and rounding: no profile needs to say so */
     bool no_rounding;             /* is an instruction, whatever profiles have */
+    /* Longer vectors than this are scalable ones: LLVM is told with each function how
+     * many times this they have at least. 0: features say it, or there are none. */
+    int scalable_bytes;
     kiln_arch_intrinsics intrinsics;
     /* Assembly as LLVM writes it. */
     const char *comment; /* what begins one */

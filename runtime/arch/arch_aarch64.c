@@ -97,6 +97,13 @@ static kiln_load_status relocate(const kiln_elf_fixup *f) {
 #if defined(__aarch64__)
 static void wait_a_little(void) { __asm__ volatile("yield"); }
 
+/* SVE's rdvl: bytes of a vector (Arm Architecture Reference Manual). */
+static unsigned long scalable_bytes(void) {
+    unsigned long bytes;
+    __asm__ volatile(".inst 0x04bf5020\n\tmov %0, x0" : "=r"(bytes) : : "x0");
+    return bytes;
+}
+
 /* The kernel's numbers of what a CPU has (Linux, arm64/elf_hwcaps). */
 static int has(const char *feature) {
     const unsigned long base = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
@@ -106,6 +113,10 @@ static int has(const char *feature) {
         return (more >> 13 & 1) != 0;
     if (strcmp(feature, "bf16") == 0)
         return (more >> 14 & 1) != 0;
+    if (strcmp(feature, "sve256") == 0)
+        return (base >> 22 & 1) != 0 && scalable_bytes() >= 32;
+    if (strcmp(feature, "sve512") == 0)
+        return (base >> 22 & 1) != 0 && scalable_bytes() >= 64;
     return 0;
 }
 #endif

@@ -126,6 +126,35 @@ static row rows[] = {
      "fast",
      {NULL},
      "7 passed, 0 failed"},
+    {"samplenet_neoverse_v1_sve",
+     "neoverse-v1-sve",
+     "demo/samplenet/samplenet.onnx",
+     "demo/samplenet/golden",
+     "fast",
+     {NULL},
+     "7 passed, 0 failed"},
+    {"dqn_strict_aarch64_sve256",
+     "aarch64-sve256",
+     "zoo:dqn",
+     NULL,
+     "strict",
+     {NULL},
+     "3 passed, 0 failed"},
+    {"recurrent_with_branches_aarch64_sve256",
+     "aarch64-sve256",
+     MODELS "silero_vad_legacy_onnx/silero_vad_legacy.onnx",
+     NULL,
+     "fast",
+     {"--shape", "input:1x512", "--shape", "h:2x1x64", "--shape", "c:2x1x64", "--bind",
+      "sr=16000"},
+     "3 passed, 0 failed"},
+    {"mobilenet_v1_neoverse_v1_sve",
+     "neoverse-v1-sve",
+     "zoo:mobilenet_v1",
+     NULL,
+     "fast",
+     {NULL},
+     "3 passed, 0 failed"},
     {"samplenet_x86_64_v2",
      "x86-64-v2",
      "demo/samplenet/samplenet.onnx",
@@ -258,8 +287,8 @@ static void builds_and_verifies(void **state) {
 
 /* Whole networks of three kinds on each kind of board. */
 static const char *const networks[] = {"resnet18", "mobilenet_v1", "lstm_lm"};
-static const char *const boards[] = {"cortex-a53", "neoverse-n1", "armv7-neon",
-                                     "riscv64-v128"};
+static const char *const boards[] = {"cortex-a53", "neoverse-n1", "neoverse-v1-sve",
+                                     "armv7-neon", "riscv64-v128"};
 enum {
     N_NETWORKS = sizeof networks / sizeof networks[0],
     N_BOARDS = sizeof boards / sizeof boards[0]

@@ -7,7 +7,8 @@
  *                      share it.
  *   x86 without        pmaddwd on even and odd bytes widened to 16 bits. (pmaddubsw
  *                      saturates: 255 * 127 * 2 is more than 16 bits.)
- *   Arm with dotprod   sdot, udot; signs mixed as above.
+ *   Arm with dotprod   sdot, udot; signs mixed as above. Of more than 16 bytes SVE's, on
+ *                      the first lanes of a scalable vector.
  *   others             32-bit products of each byte.
  */
 #include "compiler/codegen/llvm/emit.h"
@@ -97,8 +98,33 @@ static LLVMValueRef with_madd(const dot *d, LLVMValueRef acc, LLVMValueRef a,
 
 /* ---- Arm ------------------------------------------------------------------------- */
 
+/* The first lanes of a scalable vector, of which 16 bytes are `least` lanes. */
+static LLVMValueRef widened(const dot *d, LLVMValueRef v, LLVMTypeRef elem,
+                            unsigned least) {
+    LLVMTypeRef types[2] = {LLVMScalableVectorType(elem, least), LLVMTypeOf(v)};
+    LLVMValueRef arg[3] = {LLVMGetPoison(types[0]), v,
+                           LLVMConstInt(d->g->i64, 0, false)};
+    return kiln_cg_intrinsic(d->g, "llvm.vector.insert", types, 2, arg, 3);
+}
+
+static LLVMValueRef scalable(const dot *d, bool is_signed, LLVMValueRef acc,
+                             LLVMValueRef a, LLVMValueRef b) {
+    LLVMTypeRef type = LLVMScalableVectorType(d->g->i32, 4);
+    LLVMTypeRef types[2] = {d->i32, type};
+    LLVMValueRef arg[3] = {widened(d, acc, d->g->i32, 4), widened(d, a, d->g->i8, 16),
+                           widened(d, b, d->g->i8, 16)};
+    LLVMValueRef sum[2] = {kiln_cg_intrinsic(d->g,
+                                             is_signed ? names(d)->scalable_dot_s8
+                                                       : names(d)->scalable_dot_u8,
+                                             &type, 1, arg, 3),
+                           LLVMConstInt(d->g->i64, 0, false)};
+    return kiln_cg_intrinsic(d->g, "llvm.vector.extract", types, 2, sum, 2);
+}
+
 static LLVMValueRef by_types(const dot *d, bool is_signed, LLVMValueRef acc,
                              LLVMValueRef a, LLVMValueRef b) {
+    if (d->n > 4)
+        return scalable(d, is_signed, acc, a, b);
     LLVMTypeRef types[2] = {d->i32, d->i8};
     LLVMValueRef arg[3] = {acc, a, b};
     return kiln_cg_intrinsic(d->g, is_signed ? names(d)->dot_s8 : names(d)->dot_u8,

@@ -15,6 +15,18 @@ typedef struct session {
     const kiln_codegen_options *options;
 } session;
 
+/* How many times the shortest they have, at least, where vectors are scalable: in the
+ * attribute's upper half; below it stands at most, and 0 there is any. */
+static void scale_attribute(kiln_cg *g, LLVMValueRef fn) {
+    const int unit = kiln_arch_of(g->profile->arch)->scalable_bytes;
+    const unsigned kind = LLVMGetEnumAttributeKindForName("vscale_range", 12);
+    if (unit == 0 || g->profile->vector_bytes <= unit)
+        return;
+    const uint64_t least = (uint64_t)(g->profile->vector_bytes / unit);
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(g->cx, kind, least << 32));
+}
+
 static void attributes(kiln_cg *g, LLVMValueRef fn) {
     KILN_ASSERT(g->profile->vector_bytes > 0, "profile '%s' has vectors of %d bytes",
                 g->profile->name, (int)g->profile->vector_bytes);
@@ -22,6 +34,7 @@ static void attributes(kiln_cg *g, LLVMValueRef fn) {
     const char *bits = kiln_format(g->arena, "%d", g->profile->vector_bytes * 8);
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
                             LLVMCreateEnumAttribute(g->cx, nounwind, 0));
+    scale_attribute(g, fn);
     kiln_cg_text_attribute(g, fn, "no-builtins", "");
     kiln_cg_text_attribute(g, fn, "target-cpu", g->profile->cpu);
     kiln_cg_text_attribute(g, fn, "target-features", g->profile->features);

@@ -1,4 +1,8 @@
-/* AArch64 (ELF for the Arm 64-bit architecture). Assembly is as LLVM writes it. */
+/* AArch64 (ELF for the Arm 64-bit architecture). Assembly is as LLVM writes it.
+ *
+ * Vectors longer than NEON's 16 bytes are SVE's (Arm Architecture Reference Manual, A1.4).
+ * Code is made for at least the profile's length, and says with each instruction which
+ * lanes it takes, so it runs on longer ones too. */
 #include "compiler/target/target_internal.h"
 
 #if defined(__aarch64__)
@@ -7,42 +11,60 @@
 
 static unsigned asm_flags(kiln_str op, kiln_str operand) {
     const bool is_q = operand.n > 0 && operand.p[0] == 'q';
+    const bool is_z = operand.n > 0 && operand.p[0] == 'z';
     unsigned flags = 0;
     if (kiln_str_is(op, "b") || kiln_str_starts(op, "b.") ||
         kiln_str_starts(op, "cb") || kiln_str_starts(op, "tb"))
         flags |= KILN_ASM_BRANCH;
     if (kiln_str_starts(op, "fmla") || kiln_str_starts(op, "fmls") ||
+        kiln_str_starts(op, "fmad") || kiln_str_starts(op, "fmsb") ||
         kiln_str_starts(op, "sdot") || kiln_str_starts(op, "udot"))
         flags |= KILN_ASM_FMA;
-    if (kiln_str_starts(op, "ld1") || (is_q && op.p[0] == 'l'))
+    if (kiln_str_starts(op, "ld1") || ((is_q || is_z) && op.p[0] == 'l'))
         flags |= KILN_ASM_LOAD;
-    if (kiln_str_starts(op, "st1") || (is_q && op.p[0] == 's'))
+    if (kiln_str_starts(op, "st1") || (is_q && op.p[0] == 's') ||
+        (is_z && kiln_str_starts(op, "str")))
         flags |= KILN_ASM_STORE;
     if (kiln_asm_has(operand, "[sp]") || kiln_asm_has(operand, "[sp, #"))
         flags |= KILN_ASM_STACK;
     return flags;
 }
 
-/* v3.4s and q3 are one. */
+/* v3.4s, q3 and z3.s are one. */
 static int asm_register(kiln_str text, size_t i) {
     const bool starts_word =
         i == 0 || text.p[i - 1] == ' ' || text.p[i - 1] == '\t' || text.p[i - 1] == '{';
-    if (!starts_word || (text.p[i] != 'v' && text.p[i] != 'q'))
+    if (!starts_word || (text.p[i] != 'v' && text.p[i] != 'q' && text.p[i] != 'z'))
         return -1;
     return kiln_asm_number(text, i + 1);
 }
 
 #if defined(__aarch64__)
 /* What the system says in its words of bits (Linux, arm64/elf_hwcaps), as the runtime asks
- * (runtime/arch/arch_aarch64.c). Vectors that grow with the machine are not looked for. */
+ * (runtime/arch/arch_aarch64.c); SVE's rdvl, how long its vectors are. */
+static int scalable_bytes(void) {
+    unsigned long bytes = 0;
+    if ((getauxval(AT_HWCAP) >> 22 & 1) != 0) /* without SVE it is no instruction */
+        __asm__ volatile(".inst 0x04bf5020\n\tmov %0, x0" : "=r"(bytes) : : "x0");
+    return (int)bytes;
+}
+
 static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
     const bool has_dotprod = (getauxval(AT_HWCAP) >> 20 & 1) != 0;
     const unsigned long more = getauxval(AT_HWCAP2);
     const bool has_i8mm = (more >> 13 & 1) != 0, has_bf16 = (more >> 14 & 1) != 0;
-    kiln_profile p = kiln_profile_base(has_dotprod ? "aarch64-dotprod" : "aarch64");
+    const int bytes = scalable_bytes();
+    kiln_profile p = kiln_profile_base(bytes > 16    ? "aarch64-sve256"
+                                       : has_dotprod ? "aarch64-dotprod"
+                                                     : "aarch64");
     (void)err;
-    p.features = kiln_format(a, "%s%s%s", p.features, has_i8mm ? ",+i8mm" : "",
-                             has_bf16 ? ",+bf16" : "");
+    p.features = kiln_format(a, "+neon%s%s%s%s", has_dotprod ? ",+dotprod" : "",
+                             has_i8mm ? ",+i8mm" : "", has_bf16 ? ",+bf16" : "",
+                             bytes > 16 ? ",+sve" : "");
+    if (bytes >
+        16) /* longer than loads and stores of any code here are not asked for */
+        p.vector_bytes = bytes >= 64 ? 64 : 32;
+    p.has_dotprod = has_dotprod;
     p.has_bf16 = has_bf16;
     kiln_profile_detect_system(&p);
     *out = p;
@@ -51,10 +73,8 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
 #endif
 
 static const kiln_need needs[] = {
-    {"dotprod", 0, "+dotprod"},
-    {"bf16", 0, "+bf16"},
-    {"i8mm", 0, "+i8mm"},
-    {NULL, 0, NULL},
+    {"dotprod", 0, "+dotprod"}, {"bf16", 0, "+bf16"},   {"i8mm", 0, "+i8mm"},
+    {"sve256", 32, "+sve"},     {"sve512", 64, "+sve"}, {NULL, 0, NULL},
 };
 
 const kiln_arch_def kiln_arch_aarch64 = {
@@ -68,7 +88,10 @@ const kiln_arch_def kiln_arch_aarch64 = {
     .always_has_fma = true,
     .intrinsics = {.has_nan_min_max = true,
                    .dot_s8 = "llvm.aarch64.neon.sdot",
-                   .dot_u8 = "llvm.aarch64.neon.udot"},
+                   .dot_u8 = "llvm.aarch64.neon.udot",
+                   .scalable_dot_s8 = "llvm.aarch64.sve.sdot",
+                   .scalable_dot_u8 = "llvm.aarch64.sve.udot"},
+    .scalable_bytes = 16,
     .need = needs,
     .comment = "//",
     .code_step = 4,

@@ -218,6 +218,8 @@ static void instructions_are_those_of_the_target(void **state) {
     assert_true(count(text, "pmaddwd") >= 16);
     text = assembly(a, "aarch64-dotprod", "dot4_s8s8", KILN_I8, KILN_I8, MAX_LANES / 4);
     assert_int_equal(count(text, "sdot"), 8);
+    text = assembly(a, "aarch64-sve256", "dot4_s8s8", KILN_I8, KILN_I8, MAX_LANES / 2);
+    assert_int_equal(count(text, "sdot\tz"), 8);
     text = assembly(a, "aarch64", "dot4_s8s8", KILN_I8, KILN_I8, MAX_LANES / 4);
     assert_int_equal(count(text, "sdot"), 0);
     assert_true(count(text, "mla") >= 8);

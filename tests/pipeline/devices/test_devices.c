@@ -180,6 +180,32 @@ static void an_emulator_has_the_profiles_vectors(void **state) {
     assert_string_equal(missing, "its vectors have 32 bytes, the profile's 64");
 }
 
+/* Code for vectors of 256 bits, on a machine that has just these and on one whose are
+ * longer. */
+static void computes_on_scalable_vectors(void **state) {
+    static const char *const machine[] = {"qemu-aarch64-sve256", "qemu-aarch64-sve512"};
+    packed p;
+#if defined(__aarch64__)
+    kiln_test_skip("this machine needs no emulator for AArch64");
+#endif
+    pack(*state, shipped("aarch64-sve256"), &p);
+    for (size_t i = 0; i < sizeof machine / sizeof machine[0]; i++) {
+        kiln_err err = {.status = KILN_OK};
+        kiln_assert_status_ok(kiln_device_find(machine[i], &p.device, &err), &err);
+        check_package(&p, 2);
+    }
+}
+
+static void scalable_code_asks_for_vectors(void **state) {
+    const kiln_device *d = NULL;
+    kiln_err err = {.status = KILN_OK};
+    const char *missing = "";
+    (void)state;
+    kiln_assert_status_ok(kiln_device_find("qemu-aarch64", &d, &err), &err);
+    assert_false(d->can_run(d, kiln_test_arena(), shipped("aarch64-sve256"), &missing));
+    assert_string_equal(missing, "its vectors have 16 bytes, the profile's 32");
+}
+
 static void computes_on_its_vectors(void **state) {
     check_row(*state, shipped("riscv64-v256"));
 }
@@ -361,7 +387,8 @@ static void devices_are_described(void **state) {
     assert_true(n >= 2);
     kiln_assert_fails(kiln_device_find("toaster", &d, &err), KILN_ERR_ARG, &err,
                       "there is no device 'toaster'; there are local, qemu-aarch64, "
-                      "qemu-riscv64-v128, qemu-riscv64-v256, qemu-riscv64, qemu-arm");
+                      "qemu-aarch64-sve256, qemu-aarch64-sve512, qemu-riscv64-v128, "
+                      "qemu-riscv64-v256, qemu-riscv64, qemu-arm");
 }
 
 /* What is missing is told by name and remedy, for a profile that does not run here. */
@@ -420,6 +447,12 @@ int main(void) {
         kiln_test_add(kiln_format(kiln_test_arena(),
                                   "computes_on_its_longest_vectors: %s", rows[i].name),
                       computes_on_its_longest_vectors, &rows[i]);
+    for (size_t i = 0; i < N_ROWS; i++)
+        kiln_test_add(kiln_format(kiln_test_arena(), "computes_on_scalable_vectors: %s",
+                                  rows[i].name),
+                      computes_on_scalable_vectors, &rows[i]);
+    kiln_test_add("scalable_code_asks_for_vectors", scalable_code_asks_for_vectors,
+                  NULL);
     kiln_test_add("an_emulator_has_the_profiles_vectors",
                   an_emulator_has_the_profiles_vectors, NULL);
     kiln_test_add("stands_for_its_graph", stands_for_its_graph, NULL);

@@ -199,7 +199,17 @@ const kiln_profile *code_profile_at(int i) {
     return i <= here.n_runs ? here.runs[i] : NULL;
 }
 
-bool code_is_variant(const kiln_profile *p) { return p->has_vnni || p->has_dotprod; }
+/* Is there one with the same vectors, and without the dot products? */
+bool code_is_variant(const kiln_profile *p) {
+    for (int i = 0; kiln_profile_at(i) != NULL; i++) {
+        const kiln_profile *q = kiln_profile_at(i);
+        if (q->arch == p->arch && q->vector_bytes == p->vector_bytes &&
+            q->vector_registers == p->vector_registers && !q->has_vnni &&
+            !q->has_dotprod)
+            return p->has_vnni || p->has_dotprod;
+    }
+    return false;
+}
 
 /* "qemu-riscv64 version 7.2.22 (...)" */
 static int version_of(const char *program) {
