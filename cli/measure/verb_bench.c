@@ -227,13 +227,30 @@ static kiln_status bench_beside(const kiln_cli_args *args, const kiln_op_lines *
     return KILN_OK;
 }
 
+/* Libraries are programs, which nobody sends to a device. */
+static kiln_status refuse_libraries(const kiln_cli_args *args, kiln_err *err) {
+    if (!kiln_args_has(args, OPT_RUNNER) || !kiln_args_has(args, OPT_BASELINES))
+        return KILN_OK;
+    const char *list = kiln_str_printable(
+        args->arena, kiln_str_from(kiln_args_get(args, OPT_BASELINES, "")), 64);
+    return kiln_fail(
+        err, KILN_ERR_ARG,
+        "kiln bench: --baselines %s does not go with --runner: a device "
+        "runs the kernels that it is sent, and no programs. Where kiln is "
+        "on it, run 'kiln bench --baselines %s' there; of AArch64, armcl "
+        "and armnn run here in an emulator, without --runner and for their "
+        "outputs alone",
+        list, list);
+}
+
 /* Libraries are this machine's, as are profiles to stand beside. */
 static kiln_status read_workers(const kiln_cli_args *args, const kiln_profile *p,
                                 kiln_workers *out, kiln_err *err) {
-    static const int of_this[] = {OPT_BASELINES, OPT_BESIDE};
+    static const int of_this[] = {OPT_BESIDE};
     if (!kiln_args_has(args, OPT_RUNNER))
         return kiln_device_measures_here(p, err);
-    KILN_TRY(refuse(args, of_this, 2, "a runner elsewhere (--runner)", err));
+    KILN_TRY(refuse_libraries(args, err));
+    KILN_TRY(refuse(args, of_this, 1, "a runner elsewhere (--runner)", err));
     const char **address = kiln_array(args->arena, const char *, 2);
     KILN_TRY(kiln_known_address(args->arena, kiln_args_get(args, OPT_RUNNER, NULL),
                                 &address[0], err));
@@ -341,14 +358,13 @@ static kiln_status borrow_runner(const kiln_cli_args *args, const kiln_profile *
                                  const kiln_net_bench_options *o,
                                  kiln_remote_options *where, kiln_machine *machine,
                                  kiln_err *err) {
-    static const int of_this[] = {OPT_BASELINES};
     kiln_arena *a = args->arena;
     int threads = 1;
     kiln_far *f = NULL;
     *where = (kiln_remote_options){.apart = NULL};
     if (!kiln_args_has(args, OPT_RUNNER))
         return kiln_device_measures_here(p, err);
-    KILN_TRY(refuse(args, of_this, 1, "a runner elsewhere (--runner)", err));
+    KILN_TRY(refuse_libraries(args, err));
     for (int i = 0; i < o->n_threads; i++)
         threads = o->threads[i] > threads ? o->threads[i] : threads;
     KILN_TRY(kiln_cli_borrow(args, OPT_RUNNER, OPT_PRIORITY, p, threads, &f, err));

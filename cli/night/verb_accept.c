@@ -1,4 +1,5 @@
 /* kiln accept: archives become what kiln gate compares with (docs/gate.md). */
+#include "cli/options/op_options.h"
 #include "cli/options/sign_option.h"
 #include "pipeline/gate/gate.h"
 #include "pipeline/nightly/nightly.h"
@@ -10,6 +11,8 @@ enum {
     OPT_TRUST,
     OPT_DRY_RUN,
     OPT_KEYRING,
+    OPT_RUNNER,
+    OPT_PRIORITY,
     OPT_JSON,
     N_OPTIONS
 };
@@ -24,6 +27,8 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_DRY_RUN] = {"--dry-run", NULL,
                      "verify, say what would be done, change nothing", false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
+    [OPT_RUNNER] = KILN_RUNNER_OPTION,
+    [OPT_PRIORITY] = KILN_PRIORITY_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write what was done as JSON ('-': standard output)", false},
 };
@@ -43,6 +48,8 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
         return kiln_fail(err, KILN_ERR_ARG,
                          "say which folder holds what is accepted, by --to FOLDER");
     KILN_TRY(kiln_cli_keyring(args, OPT_KEYRING, &o.keys, err));
+    KILN_TRY(kiln_cli_device(args, OPT_RUNNER, OPT_PRIORITY, args->pos[0], o.keys,
+                             &o.where, err));
     kiln_interrupt_catch();
     KILN_TRY(kiln_accept(args->arena, args->pos, args->n_pos, &o, &rows, err));
     kiln_cli_answer_init(&answer, args->arena);
@@ -57,7 +64,9 @@ const kiln_verb kiln_verb_accept = {
     .usage = "ARCHIVE|FOLDER... --to ACCEPTED [options]",
     .example = "  kiln accept resnet18-1-native.kiln.tar.zst --to accepted "
                "--model resnet18.onnx\n"
-               "  kiln accept out/tonight --to accepted --dry-run\n",
+               "  kiln accept out/tonight --to accepted --dry-run\n"
+               "  kiln accept resnet18-1-aarch64.kiln.tar.zst --to accepted --model "
+               "resnet18.onnx --runner board\n",
     .n_pos_min = 1,
     .n_pos_max = 1000,
     .option = options,

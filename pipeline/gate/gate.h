@@ -193,6 +193,9 @@ typedef struct kiln_accept_options {
     bool is_dry;              /* verify, and say what would be done */
     const kiln_keyring *keys; /* one of which must have signed all; NULL: none */
     const kiln_accept_nights *nights; /* NULL: archives are of no night */
+    /* Runs them, and is the machine that they are accepted on; NULL: this one is. Where it
+     * is given and cannot run one, that is KILN_ERR_UNSUPPORTED. */
+    const kiln_device *where;
 } kiln_accept_options;
 
 typedef struct kiln_accept_row {

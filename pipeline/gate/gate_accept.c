@@ -53,11 +53,13 @@ static kiln_status verify_whole(const acceptance *c, kiln_arena *scratch,
 
 static kiln_status verify(const acceptance *c, kiln_arena *scratch,
                           kiln_accept_row *row, kiln_err *err) {
-    const kiln_verify_options o = {
-        .threads = &row->entry.threads, .n_threads = 1, .keys = c->o->keys};
+    const kiln_verify_options o = {.threads = &row->entry.threads,
+                                   .n_threads = 1,
+                                   .keys = c->o->keys,
+                                   .where = c->o->where};
     kiln_checks checks = {.n_failed = 0};
     const kiln_status st = kiln_verify_package(scratch, row->path, &o, &checks, err);
-    if (st == KILN_ERR_UNSUPPORTED)
+    if (st == KILN_ERR_UNSUPPORTED && c->o->where == NULL)
         return verify_whole(c, scratch, row, err);
     for (size_t i = 0; i < checks.list.n; i++)
         if (st == KILN_OK && checks.list.v[i].outcome != KILN_PASSED)
@@ -80,7 +82,8 @@ static bool open_control(const acceptance *c, kiln_arena *scratch,
     return kiln_file_exists(path) &&
            kiln_gate_hash(scratch, path, &sha256, &bytes, NULL) == KILN_OK &&
            strcmp(sha256, now->sha256) == 0 &&
-           kiln_package_open_by(scratch, path, c->o->keys, out, NULL) == KILN_OK &&
+           kiln_package_open_on(scratch, path, c->o->keys, c->o->where, out, NULL) ==
+               KILN_OK &&
            (candidate->n_variants > 0 || out->n_variants > 0 ||
             kiln_opened_is_comparable(candidate, out));
 }
@@ -113,7 +116,8 @@ static kiln_status ask_accepted(const acceptance *c, kiln_arena *scratch,
     kiln_opened candidate, control;
     if (row->not_tested != NULL)
         return KILN_OK;
-    KILN_TRY(kiln_package_open_by(scratch, row->path, c->o->keys, &candidate, err));
+    KILN_TRY(kiln_package_open_on(scratch, row->path, c->o->keys, c->o->where,
+                                  &candidate, err));
     if (!open_control(c, scratch, &candidate, now, &control))
         return KILN_OK;
     if (candidate.n_variants > 0 || control.n_variants > 0)
@@ -139,7 +143,7 @@ static kiln_status ask_others(const acceptance *c, kiln_arena *scratch,
     KILN_TRY(kiln_gate_find_model(scratch, &c->o->models, f, &model, err));
     if (model != NULL && row->not_tested == NULL) {
         row->judge = KILN_JUDGED_REFERENCE;
-        return kiln_gate_ask_model(row->path, c->o->keys, NULL, model,
+        return kiln_gate_ask_model(row->path, c->o->keys, c->o->where, model,
                                    row->entry.threads, &is_wrong, err);
     }
     if (now != NULL)
@@ -489,7 +493,7 @@ kiln_status kiln_accept(kiln_arena *a, const char *const *path, size_t n,
                     .when = now_utc(a),
                     .who = o->who != NULL ? o->who : user_name()};
     kiln_gate_paths paths;
-    KILN_TRY(kiln_gate_machine(a, NULL, &c.machine, err));
+    KILN_TRY(kiln_gate_machine(a, o->where, &c.machine, err));
     KILN_TRY(kiln_gate_find_archives(a, path, n, &paths, err));
     KILN_TRY(kiln_accepted_read(a, o->to, &c.list, err)); /* to compare with */
     for (size_t i = 0; i < paths.n; i++) {
