@@ -1,7 +1,7 @@
 /* Deflated bytes of any kind, into few bytes and into many. */
 #include "tests/fuzz/fuzz.h"
 
-#include "compiler/frontend/pytorch/inflate.h"
+#include "compiler/frontend/pytorch/script/inflate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { MANY = 4096 };

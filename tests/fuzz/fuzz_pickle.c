@@ -2,7 +2,7 @@
  * read from a storage of few bytes. */
 #include "tests/fuzz/fuzz.h"
 
-#include "compiler/frontend/pytorch/pickle.h"
+#include "compiler/frontend/pytorch/pickle/pickle.h"
 
 enum { MAX_TENSORS = 100, MAX_COPY = 1 << 20 };
 

@@ -91,66 +91,26 @@ static kiln_status read_layers(model *m, const kiln_json *config) {
     return KILN_OK;
 }
 
-/* ---- references ------------------------------------------------------------------ */
+/* ---- calls that wait -------------------------------------------------------------- */
 
-typedef struct ref {
-    const char *layer; /* NULL: a number */
-    int64_t node, tensor;
-    double number;
-} ref;
-typedef KILN_VEC(ref) refs;
-
-/* ["layer", node, tensor, ...] */
-static bool as_ref(const kiln_json *j, ref *out) {
-    const kiln_json *const name = kiln_json_first(j);
-    const kiln_json *const node = kiln_json_next(name);
-    if (!kiln_json_is_array(j) || !kiln_json_is_string(name))
-        return false;
-    out->layer = kiln_json_string(name, "");
-    return kiln_json_i64(node, &out->node) &&
-           kiln_json_i64(kiln_json_next(node), &out->tensor);
-}
-
-/* All that JSON refers to, in its order; of Keras 3 by {"class_name":
- * "__keras_tensor__"}. The parser bounds the depth. */
-static void collect(kiln_arena *a, const kiln_json *j, refs *out) {
-    ref r;
-    if (as_ref(j, &r)) {
-        kiln_vec_push(a, out, r);
-        /* Keywords of the call may refer, too. */
-        for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
-            if (kiln_json_is_object(i))
-                collect(a, i, out);
-        return;
-    }
-    const kiln_json *const history =
-        kiln_json_get(kiln_json_get(j, "config"), "keras_history");
-    if (history != NULL) {
-        collect(a, history, out);
-        return;
-    }
-    if (!kiln_json_is_array(j) && !kiln_json_is_object(j))
-        return;
-    for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
-        collect(a, i, out);
-}
-
-/* What a call is given: of functions ("args") each a tensor of the model or a number. */
+/* What a call is given: of functions that layers do, too ("args") each a tensor of the
+ * model or a number; others look for their numbers themselves. */
 static kiln_status collect_operands(model *m, const kiln_keras_layer *l,
-                                    const kiln_json *node, refs *out) {
+                                    const kiln_json *node, kiln_keras_refs *out) {
     kiln_arena *const a = &m->cx->common.scratch;
     const kiln_json *const args = kiln_json_get(node, "args");
-    if (!l->is_function || kiln_json_is_array(kiln_json_first(args))) {
-        collect(a, node, out);
+    if (!l->is_function || kiln_keras_is_of_ops(l->class_name) ||
+        kiln_json_is_array(kiln_json_first(args))) {
+        kiln_keras_collect(a, node, out);
         return KILN_OK;
     }
     size_t n = 0;
     for (const kiln_json *i = kiln_json_first(args); i != NULL; i = kiln_json_next(i)) {
-        const ref r = {.number = kiln_json_number(i, 0)};
+        const kiln_keras_ref r = {.number = kiln_json_number(i, 0)};
         if (kiln_json_is_number(i))
             kiln_vec_push(a, out, r);
         else
-            collect(a, i, out);
+            kiln_keras_collect(a, i, out);
         if (out->n != ++n)
             break;
     }
@@ -174,13 +134,13 @@ static kiln_str key_of(kiln_arena *a, const char *layer, int64_t node, int64_t t
 static void number_calls(model *m, const kiln_json *config) {
     kiln_arena *const a = &m->cx->common.scratch;
     kiln_numbers at = {0};
-    refs all = {0};
+    kiln_keras_refs all = {0};
     for (size_t i = 0; i < m->n; i++) {
         kiln_numbers_set(a, &at, kiln_str_from(m->layer[i].name), i + 1);
-        collect(a, m->layer[i].nodes, &all);
+        kiln_keras_collect(a, m->layer[i].nodes, &all);
         m->first[i] = -1;
     }
-    collect(a, kiln_json_get(config, "output_layers"), &all);
+    kiln_keras_collect(a, kiln_json_get(config, "output_layers"), &all);
     for (size_t r = 0; r < all.n; r++) {
         const size_t i = kiln_numbers_get(&at, kiln_str_from(all.v[r].layer));
         KILN_ASSERT(i <= m->n, "layer %zu of %zu", i - 1, m->n);
@@ -192,7 +152,7 @@ static void number_calls(model *m, const kiln_json *config) {
             m->first[i] = 0;
 }
 
-static kiln_value *value_of(model *m, const ref *r) {
+static kiln_value *value_of(model *m, const kiln_keras_ref *r) {
     kiln_arena *const a = &m->cx->common.scratch;
     return kiln_map_get(&m->values, key_of(a, r->layer, r->node, r->tensor));
 }
@@ -256,9 +216,9 @@ static kiln_status run_sequence(model *m, kiln_value *const *in, size_t n_in,
 /* Calls the next node of layer i where its operands are there. */
 static kiln_status try_node(model *m, size_t i, bool *done) {
     kiln_arena *const a = &m->cx->common.scratch;
-    const kiln_keras_layer *const l = &m->layer[i];
+    kiln_keras_layer *const l = &m->layer[i];
     const kiln_arena_mark mark = kiln_arena_save(a);
-    refs from = {0};
+    kiln_keras_refs from = {0};
     *done = false;
     KILN_TRY(collect_operands(m, l, m->next_node[i], &from));
     bool is_ready = from.n > 0;
@@ -274,6 +234,7 @@ static kiln_status try_node(model *m, size_t i, bool *done) {
         in[k] = from.v[k].layer == NULL
                     ? kiln_import_scalar(&m->cx->common, KILN_F32, from.v[k].number)
                     : value_of(m, &from.v[k]);
+    l->node = m->next_node[i];
     KILN_TRY(call(m, l, in, from.n, &out, &n_out));
     for (size_t t = 0; t < n_out; t++)
         kiln_map_set(a, &m->values,
@@ -307,8 +268,8 @@ static kiln_status run_nodes(model *m) {
 static kiln_status take_outputs(model *m, const kiln_json *config, kiln_value ***out,
                                 const char *const **names, size_t *n_out) {
     kiln_arena *const a = &m->cx->common.scratch;
-    refs to = {0};
-    collect(a, kiln_json_get(config, "output_layers"), &to);
+    kiln_keras_refs to = {0};
+    kiln_keras_collect(a, kiln_json_get(config, "output_layers"), &to);
     if (to.n == 0)
         return kiln_fail(m->cx->common.err, KILN_ERR_PARSE,
                          "'output_layers' must name the model's outputs");
@@ -333,8 +294,8 @@ static kiln_status run_graph(model *m, const kiln_json *config, kiln_value *cons
                              size_t n_in, kiln_value ***out, const char *const **names,
                              size_t *n_out) {
     kiln_arena *const a = &m->cx->common.scratch;
-    refs from = {0};
-    collect(a, kiln_json_get(config, "input_layers"), &from);
+    kiln_keras_refs from = {0};
+    kiln_keras_collect(a, kiln_json_get(config, "input_layers"), &from);
     if (from.n != n_in)
         return kiln_fail(m->cx->common.err, KILN_ERR_PARSE,
                          "model '%s' has %zu inputs, and is given %zu",

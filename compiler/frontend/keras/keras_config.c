@@ -7,6 +7,12 @@ const kiln_json *kiln_keras_layers(const kiln_json *config) {
     return kiln_json_is_array(config) ? config : kiln_json_get(config, "layers");
 }
 
+static const char before_function[] = "keras.ops.";
+
+bool kiln_keras_is_of_ops(const char *class_name) {
+    return strncmp(class_name, before_function, sizeof before_function - 1) == 0;
+}
+
 /* Functions of keras.ops have classes that are called as layers are; those that mean
  * what the layer does. */
 static bool is_as_layer(const char *class_name) {
@@ -48,7 +54,7 @@ kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
     out->name = kiln_str_dup(a, name);
     out->is_function = is_function(j);
     out->class_name = out->is_function && !is_as_layer(class_name)
-                          ? kiln_format(a, "keras.ops.%s", class_name)
+                          ? kiln_format(a, "%s%s", before_function, class_name)
                           : class_name;
     out->config = config;
     out->nodes = kiln_json_get(j, "inbound_nodes");

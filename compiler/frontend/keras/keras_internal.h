@@ -57,6 +57,7 @@ typedef struct kiln_keras_layer {
     const char *name, *class_name;
     const kiln_json *config; /* an object */
     const kiln_json *nodes;  /* inbound_nodes; NULL: none */
+    const kiln_json *node;   /* of these the call that is made; NULL: in Sequential */
     bool is_function;        /* of keras.ops: x + 3 in a model's code */
     kiln_keras_place place;
 } kiln_keras_layer;
@@ -100,6 +101,8 @@ kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
 
 /* The layers of a model's config: a member, or (of old Sequential) the config itself. */
 const kiln_json *kiln_keras_layers(const kiln_json *config);
+/* The class's name of a function that is none of a layer: "keras.ops.GetItem". */
+bool kiln_keras_is_of_ops(const char *class_name);
 /* One entry of that list; what a layer is not asked for stays. */
 kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
                                   kiln_keras_layer *out, kiln_err *err);
@@ -124,10 +127,28 @@ kiln_status kiln_keras_check_format(kiln_keras_call *k);
 /* Fails unless input 0 has that many axes at least. */
 kiln_status kiln_keras_min_rank(kiln_keras_call *k, int rank);
 
+/* ---- what calls refer to (keras_refs.c) ------------------------------------------------ */
+
+typedef struct kiln_keras_ref {
+    const char *layer; /* NULL: a number */
+    int64_t node, tensor;
+    double number;
+} kiln_keras_ref;
+typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
+
+/* All values that JSON refers to, in its order: as lists ["layer", node, tensor], of
+ * Keras 3 also {"class_name": "__keras_tensor__"}. */
+void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out);
+/* The call's value by place `at`, or else by keyword; NULL: it is not given, or is not
+ * one value. What a call is given by place comes first in `in`, in both's order. */
+kiln_value *kiln_keras_operand(const kiln_keras_call *k, const char *name, size_t at);
+/* What the call says by keyword; NULL: nothing, or null. */
+const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name);
+
 /* ---- weights (keras_weights.c) --------------------------------------------------------- */
 
 /* The layer's weights in the order of its class; a role is how its name ends, with the
- * endings of Keras 1 behind bars ("kernel|W"). */
+ * endings of Keras 1 behind bars ("kernel|W"), and '*' where a number may follow. */
 kiln_status kiln_keras_weights(kiln_keras_call *k, const char *const *roles, int n,
                                kiln_value **out);
 /* Of a part of the layer: `part` by name, `path` below the layer's by place. */
@@ -145,6 +166,11 @@ kiln_value *kiln_keras_activated(kiln_keras_call *k, kiln_value *x, const char *
                                  const char *otherwise);
 /* The name of an activation; NULL: it is a layer or another function of somebody's. */
 const char *kiln_keras_activation_name(const kiln_json *v);
+
+/* ---- keras_layer_shape.c --------------------------------------------------------- */
+
+/* x / sqrt(max(sum of squares, 1e-12)) along one axis. */
+kiln_value *kiln_keras_of_length_1(kiln_keras_call *k, kiln_value *x, int64_t axis);
 
 #define KILN_KERAS(class_name, importer, op, min_in, max_in)                           \
     kiln_keras_import_fn kiln_keras_import_##importer;

@@ -119,8 +119,7 @@ kiln_status kiln_keras_import_average(kiln_keras_call *k) {
 
 /* ---- dot ------------------------------------------------------------------------- */
 
-/* x / sqrt(max(sum of squares, 1e-12)) */
-static kiln_value *of_length_1(kiln_keras_call *k, kiln_value *x, int64_t axis) {
+kiln_value *kiln_keras_of_length_1(kiln_keras_call *k, kiln_value *x, int64_t axis) {
     kiln_compose *const c = &k->c;
     kiln_value *v =
         kiln_compose_reduce(c, &kiln_op_reduce_sum_square, x, &axis, 1, true);
@@ -160,8 +159,8 @@ kiln_status kiln_keras_import_dot(kiln_keras_call *k) {
     }
     kiln_value *x = k->in[0], *y = k->in[1];
     if (kiln_keras_bool(k, "normalize", false)) {
-        x = of_length_1(k, x, axes[0]);
-        y = of_length_1(k, y, axes[1]);
+        x = kiln_keras_of_length_1(k, x, axes[0]);
+        y = kiln_keras_of_length_1(k, y, axes[1]);
     }
     KILN_TRY(k->c.status);
     x = as_matrix(k, x, (int)axes[0], false, dim, &rank);

@@ -42,23 +42,32 @@ static bool has_part(kiln_str path, const char *want, bool begins) {
     return false;
 }
 
-static kiln_str last_part(kiln_str path) {
-    kiln_str part = {NULL, 0}, next;
-    while (kiln_str_cut(&path, '/', &next))
-        part = next;
-    if (kiln_str_ends(part, ":0"))
-        part.n -= 2;
-    return part;
+/* "variable_12" is "variable". */
+static kiln_str without_number(kiln_str name) {
+    size_t n = name.n;
+    while (n > 0 && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
+        n--;
+    return n > 0 && n < name.n && name.p[n - 1] == '_' ? (kiln_str){name.p, n - 1}
+                                                       : name;
 }
 
-/* Keras 1 puts the layer's name in front. */
+static bool has_end(kiln_str name, kiln_str end, bool is_old) {
+    if (name.n < end.n || memcmp(name.p + name.n - end.n, end.p, end.n) != 0)
+        return false;
+    const char before = name.n > end.n ? name.p[name.n - end.n - 1] : '/';
+    return before == '/' || (is_old && before == '_');
+}
+
+/* A role is the end of a path, of one part or of several ("query/kernel"); Keras 1 puts
+ * the layer's name in front of it. '*' behind it: weights without a name are numbered. */
 static bool has_role(kiln_str name, const char *role, bool is_old) {
     kiln_str roles = kiln_str_from(role), one;
+    if (kiln_str_ends(name, ":0"))
+        name.n -= 2;
     while (kiln_str_cut(&roles, '|', &one)) {
-        if (kiln_str_eq(name, one))
-            return true;
-        if (is_old && name.n > one.n && name.p[name.n - one.n - 1] == '_' &&
-            memcmp(name.p + name.n - one.n, one.p, one.n) == 0)
+        const bool may_be_numbered = kiln_str_ends(one, "*");
+        one.n -= may_be_numbered;
+        if (has_end(may_be_numbered ? without_number(name) : name, one, is_old))
             return true;
     }
     return false;
@@ -71,7 +80,7 @@ static const char *find_by_name(kiln_keras_call *k, const char *const *list, siz
         const kiln_str name = kiln_str_from(list[i]);
         if ((p->owner == NULL || has_part(name, p->owner, false)) &&
             (part == NULL || has_part(name, part, true)) &&
-            has_role(last_part(name), role, k->cx->file.major == 1))
+            has_role(name, role, k->cx->file.major == 1))
             return kiln_format(&k->cx->common.scratch, "%s/%s", p->group, list[i]);
     }
     return NULL;

@@ -137,6 +137,66 @@ kiln_status kiln_keras_import_layer_normalization(kiln_keras_call *k) {
     return set(k, kiln_compose_op(&k->c, &kiln_op_layer_norm, in, 3, args, 2));
 }
 
+/* x times a number for each channel: what ConvNeXt keeps in its blocks. */
+kiln_status kiln_keras_import_layer_scale(kiln_keras_call *k) {
+    /* Keras 3 gives it no name in .h5, where it is "variable_2". */
+    static const char *const roles[] = {"gamma|variable*|Variable*"};
+    const kiln_type *const x = &k->in[0]->type;
+    kiln_value *gamma = NULL;
+    KILN_TRY(kiln_keras_min_rank(k, 1));
+    KILN_TRY(kiln_keras_weights(k, roles, 1, &gamma));
+    KILN_TRY(kiln_keras_check_shape(k, gamma, "gamma", 1, &x->dim[x->rank - 1]));
+    return set(k, kiln_compose_2(&k->c, &kiln_op_mul, k->in[0], gamma));
+}
+
+/* Groups of neighbouring channels; -1 is a channel each. */
+kiln_status kiln_keras_import_group_normalization(kiln_keras_call *k) {
+    const kiln_type *const x = &k->in[0]->type;
+    int axis = 0;
+    int64_t groups = 32;
+    kiln_value *v[2];
+    KILN_TRY(kiln_keras_min_rank(k, 2));
+    KILN_TRY(read_axis(k, &axis));
+    KILN_TRY(kiln_keras_int(k, "groups", NULL, groups, &groups));
+    if (axis != x->rank - 1)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "its axis must be the last, is %d", axis);
+    KILN_TRY(read_affine(k, NULL, 0, 1, &x->dim[axis], v));
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("groups", groups == -1 ? x->dim[axis] : groups),
+        kiln_arg_float("epsilon", kiln_keras_number(k, "epsilon", 1e-3))};
+    kiln_value *const in[] = {kiln_channels_first(&k->c, k->in[0]), v[0], v[1]};
+    return set(k, kiln_channels_last(&k->c, kiln_compose_op(&k->c, &kiln_op_group_norm,
+                                                            in, 3, args, 2)));
+}
+
+kiln_status kiln_keras_import_rms_normalization(kiln_keras_call *k) {
+    static const char *const roles[] = {"scale"};
+    const kiln_type *const x = &k->in[0]->type;
+    int axis = 0;
+    kiln_value *scale = NULL;
+    KILN_TRY(kiln_keras_min_rank(k, 1));
+    KILN_TRY(read_axis(k, &axis));
+    if (axis != x->rank - 1)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "its axis must be the last, is %d", axis);
+    KILN_TRY(kiln_keras_weights(k, roles, 1, &scale));
+    KILN_TRY(kiln_keras_check_shape(k, scale, "scale", 1, &x->dim[axis]));
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("axis", axis),
+        kiln_arg_float("epsilon", kiln_keras_number(k, "epsilon", 1e-6))};
+    return set(k, kiln_compose_op(&k->c, &kiln_op_rms_norm,
+                                  (kiln_value *[]){k->in[0], scale}, 2, args, 2));
+}
+
+/* x / sqrt(max(sum of squares, 1e-12)) along one axis. */
+kiln_status kiln_keras_import_unit_normalization(kiln_keras_call *k) {
+    int axis = 0;
+    KILN_TRY(kiln_keras_min_rank(k, 1));
+    KILN_TRY(read_axis(k, &axis));
+    return set(k, kiln_keras_of_length_1(k, k->in[0], axis));
+}
+
 /* A number, or one for each channel, of the config; `otherwise` where it has none. */
 static kiln_status read_numbers(kiln_keras_call *k, const char *name, double otherwise,
                                 kiln_value **out) {

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "compiler/frontend/frontend_inputs.h"
+#include "compiler/frontend/pytorch/pt2/pt2.h"
 #include "compiler/frontend/pytorch/pytorch_internal.h"
+#include "compiler/frontend/pytorch/script/script.h"
 #include "compiler/frontend/zip.h"
 
 typedef enum kind {

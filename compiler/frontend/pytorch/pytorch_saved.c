@@ -2,7 +2,7 @@
  * what the file holds and the way out. */
 #include <string.h>
 
-#include "compiler/frontend/pytorch/pickle.h"
+#include "compiler/frontend/pytorch/pickle/pickle.h"
 #include "compiler/frontend/pytorch/pytorch_internal.h"
 #include "compiler/frontend/zip.h"
 

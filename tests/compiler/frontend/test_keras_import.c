@@ -63,6 +63,24 @@ static row rows[] = {
     {"layer_normalization", L("LayerNormalization", ", 'axis': [1], 'epsilon': 1e-9"),
      "1, 2", .w = {W("gamma", "2:1 2"), W("beta", "2:0 1")}, .shape = "[1,2]",
      .want = {-1, 3}},
+    {"layer_scale", L("LayerScale", ", 'projection_dim': 2"), "1, 2, 2",
+     .w = {W("gamma", "2:10 100")}, .shape = "[1,2,2]", .want = {0, 100, 20, 300}},
+    {"layer_scale_without_a_name", L("LayerScale", ""), "1, 2",
+     .w = {W("variable_17", "2:10 100")}, .shape = "[1,2]", .want = {0, 100}},
+    {"group_normalization", L("GroupNormalization", ", 'groups': 2, 'epsilon': 1e-9"),
+     "1, 1, 4", .w = {W("gamma", "4:1 2 3 4"), W("beta", "4:0 1 0 1")},
+     .shape = "[1,1,4]", .want = {-1, 3, -3, 5}},
+    {"group_normalization_of_each_channel",
+     L("GroupNormalization", ", 'groups': -1, 'epsilon': 1e-9, 'center': false"),
+     "1, 2, 2", .w = {W("gamma", "2:1 2")}, .shape = "[1,2,2]", .want = {-1, -2, 1, 2}},
+    {"rms_normalization", L("RMSNormalization", ", 'epsilon': 0"), "1, 2",
+     .w = {W("scale", "2:5 5")}, .less = -3, .shape = "[1,2]",
+     .want = {15 / 3.5355339, 20 / 3.5355339}},
+    {"unit_normalization", L("UnitNormalization", ", 'axis': -1"), "1, 2", .less = -3,
+     .shape = "[1,2]", .want = {0.6, 0.8}},
+    {"depth_that_training_drops",
+     L("StochasticDepth", ", 'drop_path_rate': 0.5") ", " L("Identity", ""), "1, 2",
+     .shape = "[1,2]", .want = {0, 1}},
     {"activation", L("Activation", ", 'activation': 'softsign'"), "1, 2",
      .shape = "[1,2]", .want = {0, 0.5}},
     {"hard_sigmoid_of_keras_2", L("Activation", ", 'activation': 'hard_sigmoid'"),
@@ -328,6 +346,210 @@ static void other_functions_are_refused(void **state) {
     }
 }
 
+/* ---- attention ------------------------------------------------------------------- */
+
+/* Of one head: queries of 4 ln(3) / 2 and keys of 4 times x, values of 2 x, and y = 10 v
+ * + 1. So query 1 of x = 0, 1 weighs keys with 1/4 and 3/4, query 0 with 1/2 each. */
+#define HEAD(before, more, node)                                                       \
+    "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["                 \
+    "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "               \
+    "'batch_shape': [1, 2, 1]}, 'inbound_nodes': []}, " before                         \
+    "{'class_name': 'MultiHeadAttention', 'name': 'query', 'config': {'name': "        \
+    "'query', "                                                                        \
+    "'trainable': true, 'num_heads': 1, 'key_dim': 4, 'value_dim': 1" more             \
+    "}, 'inbound_nodes': [" node "]}"                                                  \
+    "], 'input_layers': ['x', 0, 0], 'output_layers': ['query', 0, 0]}}"
+#define ATTENTION(more, node) HEAD("", more, node)
+#define ATTENTION_WITH(before, node) HEAD(before, "", node)
+#define PRODUCTS                                                                       \
+    "{'class_name': 'Dot', 'name': 'm', 'config': {'name': 'm', 'axes': [2, 2]}, "     \
+    "'inbound_nodes': [[['x', 0, 0, {}], ['x', 0, 0, {}]]]}, "
+#define LN_3_HALF "0.5493061443340549"
+
+static const char *const projection[] = {"query", "key", "value", "attention_output"};
+static const char *const member[] = {"query_dense", "key_dense", "value_dense",
+                                     "output_dense"};
+static const char *const numbers[] = {"1,1,4:" LN_3_HALF " " LN_3_HALF " " LN_3_HALF
+                                      " " LN_3_HALF,
+                                      "1,4:0 0 0 0",
+                                      "1,1,4:1 1 1 1",
+                                      "1,4:0 0 0 0",
+                                      "1,1,1:2",
+                                      "1,1:0",
+                                      "1,1,1:10",
+                                      "1:1"};
+enum { N_HEAD = sizeof numbers / sizeof numbers[0] };
+
+/* A layer named as one of its projections is: by name in .h5. */
+static kiln_str attention_h5(kiln_arena *a, const char *model) {
+    kiln_test_weight w[N_HEAD + 1] = {{NULL, NULL, NULL}};
+    for (int i = 0; i < N_HEAD; i++)
+        w[i] = (kiln_test_weight){"query",
+                                  kiln_format(a, "query/%s/%s", projection[i / 2],
+                                              i % 2 == 0 ? "kernel" : "bias"),
+                                  numbers[i]};
+    return kiln_test_keras_h5(a, kiln_test_quoted(a, model), "3.15.1", w);
+}
+
+/* By place in .keras; `before` the members' names: "_" of Keras 2. */
+static kiln_str attention_archive(kiln_arena *a, const char *model,
+                                  const char *before) {
+    kiln_test_weight w[N_HEAD + 1] = {{NULL, NULL, NULL}};
+    for (int i = 0; i < N_HEAD; i++)
+        w[i] = (kiln_test_weight){
+            NULL,
+            kiln_format(a, "layers/multi_head_attention/%s%s/vars/%d", before,
+                        member[i / 2], i % 2),
+            numbers[i]};
+    static const char *const names[] = {"metadata.json", "config.json",
+                                        "model.weights.h5"};
+    const kiln_str bytes[] = {KILN_STR_LIT("{\"keras_version\": \"3.15.1\"}"),
+                              kiln_str_from(kiln_test_quoted(a, model)),
+                              kiln_test_keras_weights(a, w)};
+    return kiln_test_zip(a, names, bytes, 3);
+}
+
+typedef struct attention_row {
+    const char *name, *model;
+    double want[2];
+    const char *says; /* NULL: want is right */
+} attention_row;
+
+#define X X_OF("x")
+static attention_row attention_rows[] = {
+    {"attention_to_all", ATTENTION("", "{'args': [" X ", " X "], 'kwargs': {}}"),
+     .want = {11, 16}},
+    {"attention_to_earlier",
+     ATTENTION("", "{'args': [" X "], 'kwargs': {'value': " X
+                   ", 'use_causal_mask': true}}"),
+     .want = {1, 16}},
+    {"attention_of_keras_2",
+     ATTENTION(", 'attention_axes': [1], 'output_shape': null",
+               "[['x', 0, 0, {'value': ['x', 0, 0], 'key': ['x', 0, 0], "
+               "'use_causal_mask': true}]]"),
+     .want = {1, 16}},
+    /* x x^T: query 1 sees key 1 alone, query 0 sees none, and so sees both. */
+    {"attention_by_a_mask",
+     ATTENTION_WITH(PRODUCTS, "{'args': [" X ", " X
+                              "], 'kwargs': {'attention_mask': " X_OF("m") "}}"),
+     .want = {11, 21}},
+    {"attention_by_a_mask_of_keras_2",
+     ATTENTION_WITH(PRODUCTS, "[['x', 0, 0, {'value': ['x', 0, 0], 'attention_mask': "
+                              "['m', 0, 0]}]]"),
+     .want = {11, 21}},
+    {"attention_by_other_masks",
+     ATTENTION("", "{'args': [" X ", " X "], 'kwargs': {'query_mask': " X "}}"),
+     .says = "it is called with 3 values, of which 2 are query, value, key or"},
+    {"attention_places_with_nothing_between",
+     ATTENTION("", "{'args': [" X ", " X ", null, " X "], 'kwargs': {}}"),
+     .says = "it is called with 3 values, of which 2 are query, value, key or"},
+    {"attention_without_values", ATTENTION("", "{'args': [" X "], 'kwargs': {}}"),
+     .says = "it must be called with a query and a value"},
+    {"attention_that_gives_scores",
+     ATTENTION("",
+               "{'args': [" X ", " X "], 'kwargs': {'return_attention_scores': true}}"),
+     .says = "return_attention_scores is not read"},
+    {"attention_with_gates",
+     ATTENTION(", 'use_gate': true", "{'args': [" X ", " X "], 'kwargs': {}}"),
+     .says = "use_gate and sliding_window are not read"},
+    {"attention_over_other_axes",
+     ATTENTION(", 'attention_axes': [2]", "{'args': [" X ", " X "], 'kwargs': {}}"),
+     .says = "attention_axes must be the one between batch and channels"},
+    {"attention_of_other_weights",
+     ATTENTION(", 'output_shape': [3]", "{'args': [" X ", " X "], 'kwargs': {}}"),
+     .says = "'attention_output/kernel' must have shape [1,1,3], has [1,1,1]"},
+};
+
+static void check_attention(void **state) {
+    const attention_row *const r = *state;
+    kiln_arena *const a = kiln_test_arena();
+    const kiln_str files[] = {attention_h5(a, r->model),
+                              attention_archive(a, r->model, ""),
+                              attention_archive(a, r->model, "_")};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        if (r->says == NULL) {
+            const kiln_tensor y = run_model(a, files[i], 0);
+            check_tensor(a, &y, "[1,2,1]", r->want);
+            continue;
+        }
+        const kiln_status st =
+            kiln_test_import_keras(a, files[i], NULL, &g, NULL, &err);
+        assert_int_not_equal(st, KILN_OK);
+        kiln_assert_fails(st, st, &err, r->says);
+    }
+}
+
+/* ---- parts of tensors ------------------------------------------------------------ */
+
+#define SLICE(start, stop, step)                                                       \
+    "{'class_name': '__slice__', 'config': {'start': " start ", 'stop': " stop         \
+    ", 'step': " step "}}"
+#define ALL SLICE("null", "null", "null")
+#define REST "{'class_name': '__ellipsis__', 'config': {}}"
+
+typedef struct part_row {
+    const char *name, *key; /* what picks of [0 1 2; 3 4 5; 6 7 8; 9 10 11], batch 1 */
+    const char *shape;
+    double want[MAX_WANT];
+    const char *says; /* NULL: want is right */
+} part_row;
+
+static part_row part_rows[] = {
+    {"part_at_a_place", "[" ALL ", 1]", "[1,3]", .want = {3, 4, 5}},
+    {"part_counted_from_the_end", "[" REST ", -1]", "[1,4]", .want = {2, 5, 8, 11}},
+    {"part_by_slices",
+     "[" ALL ", " SLICE("1", "-1", "null") ", " SLICE("null", "null", "2") "]",
+     "[1,2,2]", .want = {3, 5, 6, 8}},
+    {"part_backwards", "[0, " SLICE("null", "null", "-3") ", 0]", "[2]",
+     .want = {9, 0}},
+    {"part_backwards_to_an_end", "[0, " SLICE("-2", "0", "-1") ", 2]", "[2]",
+     .want = {8, 5}},
+    {"part_past_the_ends", "[0, " SLICE("-9", "9", "2") ", 0]", "[2]", .want = {0, 6}},
+    {"part_with_nothing", "[0, " SLICE("3", "1", "null") "]", "[0,3]", .want = {0}},
+    {"part_with_new_axes", "[0, null, 1, " REST ", null]", "[1,3,1]",
+     .want = {3, 4, 5}},
+    {"part_by_one_number", "0", "[4,3]",
+     .want = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+    {"part_outside", "[0, 4]",
+     .says = "index 4 is outside of axis 1, which has 4 elements"},
+    {"part_of_too_many_axes", "[0, 0, 0, 0]", .says = "it picks from more axes than"},
+    {"part_by_two_ellipses", "[" REST ", " REST "]",
+     .says = "it may have one ellipsis"},
+    {"part_by_steps_of_nothing", "[" SLICE("0", "1", "0") "]",
+     .says = "'step' of a slice must be an integer of 32 bits but 0"},
+    {"part_by_words", "['first']", .says = "it picks by something other than integers"},
+    {"part_by_tensors", "[" X "]", .says = "it must be called with 1 to 1 values"},
+};
+
+static void check_part(void **state) {
+    const part_row *const r = *state;
+    static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    const char *const model = kiln_format(
+        a,
+        "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["
+        "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "
+        "'batch_shape': [1, 4, 3]}, 'inbound_nodes': []}, "
+        "{" OPS "'class_name': 'GetItem', 'name': 'p', 'config': {'name': 'p'}, "
+        "'inbound_nodes': [{'args': [" X ", %s], 'kwargs': {}}]}"
+        "], 'input_layers': ['x', 0, 0], 'output_layers': ['p', 0, 0]}}",
+        r->key);
+    const kiln_str bytes =
+        kiln_test_keras_h5(a, kiln_test_quoted(a, model), "3.15.1", none);
+    if (r->says == NULL) {
+        const kiln_tensor y = run_model(a, bytes, 0);
+        check_tensor(a, &y, r->shape, r->want);
+        return;
+    }
+    const kiln_status st = kiln_test_import_keras(a, bytes, NULL, &g, NULL, &err);
+    assert_int_not_equal(st, KILN_OK);
+    kiln_assert_fails(st, st, &err, r->says);
+}
+
 static void dynamic_axes_are_bound(void **state) {
     (void)state;
     static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
@@ -356,6 +578,8 @@ static void dynamic_axes_are_bound(void **state) {
 
 int main(void) {
     kiln_test_add_rows(check, rows);
+    kiln_test_add_rows(check_attention, attention_rows);
+    kiln_test_add_rows(check_part, part_rows);
     kiln_test_add("shared_layers_and_models_in_models",
                   shared_layers_and_models_in_models, NULL);
     kiln_test_add("archives_have_weights_by_place", archives_have_weights_by_place,

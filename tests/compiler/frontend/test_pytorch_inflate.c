@@ -2,7 +2,7 @@
  * damaged is refused. The packed files are the fuzz target's seeds. */
 #include <string.h>
 
-#include "compiler/frontend/pytorch/inflate.h"
+#include "compiler/frontend/pytorch/script/inflate.h"
 #include "tests/support/damage.h"
 #include "tests/support/kiln_test.h"
 

@@ -2,7 +2,7 @@
  * refused names the byte. */
 #include <string.h>
 
-#include "compiler/frontend/pytorch/pickle.h"
+#include "compiler/frontend/pytorch/pickle/pickle.h"
 #include "tests/support/damage.h"
 #include "tests/support/kiln_test.h"
 

@@ -1,6 +1,6 @@
 /* The table of PyTorch's operators: every row meets arguments of every kind, most of
  * which fit nothing. Each call is refused or makes nodes that verify. */
-#include "compiler/frontend/pytorch/aten_internal.h"
+#include "compiler/frontend/pytorch/aten/aten_internal.h"
 #include "tests/support/kiln_test.h"
 
 #include <string.h>
@@ -108,7 +108,7 @@ static void every_row_meets_arguments_of_every_kind(void **state) {
     (void)state;
     static const char *const names[] = {
 #define KILN_ATEN(name, maker, op, schema) name,
-#include "compiler/frontend/pytorch/aten.def"
+#include "compiler/frontend/pytorch/aten/aten.def"
 #undef KILN_ATEN
     };
     kiln_rng rng;

@@ -70,6 +70,12 @@ def graph_def(is_lowered):
     return write
 
 
+def slots_of(run, inputs):
+    """The interpreter's inputs in the order of ours: it has its own, and says "serving_default_x:0" for x."""
+    slots = {slot["name"].removeprefix("serving_default_").partition(":")[0]: slot for slot in run.get_input_details()}
+    return [slots[name] for name in inputs] if len(inputs) > 1 else list(slots.values())
+
+
 def lite(made, folder):
     inputs = made[1]
     path = os.path.join(folder, "model.tflite")
@@ -82,9 +88,9 @@ def lite(made, folder):
         run = tf.lite.Interpreter(path, num_threads=1, experimental_op_resolver_type=(
             tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES))
     run.allocate_tensors()
-    slots = run.get_input_details()
-    by_place = dict(zip((slot["name"] for slot in slots), inputs.values()))
-    for slot, x in zip(slots, inputs.values()):
+    by_place = {}
+    for slot, x in zip(slots_of(run, inputs), inputs.values()):
+        by_place[slot["name"]] = x
         run.set_tensor(slot["index"], x)
     run.invoke()
     return path, by_place, {slot["name"]: run.get_tensor(slot["index"]) for slot in run.get_output_details()}

@@ -75,6 +75,38 @@ def vit():
     return keras.Model(image, L.Dense(10)(L.GlobalAveragePooling1D()(x)))
 
 
+# The same of Keras' own layers, so that its own files have them: places are an input.
+
+
+@row
+def bert_of_layers():
+    ids, places = (keras.Input((LENGTH,), dtype="int32", name=name) for name in ("ids", "places"))
+    seen = keras.Input((LENGTH, LENGTH), dtype="bool", name="seen")
+    x = L.Add()([L.Embedding(VOCABULARY, WIDTH)(ids), L.Embedding(VOCABULARY, WIDTH)(places)])
+    x = encoder(L.LayerNormalization()(x), mask=seen)
+    first = L.Dense(WIDTH, activation="tanh")(x[:, 0])
+    return keras.Model([ids, places, seen], [x[:, 1:-1], first])
+
+
+@row
+def vit_of_layers():
+    image, places = keras.Input((32, 32, 3), name="image"), keras.Input((16,), dtype="int32", name="places")
+    x = L.Reshape((16, WIDTH))(L.Conv2D(WIDTH, 8, strides=8)(image))
+    x = encoder(L.Add()([x, L.Embedding(VOCABULARY, WIDTH)(places)]))
+    return keras.Model([image, places], L.Dense(10)(L.GlobalAveragePooling1D()(x)))
+
+
+@row
+def decoder():
+    """Attention to itself, of earlier places only, and to another sequence; other normalisations."""
+    x, memory = keras.Input((7, WIDTH), name="x"), keras.Input((LENGTH, WIDTH), name="memory")
+    y = L.MultiHeadAttention(HEADS, 5, value_dim=6, use_bias=False)(x, x, use_causal_mask=True)
+    y = L.RMSNormalization()(L.Add()([x, y]))
+    y = L.MultiHeadAttention(HEADS, 8, output_shape=24)(y, memory, key=memory)
+    y = L.UnitNormalization()(L.GroupNormalization(4)(L.Identity()(y)))
+    return keras.Model([x, memory], y[..., ::-1, None, 2:20:3])
+
+
 # ---- others ----
 
 
@@ -189,6 +221,7 @@ def make(name):
         shape = (1,) + tuple(x.shape[1:])
         inputs[x.name if is_keras(model) else "image"] = (
             draw.integers(0, VOCABULARY, shape).astype(np.int32) if x.dtype == "int32"
+            else draw.random(shape) < 0.7 if x.dtype == "bool"
             else draw.normal(0, 1, shape).astype(np.float32))
     names = list(inputs)
 

@@ -1,0 +1,90 @@
+/* What calls refer to: values of other layers' calls, by place and by keyword. Source:
+ * keras, Functional.get_config and serialize_node of Keras 2 and 3. */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <string.h>
+
+/* ["layer", node, tensor, ...] */
+static bool as_ref(const kiln_json *j, kiln_keras_ref *out) {
+    const kiln_json *const name = kiln_json_first(j);
+    const kiln_json *const node = kiln_json_next(name);
+    if (!kiln_json_is_array(j) || !kiln_json_is_string(name))
+        return false;
+    out->layer = kiln_json_string(name, "");
+    return kiln_json_i64(node, &out->node) &&
+           kiln_json_i64(kiln_json_next(node), &out->tensor);
+}
+
+/* The parser bounds the depth. */
+void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out) {
+    kiln_keras_ref r;
+    if (as_ref(j, &r)) {
+        kiln_vec_push(a, out, r);
+        /* Keywords of the call may refer, too. */
+        for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
+            if (kiln_json_is_object(i))
+                kiln_keras_collect(a, i, out);
+        return;
+    }
+    const kiln_json *const history =
+        kiln_json_get(kiln_json_get(j, "config"), "keras_history");
+    if (history != NULL) {
+        kiln_keras_collect(a, history, out);
+        return;
+    }
+    if (!kiln_json_is_array(j) && !kiln_json_is_object(j))
+        return;
+    for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
+        kiln_keras_collect(a, i, out);
+}
+
+/* ---- a call's operands by what they are called ------------------------------------- */
+
+/* Keras 2 has them in the first reference: ["layer", node, tensor, {...}]. */
+static const kiln_json *keywords_of(const kiln_json *node) {
+    enum { KEYWORDS = 3 };
+    kiln_keras_ref r;
+    if (kiln_json_is_object(node))
+        return kiln_json_get(node, "kwargs");
+    return kiln_json_at(as_ref(node, &r) ? node : kiln_json_first(node), KEYWORDS);
+}
+
+const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name) {
+    const kiln_json *const v = kiln_json_get(keywords_of(k->layer->node), name);
+    return kiln_json_is_null(v) ? NULL : v;
+}
+
+static size_t count_refs(const kiln_keras_call *k, const kiln_json *j) {
+    kiln_keras_refs r = {0};
+    kiln_keras_collect(&k->cx->common.scratch, j, &r);
+    return r.n;
+}
+
+/* Of a list's or an object's members, number `at` or the one of that key; *before: what
+ * the members in front of it refer to. NULL: there is none, or it is no one value. */
+static const kiln_json *member(const kiln_keras_call *k, const kiln_json *in, size_t at,
+                               const char *key, size_t *before) {
+    const kiln_json *j = kiln_json_first(in);
+    for (size_t i = 0; j != NULL; i++, j = kiln_json_next(j)) {
+        const size_t n = count_refs(k, j);
+        if (key == NULL ? i == at : strcmp(kiln_json_key(j), key) == 0)
+            return n == 1 ? j : NULL;
+        *before += n;
+    }
+    return NULL;
+}
+
+kiln_value *kiln_keras_operand(const kiln_keras_call *k, const char *name, size_t at) {
+    const kiln_json *const node = k->layer->node, *const keywords = keywords_of(node);
+    const size_t n_in = (size_t)k->n_in, n_by_name = count_refs(k, keywords);
+    size_t before = 0;
+    if (at == 0)
+        return k->in[0];
+    if (kiln_json_is_object(node) &&
+        member(k, kiln_json_get(node, "args"), at, NULL, &before) != NULL)
+        return before < n_in ? k->in[before] : NULL;
+    before = n_in > n_by_name ? n_in - n_by_name : 0;
+    if (member(k, keywords, 0, name, &before) != NULL)
+        return before < n_in ? k->in[before] : NULL;
+    return NULL;
+}

@@ -1,0 +1,171 @@
+/* Attention of Keras: queries, keys and values by projections to heads, softmax(q k^T /
+ * sqrt(size) + mask) v, and a projection back. Source: keras.layers.MultiHeadAttention;
+ * Vaswani et al., Attention is all you need (2017), section 3.2.2. */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What Keras adds where a mask hides a key (keras.layers.Softmax, of f32). */
+static const double hidden = -1e9;
+
+/* One of the projections: dense [from, to...] with a bias, over the last axes of x. Files
+ * name its weights by the projection, archives by the layer's member, of which Keras
+ * 2.12 kept the underscore. */
+static kiln_status read_projection(kiln_keras_call *k, const char *name,
+                                   const char *member, int rank, const int64_t *dim,
+                                   int first_of_bias, kiln_value **v) {
+    kiln_arena *const a = &k->cx->common.scratch;
+    const char *const roles[] = {kiln_format(a, "%s/kernel", name),
+                                 kiln_format(a, "%s/bias", name)};
+    const bool has_bias = kiln_keras_bool(k, "use_bias", true);
+    const char *path = kiln_format(a, "/_%s", member);
+    if (k->cx->weights == NULL ||
+        !kiln_hdf5_has(k->cx->weights,
+                       kiln_format(a, "/%s%s/vars/0", k->layer->place.path, path)))
+        path = kiln_format(a, "/%s", member);
+    KILN_TRY(kiln_keras_part_weights(k, k->layer->place.part, path, roles,
+                                     has_bias ? 2 : 1, v));
+    KILN_TRY(kiln_keras_check_shape(k, v[0], roles[0], rank, dim));
+    if (has_bias)
+        KILN_TRY(kiln_keras_check_shape(k, v[1], roles[1], rank - first_of_bias,
+                                        dim + first_of_bias));
+    return KILN_OK;
+}
+
+/* x [N, T, from] to [N, T, to] by a kernel of two or three axes. */
+static kiln_value *projected(kiln_keras_call *k, kiln_value *x, kiln_value *const *v,
+                             int64_t from, int64_t to) {
+    kiln_compose *const c = &k->c;
+    const int64_t matrix[] = {from, to};
+    kiln_value *const y =
+        kiln_compose_2(c, &kiln_op_matmul, x, kiln_compose_reshape(c, v[0], 2, matrix));
+    return v[1] == NULL ? y
+                        : kiln_compose_2(c, &kiln_op_add, y,
+                                         kiln_compose_reshape(c, v[1], 1, &to));
+}
+
+/* [N, T, D] to [N, heads, T, size]. */
+static kiln_status take_heads(kiln_keras_call *k, kiln_value *x, const char *name,
+                              int64_t heads, int64_t size, kiln_value **out) {
+    const int64_t dim[] = {x->type.dim[2], heads, size};
+    kiln_value *v[2] = {NULL, NULL};
+    KILN_TRY(read_projection(
+        k, name, kiln_format(&k->cx->common.scratch, "%s_dense", name), 3, dim, 1, v));
+    *out = kiln_compose_split_heads(&k->c, projected(k, x, v, dim[0], heads * size),
+                                    heads);
+    return k->c.status;
+}
+
+/* Query i sees the keys j <= i. */
+static kiln_value *causal(kiln_keras_call *k, int64_t n, int64_t m) {
+    kiln_compose *const c = &k->c;
+    const int64_t column[] = {n, 1};
+    kiln_value *const i = kiln_compose_reshape(c, kiln_compose_iota(c, n), 2, column);
+    return kiln_compose_2(c, &kiln_op_less_equal, kiln_compose_iota(c, m), i);
+}
+
+/* What is added to scores [N, heads, T, S]: `mask` is true, or not 0, where a key is
+ * seen. */
+static kiln_value *bias_of(kiln_keras_call *k, kiln_value *mask) {
+    kiln_compose *const c = &k->c;
+    kiln_import_cx *const cx = &k->cx->common;
+    return kiln_compose_where(c, kiln_compose_cast(c, mask, KILN_BOOL),
+                              kiln_import_scalar(cx, KILN_F32, 0),
+                              kiln_import_scalar(cx, KILN_F32, hidden));
+}
+
+static kiln_status add_masks(kiln_keras_call *k, kiln_value *mask,
+                             kiln_value **scores) {
+    kiln_compose *const c = &k->c;
+    const int64_t *const d = (*scores)->type.dim;
+    if (mask != NULL) {
+        const kiln_type t = mask->type;
+        if (t.rank != 3)
+            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                             "'attention_mask' must be [N, T, S], is %s",
+                             kiln_type_text(&k->cx->common.scratch, &t));
+        const int64_t dim[] = {t.dim[0], 1, t.dim[1], t.dim[2]};
+        *scores = kiln_compose_2(c, &kiln_op_add, *scores,
+                                 kiln_compose_reshape(c, bias_of(k, mask), 4, dim));
+    }
+    if (kiln_json_bool(kiln_keras_keyword(k, "use_causal_mask"), false))
+        *scores =
+            kiln_compose_2(c, &kiln_op_add, *scores, bias_of(k, causal(k, d[2], d[3])));
+    return c->status;
+}
+
+static kiln_status check_call(kiln_keras_call *k, int n_known) {
+    kiln_err *const err = k->cx->common.err;
+    const int rank = k->in[0]->type.rank;
+    int64_t axis = 1;
+    if (kiln_keras_get(k, "attention_axes", NULL) != NULL)
+        KILN_TRY(kiln_keras_int(k, "attention_axes", NULL, 1, &axis));
+    if (n_known != k->n_in)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "it is called with %d values, of which %d are query, value, "
+                         "key or attention_mask; other masks are not read",
+                         k->n_in, n_known);
+    for (int i = 0; i < k->n_in; i++)
+        if (k->in[i]->type.rank != 3)
+            return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                             "its values must have 3 axes, [N, T, C], value %d is %s",
+                             i,
+                             kiln_type_text(&k->cx->common.scratch, &k->in[i]->type));
+    if (axis != 1 && axis != 1 - rank)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "attention_axes must be the one between batch and channels");
+    if (kiln_json_bool(kiln_keras_keyword(k, "return_attention_scores"), false))
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "return_attention_scores is not read");
+    if (kiln_keras_bool(k, "use_gate", false) ||
+        kiln_keras_get(k, "sliding_window", NULL) != NULL)
+        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
+                         "use_gate and sliding_window are not read");
+    return KILN_OK;
+}
+
+/* [N, T, heads * size] by the last projection. */
+static kiln_status project_back(kiln_keras_call *k, kiln_value *x, int64_t heads,
+                                int64_t size, kiln_value **out) {
+    int64_t to = k->in[0]->type.dim[2];
+    kiln_value *v[2] = {NULL, NULL};
+    if (kiln_keras_get(k, "output_shape", NULL) != NULL)
+        KILN_TRY(kiln_keras_int(k, "output_shape", NULL, to, &to));
+    const int64_t dim[] = {heads, size, to};
+    KILN_TRY(read_projection(k, "attention_output", "output_dense", 3, dim, 2, v));
+    *out = projected(k, x, v, heads * size, to);
+    return k->c.status;
+}
+
+kiln_status kiln_keras_import_multi_head_attention(kiln_keras_call *k) {
+    enum { MAX_HEADS = 1 << 16 };
+    kiln_compose *const c = &k->c;
+    static const int64_t turned[] = {0, 1, 3, 2};
+    kiln_value *const value = kiln_keras_operand(k, "value", 1);
+    kiln_value *const named = kiln_keras_operand(k, "key", 2);
+    kiln_value *const mask = kiln_keras_operand(k, "attention_mask", SIZE_MAX);
+    kiln_value *q = NULL, *key = NULL, *v = NULL, *y = NULL;
+    int64_t heads = 0, size = 0, size_of_v = 0;
+    KILN_TRY(check_call(k, 1 + (value != NULL) + (named != NULL) + (mask != NULL)));
+    KILN_TRY(kiln_keras_int(k, "num_heads", NULL, 0, &heads));
+    KILN_TRY(kiln_keras_int(k, "key_dim", NULL, 0, &size));
+    KILN_TRY(kiln_keras_int(k, "value_dim", NULL, size, &size_of_v));
+    if (value == NULL || heads < 1 || heads > MAX_HEADS || size < 1 ||
+        size > INT32_MAX || size_of_v < 1 || size_of_v > INT32_MAX)
+        return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
+                         "it must be called with a query and a value, and have 1 to %d "
+                         "'num_heads' of 1 or more 'key_dim' and 'value_dim'",
+                         MAX_HEADS);
+    KILN_TRY(take_heads(k, k->in[0], "query", heads, size, &q));
+    KILN_TRY(take_heads(k, named != NULL ? named : value, "key", heads, size, &key));
+    KILN_TRY(take_heads(k, value, "value", heads, size_of_v, &v));
+    q = kiln_compose_scalar(c, &kiln_op_mul, q, 1 / sqrt((double)size));
+    kiln_value *scores =
+        kiln_compose_2(c, &kiln_op_matmul, q, kiln_compose_transpose(c, key, turned));
+    KILN_TRY(add_masks(k, mask, &scores));
+    y = kiln_compose_axis(c, &kiln_op_softmax, scores, NULL, 3);
+    y = kiln_compose_join_heads(c, kiln_compose_2(c, &kiln_op_matmul, y, v));
+    KILN_TRY(c->status);
+    return project_back(k, y, heads, size_of_v, &k->out);
+}
