@@ -14,7 +14,7 @@ enum {
     CHASE_STEPS = 4096,
     FMA_CALLS = 8,
     LATENCY_CALLS = 8,
-    LOAD_TRIES = 2 /* a slice apart: who disturbs one may be gone */
+    LOAD_TRIES = 2 /* slices apart: who disturbs one may be gone */
 };
 static const int64_t mib = INT64_C(1) << 20;
 static const double stream_bytes = 2e6; /* of one call, where the buffer is smaller */
@@ -228,12 +228,15 @@ static void add_near_l3(kiln_machine_probes *out, int64_t sure, int64_t l3) {
 }
 
 /* A level's rate by what surely lies in it, then more and more of what the system says
- * that it holds, up to all. */
+ * that it holds, up to all. A quarter of L2 is enough for its rate, if L1 holds little
+ * of that: of half, a neighbour that shares the core often takes a part. */
 static void add_levels(kiln_machine_probes *out, const kiln_profile *p) {
     const int64_t l1 = p->l1d_bytes, l2 = p->l2_bytes, l3 = p->l3_bytes;
     static const int eighths[] = {4, 6, 7, 8};
     for (int i = 0; i < 4 && l1 > 0; i++)
         add_read(out, 0, l1 / 8 * eighths[i], 1);
+    if (l2 / 4 >= 4 * l1 && l1 > 0)
+        add_read(out, 1, l2 / 4, 1);
     for (int i = 0; i < 4 && l2 > 2 * l1; i++)
         add_read(out, 1, l2 / 8 * eighths[i], 1);
     if (l3 > 2 * l2) {

@@ -2,16 +2,23 @@
  *
  * The best undisturbed slice counts, in cycles of the best undisturbed chain: others
  * can only take time away. Counts that must be whole are rounded; one that is far from
- * whole is no measurement. A cache is as large as the most that was read of it at a
- * rate nearer to its own than to that of the level behind it. */
+ * whole is no measurement. Of ports for loads and stores there are as many as what was
+ * sustained takes at least, for more than they holds a stream up. A cache is as large as
+ * the most that was read of it at a rate nearer to its own than to that of the level
+ * behind it. */
 #include "pipeline/machine/machine_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { SLICES = 15, FEW = 5 };
+enum { SLICES = 15, MOST_SLICES = 60, FEW = 5 };
+/* Of caches of a core alone slices are short: there are more of them, so that a
+ * neighbour who shares the core is idle in some. */
+static const int64_t short_bytes = INT64_C(4) << 20;
 /* Further from a whole number of ports: not a count of ports. */
 static const double far_from_whole = 0.3;
+/* More than so many vectors a cycle above a number of ports: there is one more. */
+static const double above_whole = 0.15;
 
 /* Undisturbed ones, or all where those are few. */
 static size_t good_ones(double *unit, double *cycle, const bool *disturbed, size_t n) {
@@ -31,9 +38,9 @@ static size_t good_ones(double *unit, double *cycle, const bool *disturbed, size
 
 static kiln_machine_reading reading_of(const kiln_machine_meter *m,
                                        const kiln_machine_probe *p) {
-    double unit[SLICES], cycle[SLICES];
-    bool disturbed[SLICES];
-    const size_t n = SLICES;
+    double unit[MOST_SLICES], cycle[MOST_SLICES];
+    bool disturbed[MOST_SLICES];
+    const size_t n = p->window <= short_bytes ? MOST_SLICES : SLICES;
     kiln_machine_reading r = {.slices = (int)n};
     for (size_t i = 0; i < n; i++) {
         disturbed[i] = false;
@@ -105,6 +112,12 @@ static int rate(double v, int most) {
     return n < 1 ? 1 : n > most ? most : (int)n;
 }
 
+/* The fewest ports that give so many vectors a cycle. */
+static int ports(double v, int most) {
+    const double n = ceil(v - above_whole);
+    return n < 1 ? 1 : n > most ? most : (int)n;
+}
+
 /* KiB of the level, by what was read of it; 0: it has none. */
 static int seen_kib(const reader *x, int level) {
     const double own = rate_of(x, KILN_PROBE_READ, level, false);
@@ -153,9 +166,9 @@ kiln_status kiln_machine_core(const kiln_profile *p, const kiln_machine_probes *
     const double l3 = rate_of(&x, KILN_PROBE_READ, 2, false);
     const double memory = rate_of(&x, KILN_PROBE_READ, 3, false);
     if (load > 0)
-        c.load_ports = rate(load / vector, 16);
+        c.load_ports = ports(load / vector, 16);
     if (store > 0)
-        c.store_ports = rate(store / vector, 16);
+        c.store_ports = ports(store / vector, 16);
     if (l2 > 0)
         c.l2_rate = rate(l2, 4096);
     if (p->l3_bytes == 0)

@@ -172,6 +172,43 @@ static void counts_ports_beside_a_neighbour(void **state) {
     assert_true(c.l3_kib <= 12288 && c.l3_kib * 2 >= 12288);
 }
 
+/* A core that another thread shares, of two load ports: streams sustain 1.45 loads a
+ * cycle, and in nine of ten slices most of L2 is the other's. */
+static void busy_slice(void *cx, const kiln_machine_probe *p, double *unit_ns,
+                       double *cycle_ns, bool *disturbed) {
+    machine *m = cx;
+    made_up_slice(cx, p, unit_ns, cycle_ns, disturbed);
+    if (p->kind == KILN_PROBE_LOAD)
+        *unit_ns *= 2 / 1.45;
+    const bool is_l2 = p->kind == KILN_PROBE_READ && p->level == 1;
+    if (is_l2 && random_share(&m->rng) < 0.9)
+        *unit_ns *= 1 + (double)p->bytes / (double)m->profile.l2_bytes;
+}
+
+static void sees_past_a_busy_neighbour(void **state) {
+    (void)state;
+    const made_up is = {"",    CORE(2, 4, 2, 1, 48, 10, 5, 48, 2048, 65536, 500, 17, 9),
+                        64,    2,
+                        48,    2048,
+                        65536, 0.02,
+                        0.1};
+    machine m = machine_of(&is);
+    kiln_machine_probes probes;
+    kiln_machine_reading r[KILN_MAX_PROBES];
+    const kiln_machine_meter meter = {busy_slice, NULL, NULL, &m};
+    kiln_core c;
+    kiln_err err = {0};
+    kiln_assert_status_ok(
+        kiln_machine_probes_make(kiln_test_arena(), &m.profile, false, &probes, &err),
+        &err);
+    kiln_machine_sample(&meter, &probes, r);
+    kiln_assert_status_ok(kiln_machine_core(&m.profile, &probes, r, &c, &err), &err);
+    assert_int_equal(c.load_ports, 2);
+    assert_int_equal(c.store_ports, 1); /* noise is not one more */
+    near(c.l2_rate, 48, 0.05);
+    assert_true(c.l2_kib >= 1792);
+}
+
 /* What no core is: refused, not rounded to one. */
 typedef struct wrong {
     const char *name;
@@ -398,6 +435,7 @@ int main(void) {
     kiln_test_add_rows(recovers_a_made_up_machine, machines);
     kiln_test_add("counts_ports_beside_a_neighbour", counts_ports_beside_a_neighbour,
                   NULL);
+    kiln_test_add("sees_past_a_busy_neighbour", sees_past_a_busy_neighbour, NULL);
     kiln_test_add_rows(refuses_nonsense, wrongs);
     kiln_test_add("a_document_reads_back", a_document_reads_back, NULL);
     kiln_test_add_rows(refuses_a_bad_document, bad_rows);
