@@ -5,7 +5,7 @@
 #include "pipeline/talk/apart.h"
 #include "pipeline/tune/tune.h"
 
-/* Work that is tuned at all: a contraction, whose template chooses layouts. */
+/* Work that is tuned at all: what multiplies and adds. */
 bool kiln_tune_takes(const kiln_op_work *w);
 /* Other work whose template chooses layouts, by a configuration: a pool. It is measured
  * where a search over layouts wishes for it. */

@@ -7,8 +7,11 @@
 
 #include <string.h>
 
+/* What multiplies and adds: convolutions, products, attention, recurrent networks. */
 static bool takes_node(const kiln_node *anchor) {
-    return anchor->op->fuse == KILN_FUSE_OUT_FUSABLE;
+    kiln_cost cost;
+    kiln_node_cost(anchor, &cost);
+    return anchor->op->fuse == KILN_FUSE_OUT_FUSABLE || cost.muladds > 0;
 }
 
 bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }
