@@ -50,15 +50,19 @@ def measure(o, name, path):
         of = ["--db", os.path.join(o.work, name + ".db")]
         for threads in o.threads.split(","):
             said([o.kiln, "tune", path, "--profile", "native", "--threads", threads, "--time-limit", o.tune, "--quiet", *of])
-    said([o.kiln, "bench", path, "--threads", o.threads, "--rounds", o.rounds, "--baselines", "litert", "--quiet",
-          "--json", results, *of])
-    with open(results) as f:
+    if os.path.exists(results):
+        os.remove(results)
+    done = subprocess.run([o.kiln, "bench", path, "--threads", o.threads, "--rounds", o.rounds, "--baselines", "litert", "--quiet",
+                           "--json", results, *of], capture_output=True, text=True)
+    if not os.path.exists(results):
+        raise RuntimeError(done.stderr.strip()[:400])
+    with open(results) as f:  # also where LiteRT refuses the file
         measured = json.load(f)
     rows = []
     for row in measured["threads"]:
         rival = row["baselines"][0]
         if rival["state"] != "measured":
-            raise RuntimeError(f"litert: {rival['problem']}")
+            raise RuntimeError(f"LiteRT: {rival['problem']}")
         r = rival["ratio"]
         rows.append((row["threads"], row["median_ms"], rival["median_ms"], r["estimate"], r["low"], r["high"]))
     return rows, measured["output"]
