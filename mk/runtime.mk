@@ -162,6 +162,30 @@ build/aarch64/kiln-armnn: $(ARMNN_SRC) $(ARMNN_LIB)
 $(B)/kiln-armnn-aarch64: build/aarch64/kiln-armnn
 	@cp $< $@
 
+# XNNPACK's program of this machine and what it needs of kiln, for AArch64. That library is a shared one too.
+XNN_LIB := $(and $(wildcard $(ARMNN_DIR)/libXNNPACK.so),$(wildcard $(ARMNN_DIR)/libcjson.so))
+XNN_SRC := programs/kiln-xnnpack.c $(addprefix $(VENDOR_DIR)/,library_xnnpack.c library_serve.c op_json.c age.c spread_linux.c)
+XNN_OWN := $(filter-out base/core/hash.c,$(call find_src,base,*.c)) $(addprefix compiler/,graph/graph_tensor.c graph/type.c graph/type_text.c frontend/npy.c)
+XNN_OBJ := $(patsubst %.c,build/aarch64/xnnpack/%.o,$(XNN_SRC))
+XNN_OWN_OBJ := $(patsubst %.c,build/aarch64/xnnpack/%.o,$(XNN_OWN))
+XNN := $(if $(and $(wildcard programs/kiln-xnnpack.c),$(XNN_LIB),$(ARMNN_LIBC),$(CROSS_HAS_aarch64)),$(B)/kiln-xnnpack-aarch64)
+build/aarch64/xnnpack/%.o: %.c build/aarch64/flags.txt
+	@mkdir -p $(@D)
+	@echo "  CC   $@"
+	@$(CROSS_COMPILE_aarch64) -isystem $(BOARD_LIBS)/usr/include $(if $(filter %/library_xnnpack.c,$<),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"')
+build/aarch64/xnnpack/libkiln.a: $(XNN_OWN_OBJ)
+	@echo "  AR   $@"
+	@rm -f $@
+	@$(AR) rcs $@ $^
+build/aarch64/kiln-xnnpack: $(XNN_OBJ) build/aarch64/xnnpack/libkiln.a
+	@echo "  LINK $@"
+	@$(CROSS_CC_aarch64) -s $^ -L$(ARMNN_DIR) -lXNNPACK -lpthreadpool -lcjson -lm -Wl,-rpath-link,$(ARMNN_DIR) \
+		-Wl,--disable-new-dtags -Wl,-rpath,$(ARMNN_DIR):$(ARMNN_LIBC) \
+		-Wl,--dynamic-linker,$(ARMNN_LIBC)/ld-linux-aarch64.so.1 -o $@
+$(B)/kiln-xnnpack-aarch64: build/aarch64/kiln-xnnpack
+	@cp $< $@
+-include $(XNN_OBJ:.o=.d) $(XNN_OWN_OBJ:.o=.d)
+
 # What comes with kiln as files: beside the program, where it looks.
 DATA := $(B)/ready.jsonl $(B)/autotvm.jsonl
 $(B)/ready.jsonl: tuning_db/ready/ready.jsonl
@@ -172,7 +196,7 @@ $(B)/autotvm.jsonl: tuning_db/corpus/autotvm.jsonl
 	@cp $< $@
 
 CROSS_RUNNERS := $(CROSS:%=$(B)/kiln-run-%)
-RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES) $(ARMCL) $(ARMNN)
+RUNNERS := $(if $(RUNNER_SRC),$(B)/kiln-run $(CROSS_RUNNERS)) $(CROSS_DEVICES) $(ARMCL) $(ARMNN) $(XNN)
 RUNTIME := $(if $(RUNTIME_SRC),$(RUNTIME_A) $(RUNTIME_SO)) $(RUNNERS) $(CROSS_LIBS)
 
 # --- Python ------------------------------------------------------------------------------------------
@@ -220,7 +244,7 @@ COMPLETION_zsh := share/zsh/site-functions/_kiln
 COMPLETION_fish := share/fish/vendor_completions.d/kiln.fish
 SHELLS := bash zsh fish
 INSTALLED = bin/kiln bin/kiln-run share/doc/kiln $(MAN) $(foreach s,$(SHELLS),$(COMPLETION_$(s))) $(addprefix share/kiln/,$(notdir $(DATA))) \
-	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) kiln-armcl-aarch64 kiln-armnn-aarch64 $(notdir $(PROGRAMS))) \
+	$(addprefix libexec/kiln/,$(CROSS_ARCHS:%=kiln-run-%) $(CROSS_ARCHS:%=kiln-device-%) kiln-armcl-aarch64 kiln-armnn-aarch64 kiln-xnnpack-aarch64 $(notdir $(PROGRAMS))) \
 	$(foreach l,lib $(CROSS_LIB),$(addprefix $(l)/,libkiln-runtime.a libkiln-runtime.so $(notdir $(RUNTIME_SO)) \
 	pkgconfig/kiln-runtime.pc)) $(addprefix include/kiln/,$(notdir $(RUNTIME_HEADERS)))
 
@@ -229,7 +253,7 @@ ifeq ($(V),release)
 install-runtime: $(RUNTIME)
 	$(INSTALL) -d $(TO)/bin $(TO)/libexec/kiln $(TO)/include/kiln $(TO)/share/doc/kiln
 	$(INSTALL) -m 755 $(B)/kiln-run $(TO)/bin/
-	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(ARMCL) $(ARMNN) $(TO)/libexec/kiln/)
+	$(if $(CROSS),$(INSTALL) -m 755 $(CROSS_RUNNERS) $(CROSS_DEVICES) $(ARMCL) $(ARMNN) $(XNN) $(TO)/libexec/kiln/)
 	$(call install_library,lib,$(RUNTIME_A),$(RUNTIME_SO))
 	$(foreach a,$(CROSS),$(call install_library,$(CROSS_LIB_$(a)),build/$(a)/libkiln-runtime.a,$(CROSS_SO_$(a))))
 	for h in $(RUNTIME_HEADERS); do \

@@ -95,7 +95,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/re
 -include $(TEST_ALL:%.c=$(B)/%.d) $(SUPPORT_OBJ:.o=.d) $(BENCH:=.d) \
 	$(FUZZ_SRC:%.c=$(B)/%.d) $(B)/tests/fuzz/replay.d
 
-.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-programs test-tensorflow test-export-forms test-torchscript test-python test-page bench run-bench soak \
+.PHONY: tests quick-programs e2e-programs quick e2e check fuzz fuzz-smoke fuzz-programs fuzz-merge golden-update test-vendor-ops test-export-onnx test-random-models test-exports test-programs test-tensorflow test-export-forms test-torchscript test-python test-page bench bench-litert run-bench run-bench-litert soak \
 	soak-tests tsan tsan-tests
 
 e2e-programs: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(E2E)
@@ -165,6 +165,12 @@ test-page: ## the report's page of thirty jobs in Chromium, by axe too; axe is l
 golden-update: $(KILN) $(UNIT) ## rewrite golden files; review the diff as code
 	@$(RUN_ENV) KILN_GOLDEN_UPDATE=1 $(RUN) -t $(TEST_SECONDS) $(call pick,$(UNIT))
 	@git status --short -- '*/golden/*' || true
+
+bench-litert: ## the TensorFlow Lite files beside LiteRT (`kiln baselines install litert`): table and geometric means; LITERT="--tune 60s" tunes each first
+	@$(MAKE) V=release run-bench-litert
+run-bench-litert: $(KILN) $(RUNTIME) $(PROGRAMS)
+	@python3 -B tests/tools/litert/beside_litert.py --kiln $(abspath $(KILN)) --work $(abspath build/litert) \
+		$(if $(TEST),--filter $(TEST)) $(LITERT)
 
 bench: ## measure: builds V=release, runs every tests/**/bench_*.c
 	@test -n "$(BENCH)" || { echo "bench: no tests/**/bench_*.c found: nothing was measured"; exit 1; }

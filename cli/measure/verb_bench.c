@@ -237,7 +237,7 @@ static kiln_status refuse_libraries(const kiln_cli_args *args, kiln_err *err) {
         err, KILN_ERR_ARG,
         "kiln bench: --baselines %s does not go with --runner: a device "
         "runs the kernels that it is sent, and no programs. Where kiln is "
-        "on it, run 'kiln bench --baselines %s' there; of AArch64, armcl "
+        "on it, run 'kiln bench --baselines %s' there; of AArch64, armcl, xnnpack_arm "
         "and armnn run here in an emulator, without --runner and for their "
         "outputs alone",
         list, list);

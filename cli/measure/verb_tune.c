@@ -30,6 +30,10 @@ static const kiln_option options[N_OPTIONS] = {
          "stop after 90, 90s, 15m or 2h; without --trials all of it is used as long "
          "as more is expected",
          false},
+    [OPT_NO_EARLY_END] = {"--no-early-end", NULL,
+                          "go on to the end of --trials and --time-limit, also where "
+                          "nothing more is expected",
+                          false},
     [OPT_THREADS] = {"--threads", "N", "threads of the kernels (1)", false},
     [OPT_RUNNER] = {"--runner", "DEVICE",
                     "measure there, not here: a device's name (kiln device add), or "
@@ -246,6 +250,10 @@ static kiln_status read_options(const kiln_cli_args *args, kiln_tune_options *o,
     KILN_TRY(read_runners(args, o, err));
     KILN_TRY(read_place(args, o, err));
     o->no_transfer = kiln_args_has(args, OPT_NO_TRANSFER);
+    o->no_early_end = kiln_args_has(args, OPT_NO_EARLY_END);
+    if (o->no_early_end && trials == 0 && o->seconds <= 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--no-early-end needs an end: --trials or --time-limit");
     return read_search(args, o, err);
 }
 

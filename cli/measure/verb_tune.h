@@ -11,6 +11,7 @@ enum {
     OPT_OP,
     OPT_TRIALS,
     OPT_TIME,
+    OPT_NO_EARLY_END,
     OPT_THREADS,
     OPT_RUNNER,
     OPT_POOL,

@@ -48,8 +48,14 @@ const char *kiln_import_file(kiln_arena *a, const char *path) {
 static kiln_status open_model(kiln_arena *a, const char **at, kiln_str *bytes,
                               const kiln_frontend **f, kiln_err *err) {
     const char *const path = *at = kiln_import_file(a, *at);
-    if (kiln_dir_exists(path))
+    if (kiln_dir_exists(path)) {
         KILN_TRY(kiln_foreign_check_folder(a, path, err));
+        return kiln_fail(err, KILN_ERR_IO,
+                         "'%s' is a folder without a model: kiln reads files, folders "
+                         "with saved_model.pb (of TensorFlow) and packages of Core ML "
+                         "(.mlpackage)",
+                         path);
+    }
     KILN_TRY(kiln_file_map(a, path, 0, bytes, err));
     if (bytes->n == 0)
         return kiln_fail(err, KILN_ERR_PARSE, "'%s' is empty; fetch the model again",

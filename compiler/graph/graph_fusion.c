@@ -432,24 +432,99 @@ static void copy_node(copying *c, const kiln_node *n) {
     kiln_vec_push(a, &c->to->nodes, m);
 }
 
-kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
-                             const kiln_group *group, const kiln_value ***from) {
-    KILN_ASSERT(group->n > 0, "a group of '%s' has no node", g->name);
-    copying c = {.to = kiln_graph_new(a, group->node[group->n - 1]->name),
-                 .copy = kiln_array(a, kiln_value *, g->values.n)};
-    const int *uses = kiln_graph_count_uses(g, a);
-    int *own = kiln_array(a, int, g->values.n);
+typedef struct members {
+    const bool *is_result; /* of values, by id: somebody outside reads them */
+    bool *waits;           /* nodes of the group, by id of their output 0 */
+    const kiln_node **order;
+    int n;
+} members;
+
+/* The nodes of the group that `root` depends on, and it: arguments first. Without
+ * recursion: groups may be deep. */
+static void order_below(kiln_arena *a, members *m, const kiln_node *root, int n_nodes) {
+    typedef struct frame {
+        const kiln_node *node;
+        int next;
+    } frame;
+    frame *const stack = kiln_array(a, frame, n_nodes);
+    int depth = 0;
+    stack[depth++] = (frame){.node = root};
+    m->waits[root->out[0]->id] = false;
+    while (depth > 0) {
+        frame *const f = &stack[depth - 1];
+        if (f->next == f->node->n_in) {
+            m->order[m->n++] = f->node;
+            depth--;
+            continue;
+        }
+        const kiln_value *const v = f->node->in[f->next++];
+        const kiln_node *const by = v != NULL ? v->def : NULL;
+        if (by == NULL || !m->waits[by->out[0]->id])
+            continue;
+        m->waits[by->out[0]->id] = false;
+        stack[depth++] = (frame){.node = by};
+    }
+}
+
+static bool gives_result(const members *m, const kiln_node *n) {
+    for (int k = 0; k < n->n_out; k++)
+        if (m->is_result[n->out[k]->id])
+            return true;
+    return false;
+}
+
+/* In an order that follows from the results alone, as a workload's key has it: who has
+ * equal work reads the same operands in the same places, and one kernel serves both. */
+static const kiln_node **order_by_results(kiln_arena *a, const kiln_graph *g,
+                                          const kiln_group *group,
+                                          const bool *is_result) {
+    members m = {.is_result = is_result,
+                 .waits = kiln_array(a, bool, g->values.n),
+                 .order = kiln_array(a, const kiln_node *, group->n)};
+    for (int i = 0; i < group->n; i++)
+        m.waits[group->node[i]->out[0]->id] = true;
+    for (int of_results = 1; of_results >= 0; of_results--)
+        for (int i = 0; i < group->n; i++) {
+            const kiln_node *const n = group->node[i];
+            if (m.waits[n->out[0]->id] && (of_results == 0 || gives_result(&m, n)))
+                order_below(a, &m, n, group->n);
+        }
+    KILN_ASSERT(m.n == group->n, "%d of a group's %d nodes are ordered", m.n, group->n);
+    return m.order;
+}
+
+/* Which values of the group somebody outside of it reads, by id. */
+static bool *results_of(kiln_arena *a, const kiln_graph *g, const kiln_group *group) {
+    const int *const uses = kiln_graph_count_uses(g, a);
+    int *const own = kiln_array(a, int, g->values.n);
+    bool *const is_result = kiln_array(a, bool, g->values.n);
     for (int i = 0; i < group->n; i++) {
-        const kiln_node *n = group->node[i];
-        copy_node(&c, n);
+        const kiln_node *const n = group->node[i];
         for (int k = 0; k < n->n_in; k++)
             if (n->in[k] != NULL)
                 own[n->in[k]->id]++;
     }
     for (int i = 0; i < group->n; i++)
         for (int k = 0; k < group->node[i]->n_out; k++) {
+            const int id = group->node[i]->out[k]->id;
+            is_result[id] = uses[id] > own[id];
+        }
+    return is_result;
+}
+
+kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
+                             const kiln_group *group, const kiln_value ***from) {
+    KILN_ASSERT(group->n > 0, "a group of '%s' has no node", g->name);
+    copying c = {.to = kiln_graph_new(a, group->node[group->n - 1]->name),
+                 .copy = kiln_array(a, kiln_value *, g->values.n)};
+    const bool *const is_result = results_of(a, g, group);
+    const kiln_node **const order = order_by_results(a, g, group, is_result);
+    for (int i = 0; i < group->n; i++)
+        copy_node(&c, order[i]);
+    for (int i = 0; i < group->n; i++)
+        for (int k = 0; k < group->node[i]->n_out; k++) {
             const kiln_value *v = group->node[i]->out[k];
-            if (uses[v->id] > own[v->id])
+            if (is_result[v->id])
                 kiln_graph_add_output(c.to, c.copy[v->id], v->name);
         }
     c.to->facts = g->facts;

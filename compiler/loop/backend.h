@@ -112,7 +112,9 @@ typedef struct kiln_backend {
          [KILN_STMT_ATTR_STAGE] = KILN_DOES,                                           \
          [KILN_STMT_ATTR_TENSORIZE] = KILN_DOES,                                       \
          [KILN_STMT_ATTR_ASYNC] = async_,                                              \
-         [KILN_STMT_ATTR_PRODUCTS] = products_},                                       \
+         [KILN_STMT_ATTR_PRODUCTS] = products_,                                        \
+         [KILN_STMT_ATTR_SWING] =                                                      \
+             "the threads of a GPU go through no parts; leave it out"},                \
     .expr = {KILN_BACKEND_ALL_EXPRS}, .effect = {[KILN_INTRIN_prefetch] = KILN_DOES},  \
     .param = "nobody launches the program with a number; store it to a buffer",        \
     .value = "a value that nobody keeps would be dropped; store it, or leave it out"

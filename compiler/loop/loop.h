@@ -87,7 +87,11 @@ typedef enum kiln_attr_key {
                                 may go on, reading shared memory and adding to
                                 fragments, until a barrier behind n more of these
                                 statements */
-    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_PRODUCTS
+    KILN_STMT_ATTR_SWING, /* value: a turn's number. Of the parallel loop that it is around
+                             each thread goes through its part from the end where that is
+                             odd: what it read last is what it reads first in the next
+                             turn, and still in its cache */
+    KILN_STMT_ATTR_LAST = KILN_STMT_ATTR_SWING
 } kiln_attr_key;
 
 typedef struct kiln_program kiln_program;

@@ -20,7 +20,8 @@ const char *const kiln_attr_words[] = {
     [KILN_STMT_ATTR_TENSORIZE] = "tensorize",
     [KILN_STMT_ATTR_ASYNC] = "async",
     [KILN_STMT_ATTR_PRODUCTS] = "products",
+    [KILN_STMT_ATTR_SWING] = "swing",
 };
 
 _Static_assert(KILN_LOOP_VTHREAD + 1 == KILN_N_LOOP_WORDS, "a word for each loop kind");
-_Static_assert(KILN_STMT_ATTR_PRODUCTS + 1 == KILN_N_ATTR_WORDS, "a word for each key");
+_Static_assert(KILN_STMT_ATTR_LAST + 1 == KILN_N_ATTR_WORDS, "a word for each key");

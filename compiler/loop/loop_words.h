@@ -3,7 +3,7 @@
 #ifndef KILN_COMPILER_LOOP_LOOP_WORDS_H
 #define KILN_COMPILER_LOOP_LOOP_WORDS_H
 
-enum { KILN_N_LOOP_WORDS = 6, KILN_N_ATTR_WORDS = 9 };
+enum { KILN_N_LOOP_WORDS = 6, KILN_N_ATTR_WORDS = 10 };
 extern const char *const kiln_loop_words[KILN_N_LOOP_WORDS]; /* kiln_loop_kind */
 extern const char *const kiln_attr_words[KILN_N_ATTR_WORDS]; /* kiln_attr_key */
 

@@ -185,14 +185,17 @@ double kiln_task_scheduler_gain(const kiln_task_scheduler *s, int i) {
 }
 
 /* Nothing more is to be expected of it. At the floor that is plain from the first
- * trial; the rest takes patience. */
+ * trial; the rest takes patience. A way that has lost its work to another is given up
+ * even where no work is: the work goes on by the other. */
 static bool is_given_up(const kiln_task_scheduler *s, const task *t) {
     const int64_t patience = s->options.patience_trials;
     const double left = left_ns(t), of_work = work_best_ns(s, t);
+    if (has_lost(s, t))
+        return true;
+    if (s->options.never_gives_up)
+        return false;
     if (of_work > 0 && t->is.floor_ns > 0 &&
         of_work - t->is.floor_ns <= near_floor * t->is.floor_ns)
-        return true;
-    if (has_lost(s, t))
         return true;
     const double least = s->options.min_gain * kiln_task_scheduler_latency_ns(s);
     return t->trials >= patience &&
@@ -231,8 +234,11 @@ static int most_gain(const kiln_task_scheduler *s, bool *any_open) {
         if (!is_open(&s->task[i]))
             continue;
         *any_open = true;
+        const double more =
+            best < 0 ? 1 : gain_of(s, &s->task[i]) - gain_of(s, &s->task[best]);
+        /* Where nothing is expected of any, they take turns. */
         if (!is_given_up(s, &s->task[i]) &&
-            (best < 0 || gain_of(s, &s->task[i]) > gain_of(s, &s->task[best])))
+            (more > 0 || (more >= 0 && s->task[i].trials < s->task[best].trials)))
             best = i;
     }
     return best;
@@ -336,6 +342,7 @@ double kiln_task_scheduler_expected_ns(const kiln_task_scheduler *s, int64_t tri
     kiln_arena a = {0};
     kiln_task_scheduler then = *s;
     then.task = kiln_arena_dup(&a, s->task, (size_t)s->n * sizeof *s->task);
+    then.options.never_gives_up = false; /* what is expected is asked */
     for (int i; trials > 0 && (i = most_hoped(&then)) >= 0;) {
         task *t = &then.task[i];
         const int64_t n = trials < then.options.batch ? trials : then.options.batch;

@@ -398,6 +398,7 @@ typedef struct kiln_task_scheduler_options {
     double min_gain;         /* a task whose floor would save less than this part of the
                                 whole latency is given up; 0: 1e-3 */
     int64_t patience_trials; /* never stop a task for lack of gain before; 0: 64 */
+    bool never_gives_up; /* nor after: only trials, time and exhausted spaces end it */
 } kiln_task_scheduler_options;
 
 typedef enum kiln_task_end {

@@ -3,9 +3,7 @@
  * outputs alone count. */
 #include "pipeline/baselines/baselines_internal.h"
 
-#include <string.h>
-
-static const char board[] = "kiln-armcl-aarch64", emulator[] = "qemu-aarch64";
+static const char board[] = "kiln-armcl-aarch64";
 
 static kiln_status use_of(kiln_arena *a, kiln_program_use *out, kiln_err *err) {
     char *path;
@@ -16,29 +14,10 @@ static kiln_status use_of(kiln_arena *a, kiln_program_use *out, kiln_err *err) {
 
 static kiln_status find(const kiln_baseline *b, kiln_arena *a, const char *dir,
                         kiln_baseline_here *out, kiln_err *err) {
-    const bool is_native = strcmp(kiln_wheel_machine(a), "aarch64") == 0;
-    kiln_program_use u;
+    kiln_program_use u = {.program = "kiln-armcl"};
     (void)dir;
-    if (use_of(a, &u, NULL) != KILN_OK) {
-        *out = (kiln_baseline_here){
-            .remedy = kiln_format(a,
-                                  "kiln was built without %s: 'make deps' gets "
-                                  "Debian's %s of arm64 and g++-aarch64-linux-gnu, "
-                                  "then build kiln again",
-                                  board, b->packages)};
-        return KILN_OK;
-    }
-    if (!is_native && kiln_program_in_path(a, emulator) == NULL) {
-        *out = (kiln_baseline_here){
-            .remedy = kiln_format(a,
-                                  "%s is for AArch64, and %s is not in PATH: install "
-                                  "the package qemu-user",
-                                  board, emulator)};
-        return KILN_OK;
-    }
-    KILN_TRY(kiln_program_use_version(a, b, &u, out, err));
-    out->is_emulated = !is_native;
-    return KILN_OK;
+    (void)use_of(a, &u, NULL); /* it is asked for, if its file is there */
+    return kiln_board_find(b, a, board, "g++-aarch64-linux-gnu", &u, out, err);
 }
 
 static kiln_status open_op(const kiln_baseline *b, kiln_arena *a,

@@ -35,6 +35,7 @@ kiln_status kiln_bridge_open(const kiln_baseline *b, kiln_arena *a,
 typedef struct kiln_program_use {
     const char *program; /* "kiln-onednn3" */
     const char *library;
+    const char *emulator; /* in PATH, that runs the program; NULL: none is needed */
 } kiln_program_use;
 kiln_status kiln_program_use_version(kiln_arena *a, const kiln_baseline *b,
                                      const kiln_program_use *u, kiln_baseline_here *out,
@@ -43,6 +44,14 @@ kiln_status kiln_program_use_open(kiln_arena *a, const kiln_baseline *b,
                                   const kiln_program_use *u,
                                   const kiln_baseline_op_job *job,
                                   kiln_baseline_session *out, kiln_err *err);
+
+/* What emulates AArch64 here, by name; NULL: this machine is one. */
+const char *kiln_board_emulator(kiln_arena *a);
+/* A library whose program `board` is for AArch64, asked by `u`. Absent says how to get
+ * them: the program, by Debian's packages and the cross compiler; the emulator. */
+kiln_status kiln_board_find(const kiln_baseline *b, kiln_arena *a, const char *board,
+                            const char *compiler, const kiln_program_use *u,
+                            kiln_baseline_here *out, kiln_err *err);
 
 /* The same of kiln-<name of the baseline>. It was not built: absent. */
 kiln_status kiln_program_baseline_find(const kiln_baseline *b, kiln_arena *a,

@@ -2,7 +2,7 @@
  */
 #include "pipeline/baselines/baselines_internal.h"
 
-enum { MAX_ARGS = 6 };
+enum { MAX_ARGS = 7 };
 
 /* The program with its library, and an option; 'value' may be NULL. */
 static kiln_status command(kiln_arena *a, const kiln_program_use *u, const char *option,
@@ -10,6 +10,13 @@ static kiln_status command(kiln_arena *a, const kiln_program_use *u, const char 
     char *program;
     int n = 0;
     KILN_TRY(kiln_program_find(a, u->program, &program, err));
+    if (u->emulator != NULL) {
+        argv[n++] = kiln_program_in_path(a, u->emulator);
+        if (argv[0] == NULL)
+            return kiln_fail(err, KILN_ERR_LIB,
+                             "%s is not in PATH: install the package qemu-user",
+                             u->emulator);
+    }
     argv[n++] = program;
     if (u->library != NULL) {
         argv[n++] = "--library";

@@ -42,6 +42,7 @@ typedef struct kiln_nightly_tune {
     bool is_asked;
     int trials;                      /* of each kernel, on average */
     int seconds;                     /* 0: until the trials are used up */
+    bool no_early_end;               /* whatever is expected of more */
     const char *search, *cost_model; /* NULL: kiln tune's */
     int seed;
 } kiln_nightly_tune;

@@ -84,6 +84,8 @@ static void put_budget(command *k, const kiln_nightly_config *c,
     add_number(k, "--trials", t->trials);
     if (t->seconds > 0)
         add_option(k, "--time-limit", kiln_format(k->arena, "%ds", t->seconds));
+    if (t->no_early_end)
+        add(k, "--no-early-end");
     if (t->search != NULL)
         add_option(k, "--search", t->search);
     if (t->cost_model != NULL)

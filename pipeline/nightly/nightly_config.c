@@ -94,8 +94,8 @@ static const char *read_baselines(reader *r, const kiln_fields *f,
 /* "tune": null says that nothing is tuned, an object changes what `otherwise` says. */
 static kiln_nightly_tune read_tune(reader *r, const kiln_fields *f,
                                    kiln_nightly_tune otherwise) {
-    static const char *const known[] = {"trials",     "seconds", "search",
-                                        "cost_model", "seed",    NULL};
+    static const char *const known[] = {"trials", "seconds",   "search", "cost_model",
+                                        "seed",   "early_end", NULL};
     const kiln_json *v = kiln_json_get(f->object, "tune");
     kiln_nightly_tune t = otherwise;
     if (v == NULL)
@@ -108,6 +108,7 @@ static kiln_nightly_tune read_tune(reader *r, const kiln_fields *f,
     t.trials = kiln_fields_int(&own, "trials", 1, 1000000, t.trials);
     t.seconds = kiln_fields_int(&own, "seconds", 0, MAX_SECONDS, t.seconds);
     t.seed = kiln_fields_int(&own, "seed", 1, INT32_MAX, t.seed);
+    t.no_early_end = !kiln_fields_bool(&own, "early_end", !t.no_early_end);
     const char *search = kiln_fields_word(&own, "search", kiln_nightly_search_name);
     const char *model =
         kiln_fields_word(&own, "cost_model", kiln_nightly_cost_model_name);

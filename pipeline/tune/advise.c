@@ -176,7 +176,7 @@ static kiln_status bests_of(const kiln_tune_advice *c, asking *q, const char *ca
                         is_network ? KILN_DB_EXACT : KILN_DB_CLASS, N_EACH, out, err);
 }
 
-/* Those that ship: for as many threads, and better than what the rule says today. */
+/* Those that ship. */
 static kiln_status readies_of(const kiln_tune_advice *c, asking *q, kiln_db_bests *out,
                               kiln_err *err) {
     kiln_db_bests bests;
@@ -186,10 +186,8 @@ static kiln_status readies_of(const kiln_tune_advice *c, asking *q, kiln_db_best
     if (c->ready == NULL)
         return KILN_OK;
     KILN_TRY(kiln_db_best(c->ready, q->scratch, &task, KILN_DB_CLASS, 1, &bests, err));
-    for (size_t i = 0; i < bests.list.n; i++)
-        if (bests.list.v[i].threads == task.threads &&
-            (c->is_hint || kiln_tune_rule_holds(q->scratch, q->work, &bests.list.v[i])))
-            kiln_vec_push(q->scratch, &out->list, bests.list.v[i]);
+    kiln_tune_ready_here(q->scratch, q->work, q->profile, task.threads, c->is_hint,
+                         &bests, out);
     return KILN_OK;
 }
 

@@ -111,6 +111,7 @@ static kiln_status measure(trying *t, const kiln_tune_works *works, int64_t most
     kiln_tune_result r = {.n_new = 0};
     o.tmpl = NULL;
     o.part = NULL;
+    o.no_early_end = false; /* what is not wished for is not searched */
     o.more = most < t->left ? most : t->left;
     o.seconds = t->o->seconds > 0 ? fmax(1e-3, seconds_left(t)) : 0;
     const kiln_status st = kiln_tune_run(t->arena, works, &o, &r, err);

@@ -94,6 +94,7 @@ typedef struct kiln_tune_options {
      * none. */
     const struct kiln_tune_hints *hints;
     bool no_transfer;  /* learn nothing from other works */
+    bool no_early_end; /* go on where nothing more is expected of any work */
     const char *owner; /* of claims; NULL: host and process */
     /* Of this tuner, in letters, digits, '-', '_' and '.': no two have one name at a
      * time, so what an earlier one of this name claimed, or one whose name goes on with

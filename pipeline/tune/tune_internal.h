@@ -69,6 +69,12 @@ double kiln_tune_direct_flops(const kiln_op_work *w);
  * record is of, what the record was compared with? */
 bool kiln_tune_rule_holds(kiln_arena *scratch, const kiln_op_work *w,
                           const kiln_db_record_best *r);
+/* Of all ready records of a work those that count on a machine with so many threads,
+ * nearest first: where the rule holds, and of other machines where those are near and
+ * they lead it. As a hint any does. */
+void kiln_tune_ready_here(kiln_arena *scratch, const kiln_op_work *w,
+                          const kiln_profile *here, int threads, bool is_hint,
+                          const kiln_db_bests *all, kiln_db_bests *out);
 /* Noise may be what makes it fast: it was measured but once. */
 bool kiln_tune_is_suspect(kiln_arena *scratch, const kiln_db_record_best *b);
 

@@ -321,6 +321,7 @@ static void make_scheduler(kiln_tuning *r) {
                        ? (int64_t)(r->o->seconds * 1e9 - spent)
                        : 1,
         .patience_trials = r->o->part != NULL ? INT32_MAX : 0,
+        .never_gives_up = r->o->no_early_end,
         .batch = BATCH};
     for (size_t i = 0; i < r->n; i++)
         w[i] = (kiln_task_weight){r->work[i].work->calls, r->work[i].row.start_ns,

@@ -252,8 +252,13 @@ static bool is_large(const row *r) {
 
 /* Others show the same in less time. */
 static bool is_left_to_soak(const row *r) {
-    static const char *const names[] = {"samplenet_cortex_a72", "samplenet_cortex_a76",
-                                        "samplenet_neoverse_n1", "blazeface_armv7"};
+    static const char *const names[] = {"samplenet_cortex_a72",
+                                        "samplenet_cortex_a76",
+                                        "samplenet_neoverse_n1",
+                                        "blazeface_armv7",
+                                        "mobilenet_v1_neoverse_v1_sve",
+                                        "dqn_strict_aarch64_sve256",
+                                        "recurrent_with_branches_aarch64_sve256"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(r->name, names[i]) == 0)
             return true;

@@ -24,7 +24,7 @@ static const char whole[] =
     " \"gate\": {\"fail_above\": 3, \"pass_below\": 9}},"
     "{\"name\": \"b\", \"source\": \"fetch:far\"}],"
     " \"tune\": {\"trials\": 3, \"seconds\": 5, \"search\": \"random\","
-    " \"cost_model\": \"xgboost\", \"seed\": 3},"
+    " \"cost_model\": \"xgboost\", \"seed\": 3, \"early_end\": false},"
     " \"build\": {\"require_tuned\": 5},"
     " \"bench\": {\"rounds\": 3, \"baselines\": [\"onnxruntime\"]},"
     " \"gate\": {\"accepted\": \"accepted\"},"

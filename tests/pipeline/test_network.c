@@ -47,6 +47,13 @@ static row rows[] = {
      "%c = conv(%a, %v) {pads=[1,1,1,1], groups=24} %d = conv(%c, %w, %b) "
      "%e = add(%a, %d) %f = relu(%e) output %f }",
      6, 4, 0, 0},
+    /* One kernel does both, and reads the right operands each time. */
+    {"equal_work_in_another_order",
+     "graph \"g\" { input %x : f32[3,17] input %a : f32[3,17] input %b : f32[3,17] "
+     "input %c : f32[3,17] input %d : f32[3,17] "
+     "%e = sub(%x, %a) %f = max(%x, %b) %g = mul(%e, %f) "
+     "%h = max(%x, %c) %i = sub(%x, %d) %j = mul(%i, %h) output %g output %j }",
+     2, 0, 0, 0},
     {"padding_of_its_own",
      "graph \"g\" { input %x : f32[1,5,6,7] input %w : f32[20,5,3,3] "
      "%a = pad(%x) {pads=[0,0,0,1,0,0,1,2]} %b = conv(%a, %w) {strides=[2,2]} "

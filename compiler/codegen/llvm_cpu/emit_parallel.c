@@ -91,8 +91,27 @@ static LLVMValueRef declare_body(kiln_cg *g, LLVMTypeRef *type) {
     return fn;
 }
 
-/* for i in [min + begin, min + end): the body, in its own function. */
-static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
+/* begin <= i < end as the iteration that is done then: begin + end - 1 - i where the turn
+ * is odd (KILN_STMT_ATTR_SWING). */
+static LLVMValueRef swung(kiln_cg *g, LLVMValueRef turn, LLVMValueRef i) {
+    if (turn == NULL)
+        return i;
+    const LLVMValueRef fn = g->now.fn, one = LLVMConstInt(g->i64, 1, false);
+    const LLVMValueRef both =
+        LLVMBuildAdd(g->b, LLVMGetParam(fn, 3), LLVMGetParam(fn, 4), "");
+    const LLVMValueRef back =
+        LLVMBuildSub(g->b, LLVMBuildSub(g->b, both, one, ""), i, "");
+    const LLVMValueRef odd =
+        LLVMBuildAnd(g->b, turn, LLVMConstInt(LLVMTypeOf(turn), 1, false), "");
+    const LLVMValueRef is_odd =
+        LLVMBuildICmp(g->b, LLVMIntNE, odd, LLVMConstNull(LLVMTypeOf(turn)), "");
+    return LLVMBuildSelect(g->b, is_odd, back, i, "");
+}
+
+/* for i in [min + begin, min + end): the body, in its own function; `swing` is the
+ * attribute around it, or NULL. */
+static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop,
+                      const kiln_stmt *swing) {
     const LLVMBasicBlockRef around = LLVMGetInsertBlock(g->b);
     const kiln_cg_fn outer = g->now;
     const size_t stack = g->stack, n_vars = g->vars.n, n_mem = g->mem.n;
@@ -109,6 +128,8 @@ static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
     LLVMPositionBuilderAtEnd(g->b, start);
     pass_slots(g, LLVMGetParam(fn, 2), true);
     const LLVMValueRef min = kiln_cg_expr(g, loop->u.loop.min, NULL);
+    const LLVMValueRef turn =
+        swing != NULL ? kiln_cg_expr(g, swing->u.attr.value, NULL) : NULL;
     const LLVMValueRef end = LLVMGetParam(fn, 4);
     LLVMValueRef begin = LLVMGetParam(fn, 3);
     const LLVMBasicBlockRef body = kiln_cg_block(g);
@@ -117,7 +138,8 @@ static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
     LLVMPositionBuilderAtEnd(g->b, body);
     const LLVMValueRef i = LLVMBuildPhi(g->b, g->i64, "");
     LLVMAddIncoming(i, &begin, &from, 1);
-    kiln_cg_bind_within(g, loop->u.loop.var, LLVMBuildAdd(g->b, min, i, ""),
+    kiln_cg_bind_within(g, loop->u.loop.var,
+                        LLVMBuildAdd(g->b, min, swung(g, turn, i), ""),
                         kiln_cg_turns(g, loop));
     kiln_cg_stmt(g, loop->u.loop.body);
     LLVMValueRef next = LLVMBuildNSWAdd(g->b, i, LLVMConstInt(g->i64, 1, false), "");
@@ -139,7 +161,11 @@ static void emit_body(kiln_cg *g, LLVMValueRef fn, const kiln_stmt *loop) {
     LLVMPositionBuilderAtEnd(g->b, around);
 }
 
-bool kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
+bool kiln_cg_parallel(kiln_cg *g, const kiln_stmt *s) {
+    const bool is_swung = s->kind == KILN_STMT_ATTR &&
+                          s->u.attr.key == KILN_STMT_ATTR_SWING &&
+                          s->u.attr.value != NULL;
+    const kiln_stmt *loop = is_swung ? s->u.attr.body : s;
     if (loop->kind != KILN_STMT_FOR || loop->u.loop.kind != KILN_LOOP_PARALLEL ||
         g->now.is_parallel_body)
         return false;
@@ -152,7 +178,7 @@ bool kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
                      loop->u.loop.var->name);
         return true;
     }
-    kiln_stmt_visit(loop, use_stmt, &u);
+    kiln_stmt_visit(s, use_stmt, &u);
     for (size_t i = 0; i < g->vars.n; i++)
         n_slots += g->vars.v[i].is_captured;
     for (size_t i = 0; i < g->mem.n; i++)
@@ -164,7 +190,7 @@ bool kiln_cg_parallel(kiln_cg *g, const kiln_stmt *loop) {
     LLVMValueRef n = kiln_cg_expr(g, loop->u.loop.extent, NULL);
     if (KILN_FAULT(parallel_last))
         n = LLVMBuildSub(g->b, n, kiln_cg_int(g, g->i64, 1, 1), "");
-    emit_body(g, fn, loop);
+    emit_body(g, fn, loop, is_swung ? s : NULL);
     for (size_t i = 0; i < g->vars.n; i++)
         g->vars.v[i].is_captured = false;
     for (size_t i = 0; i < g->mem.n; i++)

@@ -159,6 +159,7 @@ static const row attrs[KILN_N_ATTR_KEYS] = {
     [KILN_STMT_ATTR_TENSORIZE] = {ATTR("tensorize \"dot4_u8s8\" = 16"), "tensorize"},
     [KILN_STMT_ATTR_ASYNC] = {ATTR("async = 1"), "async"},
     [KILN_STMT_ATTR_PRODUCTS] = {ATTR("products = 1"), "products"},
+    [KILN_STMT_ATTR_SWING] = {ATTR("swing = 1"), "swing"},
 };
 
 /* For who refuses them: without the threads that it would refuse before. */

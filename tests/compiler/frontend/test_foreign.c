@@ -65,7 +65,8 @@ static void knows_a_saved_models_folder(void **state) {
     kiln_err err = {0};
     kiln_assert_status_ok(kiln_dir_make(dir, &err), &err);
     kiln_assert_fails(kiln_import(a, dir, NULL, &g, NULL, &err), KILN_ERR_IO, &err,
-                      "not a regular file");
+                      "saved' is a folder without a model: kiln reads files, folders "
+                      "with saved_model.pb");
     kiln_err_clear(&err);
     kiln_assert_status_ok(
         kiln_file_write(kiln_path_join(a, dir, "saved_model.pb"), "", 0, &err), &err);

@@ -200,7 +200,7 @@ static list_row lists[] = {
      "tensorrt"},
     {"refuses_an_operator_for_openvino", "openvino", KILN_BASELINE_OPERATORS,
      "baseline 'openvino' runs models; those of operators are: onednn, onednn2, "
-     "xnnpack, armcl, cudnn, clblast"},
+     "xnnpack, xnnpack_arm, armcl, cudnn, clblast"},
 };
 
 static void check_list(void **state) {

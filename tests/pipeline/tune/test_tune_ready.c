@@ -318,6 +318,92 @@ static void builds_take_ready_records(void **state) {
     kiln_db_close(ready);
 }
 
+/* A lead that the next machine may turn around counts where it was measured alone. */
+static void small_leads_stay_at_home(void **state) {
+    (void)state;
+    const kiln_op_work w = work(conv);
+    static const struct {
+        double ns;
+        bool counts_elsewhere;
+    } row[] = {{300, false}, {297, false}, {290, true}};
+    kiln_profile server = native;
+    server.cores = native.cores + 60;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        kiln_db_ready r = good(&w);
+        r.ns = row[i].ns;
+        kiln_db *ready = ready_of(r);
+        const kiln_tune_advice ask = {.ready = ready, .threads = 1};
+        const kiln_tune_advice hint = {.ready = ready, .threads = 1, .is_hint = true};
+        assert_int_equal(chosen(&ask, &w, &native).origin, KILN_ORIGIN_TUNED);
+        assert_int_equal(is_record(chosen(&ask, &w, &server).origin),
+                         row[i].counts_elsewhere);
+        assert_true(is_record(chosen(&hint, &w, &server).origin));
+        kiln_db_close(ready);
+    }
+}
+
+/* Vectors alone are no kinship: caches and what a core does count, names do not. */
+static void far_machines_only_hint(void **state) {
+    (void)state;
+    const kiln_op_work w = work(conv);
+    kiln_profile cache = native, core = native, rate = native;
+    cache.l2_bytes = 2 * native.l2_bytes;
+    core.core.load_ports = 4 * native.core.load_ports;
+    core.cores = native.cores + 60;
+    rate.core.l2_rate = native.core.l2_rate + 1; /* as measured another time */
+    rate.cores = native.cores + 60;
+    const struct {
+        const kiln_profile *profile;
+        bool counts;
+    } row[] = {{&cache, false}, {&core, false}, {&rate, true}};
+    kiln_db *ready = ready_of(good(&w));
+    const kiln_tune_advice ask = {.ready = ready, .threads = 1};
+    const kiln_tune_advice hint = {.ready = ready, .threads = 1, .is_hint = true};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        assert_int_equal(is_record(chosen(&ask, &w, row[i].profile).origin),
+                         row[i].counts);
+        assert_true(is_record(chosen(&hint, &w, row[i].profile).origin));
+    }
+    kiln_db_close(ready);
+}
+
+/* Of two other machines, both named as this one: whose caches are nearer, though the
+ * other is faster. */
+static void the_nearest_machine_counts_not_the_fastest(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    const kiln_op_work w = work(conv);
+    kiln_profile near = native, far = native;
+    near.l2_bytes = native.l2_bytes + native.l2_bytes / 8;
+    far.l2_bytes = native.l2_bytes + native.l2_bytes / 2;
+    const kiln_profile *const machine[] = {&near, &far};
+    kiln_db_readies list = {.list = {.n = 0}};
+    for (int i = 0; i < 2; i++) {
+        kiln_db_ready r = good(&w);
+        kiln_buf text;
+        kiln_buf_init(&text, kiln_test_arena());
+        kiln_profile_json(&text, machine[i]);
+        r.task.profile_json = text.p;
+        r.candidate.config = config(&w, 1 + i);
+        r.ns = 100 - 50 * i;
+        r.rule_ns = 300 - 150 * i;
+        kiln_vec_push(kiln_test_arena(), &list.list, r);
+    }
+    for (int i = 0; i < 2; i++) { /* whatever the order */
+        kiln_db *ready = NULL;
+        kiln_assert_status_ok(
+            kiln_db_ready_open(kiln_test_arena(), &list, &ready, &err), &err);
+        const kiln_tune_advice ask = {.ready = ready, .threads = 1};
+        const kiln_choice c = chosen(&ask, &w, &native);
+        assert_int_equal(c.origin, KILN_ORIGIN_TRANSFERRED);
+        assert_string_equal(text_of(&c), config(&w, 1));
+        kiln_db_close(ready);
+        const kiln_db_ready first = list.list.v[0];
+        list.list.v[0] = list.list.v[1];
+        list.list.v[1] = first;
+    }
+}
+
 /* Today's rule may be better than what a record was compared with: it is not used, but
  * a search may try it. */
 static void stale_records_are_hints_only(void **state) {
@@ -478,6 +564,10 @@ int main(void) {
                   NULL);
     kiln_test_add("what_does_not_hold_is_listed", what_does_not_hold_is_listed, NULL);
     kiln_test_add("builds_take_ready_records", builds_take_ready_records, NULL);
+    kiln_test_add("small_leads_stay_at_home", small_leads_stay_at_home, NULL);
+    kiln_test_add("far_machines_only_hint", far_machines_only_hint, NULL);
+    kiln_test_add("the_nearest_machine_counts_not_the_fastest",
+                  the_nearest_machine_counts_not_the_fastest, NULL);
     kiln_test_add("stale_records_are_hints_only", stale_records_are_hints_only, NULL);
     kiln_test_add("the_nearest_record_counts_and_then_ones_own",
                   the_nearest_record_counts_and_then_ones_own, NULL);

@@ -103,6 +103,7 @@ typedef struct library {
 static const library debians_onednn = {"onednn", 0, false, 1};
 static const library wheels_onednn = {"onednn", 0, true, 1};
 static const library xnnpack = {"xnnpack", 1, false, 1};
+static const library xnnpack_arm = {"xnnpack_arm", 1, false, 2};
 static const library armcl = {"armcl", 2, false, 2};
 
 static const kiln_baseline *baseline_of(const library *l) {
@@ -148,7 +149,8 @@ static void check_on(const row *r, const library *l, const char *dir, int thread
         kiln_assert_status_ok(b->run(&s, 2, &sample, &err), &err);
         kiln_assert_status_ok(b->run(&s, 3, &sample, &err), &err);
         assert_true(sample.wall_ns > 0 && sample.cpu_ns >= 0);
-        assert_true((s.implementation != NULL) == (strcmp(l->name, "xnnpack") != 0));
+        assert_true((s.implementation != NULL) ==
+                    (strncmp(l->name, "xnnpack", 7) != 0));
     }
     kiln_arena_fini(&a);
 }
@@ -169,6 +171,7 @@ static void check(const row *r, const library *l) {
 static void check_onednn(void **state) { check(*state, &debians_onednn); }
 static void check_onednn3(void **state) { check(*state, &wheels_onednn); }
 static void check_xnnpack(void **state) { check(*state, &xnnpack); }
+static void check_xnnpack_arm(void **state) { check(*state, &xnnpack_arm); }
 static void check_armcl(void **state) { check(*state, &armcl); }
 
 int main(void) {
@@ -179,6 +182,8 @@ int main(void) {
         kiln_test_add(kiln_format(a, "onednn3_%s", rows[i].name), check_onednn3,
                       &rows[i]);
         kiln_test_add(kiln_format(a, "xnnpack_%s", rows[i].name), check_xnnpack,
+                      &rows[i]);
+        kiln_test_add(kiln_format(a, "xnnpack_arm_%s", rows[i].name), check_xnnpack_arm,
                       &rows[i]);
         kiln_test_add(kiln_format(a, "armcl_%s", rows[i].name), check_armcl, &rows[i]);
     }
