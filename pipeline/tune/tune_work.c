@@ -11,7 +11,8 @@
 static bool takes_node(const kiln_node *anchor) {
     kiln_cost cost;
     kiln_node_cost(anchor, &cost);
-    return anchor->op->fuse == KILN_FUSE_OUT_FUSABLE || cost.muladds > 0;
+    return anchor->op->fuse == KILN_FUSE_OUT_FUSABLE ||
+           (anchor->op->compute != NULL && cost.muladds > 0);
 }
 
 bool kiln_tune_takes(const kiln_op_work *w) { return takes_node(w->workload.anchor); }

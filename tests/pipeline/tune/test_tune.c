@@ -595,7 +595,7 @@ static listed_row listed_rows[] = {
     {"lists_dqn", "dqn", NULL, 1},
     {"lists_dcgan", "dcgan", NULL, 1},
     {"lists_attention", NULL,
-     "graph \"g\" { input %q : f32[2,24,16] input %k : f32[2,16,40] "
+     "graph \"g\" { input %q : f32[2,24,16] input %k : f32[2,40,16] "
      "input %v : f32[2,40,16] %y = attention(%q, %k, %v) {scale=0.25} output %y }",
      1},
     {"lists_branches", NULL,
