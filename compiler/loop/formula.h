@@ -216,7 +216,8 @@ static inline val horner(const num *k, const double *c, int n, val x) {
 /* math_exp.c: 2^shift e^(x + low), -1 <= shift <= 0; |low| must be far below 1; NULL:
  * 0. */
 val kiln_math_exp(const num *k, val x, val low, int shift);
-val kiln_math_exp_low(const num *k, val x); /* e^x for x up to 40, in fewer steps */
+/* e^x for x up to 40, in fewer steps; 0 where it is near the smallest normal number. */
+val kiln_math_exp_low(const num *k, val x);
 /* math_log.c */
 val kiln_math_log(const num *k, val x);
 val kiln_math_log1p(const num *k, val x);

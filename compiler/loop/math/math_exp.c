@@ -63,14 +63,16 @@ val kiln_math_exp(const num *k, val x, val low, int shift) {
     return mul(k, most, raised(k, rest));
 }
 
-/* Of what is never large: 2^n is scaled such that it is normal, and e^r back. */
+/* Of what is never large: 2 e^r 2^(n - 1), of which the power's bits are 0 where it is
+ * no normal number, and so is the product. What comes near the smallest number is 0: a
+ * result that is subnormal costs some processors over a hundred cycles, and weights of
+ * a softmax have many (of masked terms all). */
 val kiln_math_exp_low(const num *k, val x) {
-    const int64_t up = (k->bias + 1) / 2;
     val n;
-    const val a = no_less(k, x, real(k, least_exp(k)));
-    const val r = reduce(k, a, up + k->bias, &n);
-    const double back = ldexp(1, -(int)up);
-    const val p = muladd(k, exp_tail(k, r, back), r, real(k, back));
+    /* There, n - 1 is the first that is none. */
+    const val a = no_less(k, x, real(k, k->is_f64 ? -708.25 : -87.25));
+    const val r = reduce(k, a, k->bias - 1, &n);
+    const val p = muladd(k, exp_tail(k, r, 2), r, real(k, 2));
     return mul(k, p, raised(k, n));
 }
 
