@@ -53,17 +53,18 @@ static kiln_status detect(kiln_arena *a, kiln_profile *out, kiln_err *err) {
     const bool has_dotprod = (getauxval(AT_HWCAP) >> 20 & 1) != 0;
     const unsigned long more = getauxval(AT_HWCAP2);
     const bool has_i8mm = (more >> 13 & 1) != 0, has_bf16 = (more >> 14 & 1) != 0;
-    const int bytes = scalable_bytes();
-    kiln_profile p = kiln_profile_base(bytes > 16    ? "aarch64-sve256"
+    /* Two units of 256 bits do no more than the four of 128 that such cores have, and what
+     * shuffles costs more: those are for profiles that ask by name. */
+    const bool is_long = scalable_bytes() >= 64;
+    kiln_profile p = kiln_profile_base(is_long       ? "aarch64-sve256"
                                        : has_dotprod ? "aarch64-dotprod"
                                                      : "aarch64");
     (void)err;
     p.features = kiln_format(a, "+neon%s%s%s%s", has_dotprod ? ",+dotprod" : "",
                              has_i8mm ? ",+i8mm" : "", has_bf16 ? ",+bf16" : "",
-                             bytes > 16 ? ",+sve" : "");
-    if (bytes >
-        16) /* longer than loads and stores of any code here are not asked for */
-        p.vector_bytes = bytes >= 64 ? 64 : 32;
+                             is_long ? ",+sve" : "");
+    if (is_long) /* longer ones than these no code here asks for */
+        p.vector_bytes = 64;
     p.has_dotprod = has_dotprod;
     p.has_bf16 = has_bf16;
     kiln_profile_detect_system(&p);
