@@ -61,8 +61,9 @@ kiln_group kiln_group_of(kiln_node **node, int n);
 /* The group as a graph of its own: inputs are the values it reads that are no
  * constants, outputs those that others read or that are outputs of `g`, in order. Inputs
  * are in order of first use on the way from the outputs back, as nodes are: groups that
- * do the same have their inputs in the same places, whatever order `g` has. `from` (may be NULL) receives, by value id of the new graph, the
- * value of `g` that it is. Constants share their bytes. */
+ * do the same have their inputs in the same places, whatever order `g` has. `from` (may
+ * be NULL) receives, by value id of the new graph, the value of `g` that it is. Constants
+ * share their bytes. */
 kiln_graph *kiln_group_graph(kiln_arena *a, const kiln_graph *g,
                              const kiln_group *group, const kiln_value ***from);
 

@@ -121,7 +121,9 @@ kiln_status kiln_tune_works_of_graph(kiln_arena *a, const kiln_graph *g,
     }
     if (l.works.list.n == 0)
         return kiln_fail(err, KILN_ERR_ARG,
-                         "'%s' has no convolution or product to tune", g->name);
+                         "'%s' has nothing to tune: no convolution, product, "
+                         "attention or recurrent layer whose kernel has choices",
+                         g->name);
     *out = l.works;
     return KILN_OK;
 }
