@@ -382,8 +382,13 @@ bool kiln_probes_check(kiln_trial_run *t, const kiln_round *r,
 typedef struct kiln_slice_clocks {
     int64_t wall_ns, cpu_ns; /* cpu_ns: of the calling thread */
     int64_t preempted;       /* times that somebody took a processor from a thread */
+    uint64_t seal;           /* of what is above */
 } kiln_slice_clocks;
 kiln_slice_clocks kiln_slice_now(void);
+/* False: somebody wrote them since. They lie on a stack on which a kernel runs, and a
+ * kernel finds them there by what they look like. One that knows of the seal writes that
+ * too: it is left to the clocks that it cannot reach (slices.c). */
+bool kiln_slice_is_sealed(const kiln_slice_clocks *c);
 /* What passed for a kernel of so many threads. One thread's time is the wall's; where
  * others had its processor for more than a fiftieth of it, its own: near the truth, and
  * marked. Several threads wait for each other, some of them asleep, so only the wall's

@@ -204,6 +204,8 @@ static kiln_status turn(server *s, kiln_arena *a, const kiln_wire_ask *q,
         if (kiln_session_run(x->session) != 0)
             return failed(x->session, err);
     const kiln_slice_clocks end = kiln_slice_now();
+    if (!kiln_slice_is_sealed(&begin))
+        return kiln_fail(err, KILN_ERR_ARG, "the record of its times was written");
     told->wall_ns = end.wall_ns - begin.wall_ns;
     /* A driver's threads, or its device, compute while this one waits. */
     told->cpu_ns = s->network.driver.n > 0 ? told->wall_ns : end.cpu_ns - begin.cpu_ns;

@@ -7,6 +7,7 @@
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -105,6 +106,8 @@ static int run_round(caller *c, const kiln_round *r, kiln_slice *out,
     const kiln_slice_clocks end = kiln_slice_now();
     out->ns =
         kiln_slice_elapsed_ns(&begin, &end, threads, &out->disturbed) / (double)r->runs;
+    if (!kiln_slice_is_sealed(&begin))
+        out->ns = NAN; /* no time, and found by who asked for it */
     return code;
 }
 
