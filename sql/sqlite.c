@@ -31,13 +31,15 @@ static const kiln_sql_dialect dialect = {
 /* ---- failures, and waiting --------------------------------------------------------
  */
 
+enum { PAUSE_MS = 20 };
+
 /* Another process has the lock: again in a while, until it has taken too long or
  * somebody asked us to end. Said once where it takes long: nobody should have to guess
  * what a silent program does. */
 static int wait_for_lock(void *user, int n_before) {
     /* Who was asked to end still has something to put down: what others do in passing
      * takes no second. */
-    enum { PAUSE_MS = 20, SAID_AFTER_MS = 2000, LAST_MS = 1000 };
+    enum { SAID_AFTER_MS = 2000, LAST_MS = 1000 };
     lite *s = user;
     const int64_t now = kiln_now_ns();
     if (n_before == 0)
@@ -110,6 +112,21 @@ static kiln_status run_raw(lite *s, const char *text, kiln_err *err) {
                : failed(s, "running statements", err);
 }
 
+/* Where two change a new file's journal at once, SQLite tells one of them that it is busy
+ * and asks no handler: each has read it, and waits for the other. Asked again, one finds
+ * it done. */
+static kiln_status set_journal(lite *s, bool is_single_file, kiln_err *err) {
+    const char *const text =
+        is_single_file ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
+                       : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+    const int64_t begin = kiln_now_ns();
+    int rc;
+    while ((rc = sqlite3_exec(s->db, text, NULL, NULL, NULL) & 0xff) == SQLITE_BUSY &&
+           kiln_now_ns() - begin < INT64_C(1000000) * s->busy_ms && !kiln_interrupted())
+        (void)sqlite3_sleep(PAUSE_MS);
+    return rc == SQLITE_OK ? KILN_OK : failed(s, "opening it", err);
+}
+
 static kiln_status set_up(lite *s, const kiln_sql_options *o, kiln_err *err) {
     sqlite3_busy_handler(s->db, wait_for_lock, s);
     sqlite3_extended_result_codes(s->db, 1);
@@ -120,12 +137,7 @@ static kiln_status set_up(lite *s, const kiln_sql_options *o, kiln_err *err) {
     /* A commit in the write-ahead log survives the death of the process; what a power
      * cut may take is the last seconds, never the file. */
     if (!o->read_only)
-        KILN_TRY(
-            run_raw(s,
-                    o->is_single_file
-                        ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
-                        : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
-                    err));
+        KILN_TRY(set_journal(s, o->is_single_file, err));
     return KILN_OK;
 }
 
@@ -279,13 +291,18 @@ static kiln_status number(lite *s, const char *text, int64_t *out, kiln_err *err
     return st;
 }
 
+/* All of one moment: another process may be making its tables. */
 static kiln_status identity(void *db, kiln_sql_identity *out, kiln_err *err) {
     int64_t n_tables = 0;
-    KILN_TRY(number(db, "PRAGMA application_id", &out->application, err));
-    KILN_TRY(number(db, "PRAGMA user_version", &out->version, err));
-    KILN_TRY(number(db, "SELECT count(*) FROM sqlite_schema", &n_tables, err));
+    KILN_TRY(run_raw(db, "SAVEPOINT look", err));
+    kiln_status st = number(db, "PRAGMA application_id", &out->application, err);
+    if (st == KILN_OK)
+        st = number(db, "PRAGMA user_version", &out->version, err);
+    if (st == KILN_OK)
+        st = number(db, "SELECT count(*) FROM sqlite_schema", &n_tables, err);
+    const kiln_status ended = run_raw(db, "RELEASE look", st == KILN_OK ? err : NULL);
     out->is_empty = n_tables == 0;
-    return KILN_OK;
+    return st != KILN_OK ? st : ended;
 }
 
 static kiln_status set_identity(void *db, int64_t application, int64_t version,

@@ -603,11 +603,43 @@ static void four_tuners_lose_and_double_nothing(void **state) {
     kiln_db_close(db);
 }
 
+/* A new file, by several at the same moment: all of them have it. */
+static void opens_for_all_at_once(void **state) {
+    enum { OPENERS = 4 };
+    (void)state;
+    for (int round = 0; round < kiln_test_times(40, 400); round++) {
+        const char *path =
+            kiln_format(kiln_test_arena(), "%s/at-once-%d.db", kiln_test_dir(), round);
+        int gate[2], n_failed = 0;
+        char byte;
+        assert_int_equal(pipe(gate), 0);
+        for (int i = 0; i < OPENERS; i++)
+            if (fork() == 0) {
+                kiln_db *db = NULL;
+                kiln_err err = {0};
+                close(gate[1]);
+                const bool is_open = read(gate[0], &byte, 1) == 0; /* all go at once */
+                if (kiln_db_open(kiln_test_arena(), path, NULL, &db, &err) != KILN_OK)
+                    print_error("%s\n", err.text);
+                _exit(is_open && db != NULL ? 0 : 1);
+            }
+        close(gate[0]);
+        close(gate[1]);
+        for (int i = 0; i < OPENERS; i++) {
+            int status = 0;
+            assert_true(wait(&status) > 0);
+            n_failed += status != 0;
+        }
+        assert_int_equal(n_failed, 0);
+    }
+}
+
 int main(void) {
     static bool kills = true;
     kiln_test_add_on_engines("imports_end_claims", imports_end_claims, NULL);
     kiln_test_add_on_engines("contents_outlive_the_handle", contents_outlive_the_handle,
                              NULL);
+    kiln_test_add("opens_for_all_at_once", opens_for_all_at_once, NULL);
     kiln_test_add("is_read_where_nothing_may_be_written",
                   is_read_where_nothing_may_be_written, NULL);
     kiln_test_add_rows(opening_looks_first, open_rows);
