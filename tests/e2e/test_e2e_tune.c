@@ -1,6 +1,7 @@
 /* kiln tune from outside: what it prints and refuses; tuner, builder and runner killed
  * at random moments; three tuners on one file; records in a build. */
 #include "tests/support/program/cli_run.h"
+#include "tests/support/measuring/child_of.h"
 #include "tests/support/measuring/measure_run.h"
 #include "compiler/target/target.h"
 #include "tuning_db/tuning_db.h"
@@ -210,33 +211,6 @@ static pid_t start(const char *db, int trials) {
     return pid;
 }
 
-/* One of the children, by what the system says; 0: there is none now. */
-static pid_t a_child(pid_t parent, uint64_t random) {
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    char **names = NULL;
-    size_t n = 0, found = 0;
-    pid_t child[16];
-    kiln_assert_status_ok(kiln_dir_list(&a, "/proc", &names, &n, &err), &err);
-    for (size_t i = 0; i < n && found < 16; i++) {
-        int64_t pid = 0;
-        char text[512] = "";
-        if (!kiln_parse_i64(kiln_str_from(names[i]), &pid))
-            continue;
-        FILE *f = fopen(kiln_format(&a, "/proc/%s/stat", names[i]), "r");
-        if (f == NULL)
-            continue;
-        const size_t got = fread(text, 1, sizeof text - 1, f);
-        fclose(f);
-        text[got] = '\0';
-        const char *behind = strrchr(text, ')'); /* the name may hold anything */
-        if (behind != NULL && strtol(behind + 4, NULL, 10) == parent)
-            child[found++] = (pid_t)pid;
-    }
-    kiln_arena_fini(&a);
-    return found > 0 ? child[random % found] : 0;
-}
-
 static void holds(const char *path, int trials) {
     kiln_err err = {0};
     kiln_db *db = NULL;
@@ -275,7 +249,7 @@ static void killed_at_random(void **state) {
         poll(NULL, 0, 50 + (int)(kiln_rng_next(&rng) % 1500));
         const uint64_t draw = kiln_rng_next(&rng);
         const bool takes_tuner = draw % 2 == 0 || n_workers == 2;
-        const pid_t child = takes_tuner ? 0 : a_child(pid, draw >> 8);
+        const pid_t child = takes_tuner ? 0 : kiln_test_a_child_of(pid, draw >> 8);
         assert_int_equal(waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT),
                          0);
         if (end.si_pid == pid) {

@@ -5,8 +5,8 @@
  *     test_faults --builder FOLDER     objects of fault_kernels.c are in FOLDER
  *
  * KILN_SOAK=1: 500 candidates. */
-#include "pipeline/measure/builder/builder.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/measuring/faulty_builder.h"
 #include "tests/support/measuring/measure_run.h"
 
 #include <math.h>
@@ -14,141 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A configuration's index, modulo their number, chooses what its builder does. */
-static const struct fault {
-    const char *name; /* FAULT_name of fault_kernels.c, or of the builder */
-    bool is_object;
-    kiln_trial_error want;
-} faults[] = {
-    {"GOOD", false, KILN_TRIAL_GOOD},
-    {"HANG", true, KILN_TRIAL_TIMEOUT},
-    {"CRASH", true, KILN_TRIAL_CRASH},
-    {"GOOD", false, KILN_TRIAL_GOOD},
-    {"MEMORY", true, KILN_TRIAL_FORBIDDEN},
-    {"EXIT", true, KILN_TRIAL_EXIT},
-    {"BEFORE", true, KILN_TRIAL_OUT_OF_BOUNDS},
-    {"CANARY", true, KILN_TRIAL_OUT_OF_BOUNDS},
-    {"GOOD", false, KILN_TRIAL_GOOD},
-    {"INPUT", true, KILN_TRIAL_OUT_OF_BOUNDS},
-    {"WRONG", true, KILN_TRIAL_WRONG},
-    {"RETURN", true, KILN_TRIAL_RETURNED},
-    {"STACK", true, KILN_TRIAL_CRASH},
-    {"KILL", true, KILN_TRIAL_FORBIDDEN},
-    {"workspace", false, KILN_TRIAL_MEMORY},
-    {"machine", false, KILN_TRIAL_UNLOADABLE},
-    {"refuse", false, KILN_TRIAL_REFUSED},
-    {"crash", false, KILN_TRIAL_BUILD_CRASH},
-    {"hang", false, KILN_TRIAL_BUILD_TIMEOUT},
-    {"memory", false, KILN_TRIAL_BUILD_MEMORY},
-    {"lazy", false, KILN_TRIAL_IMPLAUSIBLE}, /* has a test of its own */
-};
-enum { N_FAULTS = sizeof faults / sizeof faults[0], LAZY = N_FAULTS - 1 };
-
-/* A sanitizer that is out of memory hangs in its own report: that row is left out. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { N_DRAWN = LAZY - 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { N_DRAWN = LAZY - 1 };
-#else
-enum { N_DRAWN = LAZY };
-#endif
-#else
-enum { N_DRAWN = LAZY };
-#endif
-
-/* ---- the builder ----------------------------------------------------------------- */
-
-static const char *folder;
-
-static void take_all(kiln_arena *a) {
-    enum { STEP = 1 << 20 };
-    for (;;)
-        memset(kiln_arena_alloc_raw(a, STEP), 1, STEP);
-}
-
-/* Computes once for each input, keeps what it has computed, and copies that from then
- * on. No output is ever wrong. */
-static const kiln_stmt *copy(kiln_arena *a, const kiln_buffer *from,
-                             const kiln_buffer *to) {
-    const kiln_var *i = kiln_var_new(a, "i", KILN_I64);
-    const kiln_expr *const at = kiln_x_ref(a, i);
-    const kiln_stmt *one =
-        kiln_s_store(a, to, &at, kiln_x_load(a, from, &at, 1, NULL), NULL);
-    return kiln_s_for(a, i, kiln_x_index(a, 0), kiln_x_index(a, kiln_buffer_elems(to)),
-                      KILN_LOOP_SERIAL, NULL, one);
-}
-
-static kiln_status make_lazy(kiln_arena *a, const kiln_profile *p, kiln_kernel *k,
-                             kiln_err *err) {
-    kiln_program lazy = *k->program;
-    const kiln_expr *const zero = kiln_x_int(a, KILN_I64, 0);
-    const kiln_expr *const first = kiln_x_load(a, lazy.arg[0], &zero, 1, NULL);
-    const kiln_buffer *memo = kiln_buffer_new(a, "memo", lazy.arg[0]->dtype, 1,
-                                              (int64_t[]){1}, KILN_SCOPE_GLOBAL);
-    const kiln_buffer *y = lazy.arg[lazy.n_args - 1];
-    const int64_t n = kiln_buffer_elems(y);
-    const kiln_buffer *kept =
-        kiln_buffer_new(a, "kept", y->dtype, 1, &n, KILN_SCOPE_GLOBAL);
-    const kiln_stmt *const work[] = {lazy.body, copy(a, y, kept),
-                                     kiln_s_store(a, memo, &zero, first, NULL)};
-    const kiln_expr *is_new =
-        kiln_x_binary(a, KILN_EXPR_NE, kiln_x_load(a, memo, &zero, 1, NULL), first);
-    lazy.body = kiln_s_alloc(
-        a, memo,
-        kiln_s_alloc(a, kept,
-                     kiln_s_if(a, is_new, kiln_s_seq(a, work, 3), copy(a, kept, y))));
-    const kiln_codegen_options o = {.want_assembly = false};
-    kiln_codegen_text text;
-    return kiln_codegen(a, &lazy, p, &o, &k->object, &text, err);
-}
-
-static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
-                              const kiln_choice *choice, const kiln_profile *p,
-                              kiln_kernel *out, kiln_err *err) {
-    const struct fault *f =
-        &faults[kiln_config_index(&choice->space, &choice->config) % N_FAULTS];
-    /* Whatever the index says, code is that of the guess: its layouts are known. */
-    kiln_choice guess = *choice;
-    guess.config = choice->tmpl->guess(&w->workload, p, &choice->space);
-    if (strcmp(f->name, "crash") == 0)
-        abort();
-    for (volatile int i = 0; i == 0 && strcmp(f->name, "hang") == 0;)
-        continue;
-    if (strcmp(f->name, "memory") == 0)
-        take_all(a);
-    if (strcmp(f->name, "refuse") == 0)
-        return kiln_fail(err, KILN_ERR_ARG, "no such thing");
-    KILN_TRY(kiln_kernel_make_listed(a, w, &guess, p, out, err));
-    if (strcmp(f->name, "lazy") == 0)
-        return make_lazy(a, p, out, err);
-    if (strcmp(f->name, "workspace") == 0)
-        out->object.workspace_bytes = (size_t)1 << 40;
-    if (strcmp(f->name, "machine") == 0) {
-        enum { E_MACHINE = 18 };
-        char *bytes = kiln_arena_dup(a, out->object.bytes.p, out->object.bytes.n);
-        bytes[E_MACHINE] = 99;
-        out->object.bytes.p = bytes;
-    }
-    if (!f->is_object)
-        return KILN_OK;
-    return kiln_file_map(a, kiln_format(a, "%s/%s.o", folder, f->name), 0,
-                         &out->object.bytes, err);
-}
-
 /* ---- the tests ------------------------------------------------------------------- */
 
 static const char *self;
 
-static void compile_faults(kiln_arena *a, const char *dir) {
-    for (int i = 0; i < N_FAULTS; i++)
-        if (faults[i].is_object)
-            kiln_test_compile_kernel(a, "tests/pipeline/measure/fault_kernels.c",
-                                     faults[i].name, dir);
-}
-
 static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index,
-                   const struct fault *f) {
+                   const kiln_test_fault *f) {
     kiln_err err = {0};
     uint64_t id;
     void *user;
@@ -160,15 +31,12 @@ static void submit(kiln_measure *m, const kiln_test_work *w, uint64_t index,
 
 static bool is_confined = true; /* of the fleet at hand */
 
-/* Where nothing can be forbidden, it is done. */
-static kiln_trial_error wanted(const struct fault *f) {
-    if (f->want != KILN_TRIAL_FORBIDDEN || is_confined)
-        return f->want;
-    return strcmp(f->name, "KILL") == 0 ? KILN_TRIAL_LOST : KILN_TRIAL_MEMORY;
+static kiln_trial_error wanted(const kiln_test_fault *f) {
+    return kiln_test_fault_ends(f, is_confined);
 }
 
 static void check(const kiln_measured *o) {
-    const struct fault *f = o->user;
+    const kiln_test_fault *f = o->user;
     if (o->error != wanted(f))
         fail_msg("%s: is '%s' (%s), must be '%s'", f->name,
                  kiln_trial_error_name(o->error), o->text,
@@ -193,7 +61,7 @@ static void measure_good(const kiln_measure_options *options, double *build_ms,
     kiln_measured got;
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, true);
-    submit(m, &w, 0, &faults[0]);
+    submit(m, &w, 0, &kiln_test_faults[0]);
     assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
     check(&got);
     *build_ms = got.build_ms;
@@ -207,7 +75,7 @@ static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o, int tim
     static const double least_build_ms = 375, least_run_ms = 100; /* of one */
     static double build_ms, run_ms;
     const char *dir = kiln_test_dir();
-    compile_faults(a, dir);
+    kiln_test_compile_faults(a, dir);
     const char **argv = kiln_array(a, const char *, 4);
     argv[0] = self;
     argv[1] = "--builder";
@@ -230,14 +98,13 @@ static kiln_measure *open_faulty(kiln_arena *a, kiln_measure_options *o, int tim
 }
 
 /* Faults that cost their whole time limit are fewer among many. */
-static const struct fault *draw(kiln_rng *rng, int i) {
+static const kiln_test_fault *draw(kiln_rng *rng, int i) {
+    const int n = kiln_test_faults_drawn();
     for (;;) {
-        const struct fault *f =
-            &faults[i < N_DRAWN ? i : kiln_rng_range(rng, 0, N_DRAWN - 1)];
-        const bool is_dear = f->want == KILN_TRIAL_BUILD_TIMEOUT ||
-                             f->want == KILN_TRIAL_TIMEOUT ||
-                             wanted(f) == KILN_TRIAL_MEMORY;
-        if (i < N_DRAWN || !is_dear || kiln_rng_range(rng, 0, 3) == 0)
+        const kiln_test_fault *f =
+            &kiln_test_faults[i < n ? i : kiln_rng_range(rng, 0, n - 1)];
+        const bool is_dear = kiln_test_fault_is_dear(f, is_confined);
+        if (i < n || !is_dear || kiln_rng_range(rng, 0, 3) == 0)
             return f;
     }
 }
@@ -254,18 +121,19 @@ static bool records_faults(int times) {
     kiln_measure_options o = {.threads = 1};
     kiln_measure *m = open_faulty(&a, &o, times);
     const kiln_test_work w = kiln_test_measure_add(&a, m, o.profile, line, true);
-    const int n = getenv("KILN_SOAK") != NULL ? 500 : 2 * N_FAULTS;
+    const int n = getenv("KILN_SOAK") != NULL ? 500 : 2 * KILN_TEST_N_FAULTS;
     uint64_t by_error[KILN_N_TRIAL_ERRORS] = {0};
     bool was_hurried = false;
     kiln_measured got;
     kiln_rng rng;
-    if ((int)N_DRAWN < (int)LAZY)
+    if (kiln_test_faults_drawn() < KILN_TEST_LAZY)
         print_message("left out under a sanitizer: a builder without memory\n");
     kiln_rng_init(&rng, kiln_test_seed());
     for (int i = 0; i < n; i++) {
-        const struct fault *f = draw(&rng, i);
+        const kiln_test_fault *f = draw(&rng, i);
         /* Another configuration each time: known ones are not tried again. */
-        const uint64_t index = (uint64_t)i * N_FAULTS + (uint64_t)(f - faults);
+        const uint64_t index =
+            (uint64_t)i * KILN_TEST_N_FAULTS + (uint64_t)(f - kiln_test_faults);
         assert_true(index < w.space.size);
         submit(m, &w, index, f);
         by_error[wanted(f)]++;
@@ -309,7 +177,7 @@ static void believes_no_wonders(void **state) {
     const kiln_test_work w =
         kiln_test_measure_add(&a, m, o.profile, "conv L 14 32 32 3 1", true);
     kiln_measured lazy, good;
-    submit(m, &w, LAZY, &faults[LAZY]);
+    submit(m, &w, KILN_TEST_LAZY, &kiln_test_faults[KILN_TEST_LAZY]);
     assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &lazy));
     if (lazy.error != KILN_TRIAL_IMPLAUSIBLE)
         fail_msg("is '%s' (%s)", kiln_trial_error_name(lazy.error), lazy.text);
@@ -318,7 +186,7 @@ static void believes_no_wonders(void **state) {
     assert_true(lazy.least_flops > 1.05 * lazy.limit_gflops * lazy.median_ns);
     assert_int_equal(kiln_measure_n_lethal(m), 0);
     /* What follows is not compared with it. */
-    submit(m, &w, 0, &faults[0]);
+    submit(m, &w, 0, &kiln_test_faults[0]);
     assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &good));
     check(&good);
     assert_true(good.least_flops > 0);
@@ -336,7 +204,7 @@ static void tries_lethal_ones_once(void **state) {
     kiln_measured got;
     enum { CRASH = 2, KNOWN = 6 };
     for (int i = 0; i < 2; i++) {
-        submit(m, &w, CRASH, &faults[CRASH]);
+        submit(m, &w, CRASH, &kiln_test_faults[CRASH]);
         assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
         check(&got);
         assert_int_equal(strstr(got.text, "known") != NULL, i == 1);
@@ -349,7 +217,7 @@ static void tries_lethal_ones_once(void **state) {
     /* What a database knew. */
     const kiln_lethal known = {w.id, w.tmpl->name, KNOWN, KILN_TRIAL_OUT_OF_BOUNDS};
     kiln_measure_add_lethal(m, &known);
-    submit(m, &w, KNOWN, &faults[KNOWN]);
+    submit(m, &w, KNOWN, &kiln_test_faults[KNOWN]);
     assert_true(kiln_measure_poll(m, KILN_TEST_PATIENCE_MS, &got));
     check(&got);
     assert_non_null(strstr(got.text, "known"));
@@ -358,10 +226,8 @@ static void tries_lethal_ones_once(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "--builder") == 0) {
-        folder = argv[2];
-        return kiln_builder_main(make_fault);
-    }
+    if (argc == 3 && strcmp(argv[1], "--builder") == 0)
+        return kiln_test_faulty_builder(argv[2], kiln_test_fault_in_turn);
     self = argv[0];
     kiln_test_add("records_every_fault", records_every_fault, NULL);
     kiln_test_add("believes_no_wonders", believes_no_wonders, NULL);

@@ -8,12 +8,14 @@
 #include "base/base.h"
 #include "tests/support/kiln_test.h"
 
-int kiln_test_child_of(int parent) {
+enum { MOST = 16 };
+
+static size_t children_of(int parent, int child[MOST]) {
     char path[300], text[512];
-    int found = 0;
+    size_t n = 0;
     DIR *proc = opendir("/proc");
     assert_non_null(proc);
-    for (const struct dirent *e; (e = readdir(proc)) != NULL && found == 0;) {
+    for (const struct dirent *e; (e = readdir(proc)) != NULL && n < MOST;) {
         int64_t number;
         int of = 0;
         if (!kiln_parse_i64(kiln_str_from(e->d_name), &number))
@@ -26,8 +28,16 @@ int kiln_test_child_of(int parent) {
         (void)fclose(f);
         const char *behind = strrchr(text, ')');
         if (behind != NULL && sscanf(behind, ") %*c %d", &of) == 1 && of == parent)
-            found = (int)number;
+            child[n++] = (int)number;
     }
     (void)closedir(proc);
-    return found;
+    return n;
 }
+
+int kiln_test_a_child_of(int parent, uint64_t random) {
+    int child[MOST];
+    const size_t n = children_of(parent, child);
+    return n > 0 ? child[random % n] : 0;
+}
+
+int kiln_test_child_of(int parent) { return kiln_test_a_child_of(parent, 0); }
