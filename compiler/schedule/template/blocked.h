@@ -29,8 +29,9 @@ kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
 
 /* Two knobs, the first two that a template has: "oc_block", powers of two up to `lanes`
  * as far as o output channels fill them; "ic_block", 1 and such powers as far as c input
- * channels do. */
-void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes);
+ * channels do; none below `least`, which is 1, or a dot product's depth. */
+void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes,
+                           int64_t least);
 
 /* The stages of an anchor that reduces, its padding, and what is behind it. */
 typedef struct kiln_blocked_stages {

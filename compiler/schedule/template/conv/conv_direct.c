@@ -20,6 +20,7 @@
 #include "compiler/schedule/template/conv/conv_direct.h"
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 
 /* Vector multiply-adds of one unrolled body, for LLVM's sake: four tiles of 28 sums, the
  * most that 32 registers hold; with 16 registers eight. */
@@ -28,8 +29,8 @@ enum { MAX_BODY = 112 };
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
     const kiln_node *n = w->anchor;
-    return n->op == &kiln_op_conv && n->in[0] != n->in[1] && n->in[0]->def == NULL &&
-           n->in[1]->def == NULL && kiln_ends_element_wise(w);
+    return kiln_is_conv(n) && !kiln_conv_has_zero_point(n) && n->in[0] != n->in[1] &&
+           n->in[0]->def == NULL && n->in[1]->def == NULL && kiln_ends_element_wise(w);
 }
 
 /* ---- layouts --------------------------------------------------------------------- */
@@ -220,8 +221,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
     nest k = {.p = &p, .x = &x, .err = err};
     KILN_TRY(kiln_graph_compute(a, w->graph, layouts_of(a, &p, &x),
-                                profile->numerics != KILN_NUMERICS_STRICT, &made.te,
-                                err));
+                                kiln_trusts_tails(w->anchor, profile), &made.te, err));
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);

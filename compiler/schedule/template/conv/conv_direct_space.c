@@ -2,6 +2,7 @@
 #include "compiler/schedule/template/conv/conv_direct.h"
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 
 enum {
     OC_BLOCK,
@@ -53,8 +54,7 @@ kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
         p.stride_h = kiln_attr_at(strides, h, 1);
         p.extent_h = (k->dim[2 + h] - 1) * kiln_attr_at(dilations, h, 1) + 1;
     }
-    const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
-    p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);
+    p.lanes = kiln_sum_lanes(n, profile);
     p.block = p.lanes;
     while (p.groups > 1 && p.o_group % p.block != 0)
         p.block /= 2;
