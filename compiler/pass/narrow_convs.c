@@ -5,11 +5,11 @@
  *
  * for an x of 8 bits, a constant z and constant w. What z takes off is the same for all
  * elements of a channel, padding included, since padding is z there. Taken are
- * convolutions of one tap, whose channels are summed up, and those of each channel by
- * itself. Weights that 8 bits hold become i8. Others become i8 by a zero point of their
+ * convolutions that sum up several channels, or taps of one in a row, and those of each
+ * channel by itself. Weights that 8 bits hold become i8. Others become i8 by a zero point of their
  * own (w_zero), which costs sums of x, or, of a channel by itself, i16.
  *
- * Where channels are summed up x becomes unsigned, x ^ 0x80 and z + 128: most machines
+ * Where several are summed up x becomes unsigned, x ^ 0x80 and z + 128: most machines
  * that add up products of bytes want one unsigned factor. Transpositions and views
  * between are repeated on bytes. */
 #include "compiler/pass/pass_internal.h"
@@ -72,15 +72,15 @@ typedef struct weights {
     bool is_dot; /* bytes that several channels are summed over */
 } weights;
 
-/* Are they pixels' channels by matrices, or windows over each channel by itself? Any
- * other convolution would read bytes one by one. */
+/* Are channels summed up, or four taps in a row of one channel; or is each channel by
+ * itself? Any other convolution would read bytes one by one. */
 static bool is_taken(const kiln_node *n, bool *is_dot) {
     const kiln_type *w = &n->in[1]->type;
     const int64_t groups = kiln_node_attr(n, "groups")->i;
-    int64_t taps = 1;
-    for (int i = 2; i < w->rank; i++)
-        taps *= w->dim[i];
-    *is_dot = groups == 1 && taps == 1 && w->dim[1] > 1;
+    const kiln_attr *dilations = kiln_node_attr(n, "dilations");
+    const bool is_row = w->dim[1] == 1 && w->dim[w->rank - 1] % 4 == 0 &&
+                        (dilations->n == 0 || dilations->ints[dilations->n - 1] == 1);
+    *is_dot = groups == 1 && (w->dim[1] > 2 || is_row);
     return *is_dot || (groups > 1 && w->dim[1] == 1 && w->dim[0] == groups);
 }
 

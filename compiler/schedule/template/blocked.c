@@ -77,6 +77,8 @@ kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
             found.anchor = st;
         if (strcmp(st->te->tag, "pad") == 0)
             found.pad = st;
+        if (strcmp(st->te->tag, "x_sum") == 0)
+            found.x_sum = st;
         if (st->is_output)
             found.y = st;
     }
@@ -86,9 +88,11 @@ kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
         KILN_TRY(kiln_cache_write(found.y, KILN_SCOPE_REGISTER, &found.anchor, err));
     for (size_t i = 0; i < s->stage.n; i++) {
         kiln_stage *st = s->stage.v[i];
-        if (st != found.y && st != found.anchor && st != found.pad)
+        if (st != found.y && st != found.anchor && st != found.pad && st != found.x_sum)
             KILN_TRY(kiln_compute_inline(st, err));
     }
+    if (found.x_sum != NULL)
+        KILN_TRY(kiln_set_scope(found.x_sum, KILN_SCOPE_REGISTER, err));
     KILN_TRY(kiln_set_scope(found.anchor, KILN_SCOPE_REGISTER, err));
     *out = found;
     return KILN_OK;

@@ -33,9 +33,10 @@ kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
 void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes,
                            int64_t least);
 
-/* The stages of an anchor that reduces, its padding, and what is behind it. */
+/* The stages of an anchor that reduces, its padding, what else of x it sums up in
+ * registers (byte_dot.h), and what is behind it. */
 typedef struct kiln_blocked_stages {
-    kiln_stage *y, *anchor, *pad; /* pad: NULL where there is none */
+    kiln_stage *y, *anchor, *pad, *x_sum; /* pad, x_sum: NULL where there is none */
 } kiln_blocked_stages;
 /* The anchor is the stage with the tag, in registers: a stage of its own where it is
  * the output too. All else between it and the output is computed in place. */

@@ -91,7 +91,7 @@ static kiln_value *whole_range(kiln_graph *g, kiln_rng *rng, const kiln_type *t)
 }
 
 static random_conv_shape shape_of_bytes(kiln_rng *rng, const random_bytes *of) {
-    random_conv_shape s = random_shape(rng, RANDOM_LARGE);
+    random_conv_shape s = random_shape(rng, of->is_small ? RANDOM_SMALL : RANDOM_LARGE);
     if (of->is_depthwise) {
         s.groups = kiln_rng_range(rng, 2, 40);
         s.c = s.o = 1;
@@ -100,6 +100,12 @@ static random_conv_shape shape_of_bytes(kiln_rng *rng, const random_bytes *of) {
         s.groups = 1;
     if (of->is_pixel && s.o == 1)
         s.o = 16;
+    if (!of->is_pixel && s.groups == 1 && one_in(rng, 4)) { /* taps of one channel */
+        const int last = s.n_spatial - 1;
+        s.c = s.dilation[last] = 1;
+        s.kernel[last] = one_in(rng, 2) ? 4 : 8;
+        s.in[last] += 8;
+    }
     for (int i = 0; i < s.n_spatial && of->is_pixel; i++) {
         s.kernel[i] = s.dilation[i] = 1;
         s.pads[i] = s.pads[s.n_spatial + i] = 0;
@@ -121,7 +127,7 @@ kiln_graph *random_conv_bytes(kiln_arena *a, kiln_rng *rng, const random_bytes *
     const kiln_type tx = kiln_type_make(of->x, s.n_spatial + 2, x);
     const kiln_type tw = kiln_type_make(of->w, s.n_spatial + 2, w);
     const kiln_type tb = kiln_type_make(KILN_I32, 1, w);
-    const bool has_zero = of->is_pixel && one_in(rng, 2);
+    const bool has_zero = !of->has_no_zero && s.groups == 1 && one_in(rng, 2);
     const kiln_attr_arg args[] = {
         kiln_arg_ints("strides", s.stride, n),
         kiln_arg_ints("dilations", s.dilation, n),

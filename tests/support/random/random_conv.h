@@ -20,6 +20,8 @@ typedef struct random_bytes {
     kiln_dtype x, w;
     bool is_depthwise;
     bool is_pixel; /* one tap, nothing padded, one group */
+    bool is_small;
+    bool has_no_zero; /* of weights */
 } random_bytes;
 kiln_graph *random_conv_bytes(kiln_arena *a, kiln_rng *rng, const random_bytes *of);
 /* Small, odd, with channels that no block divides; batches, groups, one to three axes.
