@@ -119,7 +119,7 @@ static double contraction_cycles(const subject *s) {
     const kiln_type x = type_of(s, n->in[0]), y = type_of(s, n->out[0]);
     const double lanes = lanes_of(s->p, &y);
     const int64_t block = kiln_layout_channel_block(&y.layout);
-    const bool is_conv = n->op == &kiln_op_conv;
+    const bool is_conv = n->op == &kiln_op_conv || n->op == &kiln_op_conv_bytes;
     const bool is_window = is_conv && kiln_node_attr(n, "groups")->i == x.dim[1];
     double work = (double)s->w->cost.muladds * waste_of(&y);
     if (s->c->tmpl->takes == KILN_TAKES_ANY)

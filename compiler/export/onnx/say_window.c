@@ -5,13 +5,13 @@
 #include <string.h>
 
 /* strides, pads, dilations: empty lists are what ONNX takes anyway. `pads`: others than
- * the node's; NULL: its own. */
-static void say_lists(kiln_say *s, const int64_t *pads) {
+ * the node's, of so many axes; NULL: its own. */
+static void say_lists(kiln_say *s, const int64_t *pads, size_t n_axes) {
     static const char *const lists[] = {"strides", "pads", "dilations"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const kiln_attr *v = kiln_say_attr(s, lists[i]);
         if (i == 1 && pads != NULL)
-            kiln_say_ints(s, lists[i], pads, 2 * kiln_say_attr(s, "kernel")->n);
+            kiln_say_ints(s, lists[i], pads, 2 * n_axes);
         else if (v->n > 0)
             kiln_say_ints(s, lists[i], v->ints, v->n);
     }
@@ -19,7 +19,7 @@ static void say_lists(kiln_say *s, const int64_t *pads) {
 
 /* ---- convolution ----------------------------------------------------------------- */
 
-/* Conv or ConvTranspose of values that are floats. */
+/* Conv or ConvTranspose of values that are floats; what pads bytes stands before it. */
 static void say_conv(kiln_say *s, const char *const in[3], const char *out) {
     const kiln_node *n = s->node;
     const kiln_type *w = &n->in[1]->type;
@@ -28,7 +28,8 @@ static void say_conv(kiln_say *s, const char *const in[3], const char *out) {
     for (int i = 0; i < (*in[2] != '\0' ? 3 : 2); i++)
         kiln_say_take(s, in[i]);
     kiln_say_ints(s, "kernel_shape", w->dim + 2, (size_t)(w->rank - 2));
-    say_lists(s, NULL);
+    static const int64_t none[2 * KILN_MAX_RANK] = {0};
+    say_lists(s, n->op == &kiln_op_conv_bytes ? none : NULL, (size_t)(w->rank - 2));
     kiln_say_int(s, "group", kiln_say_attr(s, "groups")->i);
     if (is_transposed && kiln_say_attr(s, "output_padding")->n > 0)
         kiln_say_ints(s, "output_padding", kiln_say_attr(s, "output_padding")->ints,
@@ -130,6 +131,45 @@ static kiln_status say_int_conv(kiln_say *s, const kiln_node *n) {
     return KILN_OK;
 }
 
+/* Padded by what they are padded with, less the weights' zero point, through floats. */
+kiln_status kiln_say_op_conv_bytes(kiln_say *s, const kiln_node *n) {
+    const kiln_attr *pads = kiln_say_attr(s, "pads");
+    const double zero = (double)kiln_say_attr(s, "w_zero")->i;
+    const double weights = largest_sum(s->arena, n, false);
+    const double most =
+        weights +
+        (double)n->in[1]->type.dim[1] * largest_of_dtype(n->in[0]->type.dtype) *
+            fabs(zero) * (double)kiln_type_elems(&n->in[1]->type) +
+        (n->n_in > 2 && n->in[2] != NULL ? largest(s->arena, n->in[2]) : 0);
+    if (most >= 0x1p53)
+        return kiln_say_refuse(
+            s, "ONNX convolves floats, and sums may be as large as %g", most);
+    const kiln_dtype through = most < 0x1p24 ? KILN_F32 : KILN_F64;
+    const char *in[3] = {"", "", ""};
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] != NULL)
+            in[i] = kiln_say_cast(s, kiln_say_in(s, i), through, NULL);
+    if (zero != 0)
+        in[1] = kiln_say_2(s, "Sub", in[1], kiln_say_scalar(s, through, zero), NULL);
+    if (pads->n > 0) {
+        const size_t n_axes = pads->n / 2;
+        int64_t all[2 * KILN_MAX_RANK] = {0};
+        for (size_t i = 0; i < n_axes; i++) {
+            all[2 + i] = pads->ints[i];
+            all[n_axes + 4 + i] = pads->ints[n_axes + i];
+        }
+        in[0] = kiln_say_3(
+            s, "Pad", in[0], kiln_say_list(s, all, 2 * (n_axes + 2)),
+            kiln_say_scalar(s, through, (double)kiln_say_attr(s, "fill")->i), NULL);
+    }
+    const char *y = kiln_say_temp(s, "sums");
+    say_conv(s, in, y);
+    if (most > (double)INT32_MAX)
+        y = kiln_say_cast(s, y, KILN_I64, NULL); /* from which on sums wrap */
+    kiln_say_cast(s, y, KILN_I32, kiln_say_out(s, 0));
+    return KILN_OK;
+}
+
 kiln_status kiln_say_op_conv(kiln_say *s, const kiln_node *n) {
     if (!kiln_dtype_is_float(n->in[0]->type.dtype))
         return say_int_conv(s, n);
@@ -185,7 +225,7 @@ static void say_pool(kiln_say *s, const char *x, const char *const *y) {
     kiln_say_begin(s, kiln_say_row_of(n->op)->onnx, KILN_SAY_BASE_OPSET);
     kiln_say_take(s, x);
     kiln_say_ints(s, "kernel_shape", kernel->ints, kernel->n);
-    say_lists(s, is_cut ? pads : NULL);
+    say_lists(s, is_cut ? pads : NULL, kernel->n);
     kiln_say_int(s, "ceil_mode", is_ceil && !is_cut);
     if (n->op == &kiln_op_avg_pool)
         kiln_say_int(s, "count_include_pad", kiln_say_attr(s, "count_include_pad")->i);
@@ -257,7 +297,7 @@ kiln_status kiln_say_op_deform_patches(kiln_say *s, const kiln_node *n) {
         kiln_say_take(s, kiln_say_in(s, 2));
     }
     kiln_say_ints(s, "kernel_shape", kernel->ints, kernel->n);
-    say_lists(s, NULL);
+    say_lists(s, NULL, 0);
     kiln_say_int(s, "group", channels);
     kiln_say_int(s, "offset_group", kiln_say_attr(s, "groups")->i);
     kiln_say_give(s, out);

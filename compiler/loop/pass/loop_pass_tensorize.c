@@ -2,7 +2,8 @@
  *
  * A nest is what kiln_tensorize marked: loops of the declared extents, in the declared
  * order, around one update; around what begins the reduction; or one of these after the
- * other. Expression and addresses must be the declared ones: each operand's address moves
+ * other. What an update with a rule is guarded by, the same for all of its loops, stays
+ * around it. Expression and addresses must be the declared ones: each operand's address moves
  * by the declared strides along every loop. */
 #include "compiler/loop/linear.h"
 #include "compiler/loop/tensor_intrin.h"
@@ -26,6 +27,7 @@ typedef struct nest {
     int n; /* loops: axes, then reduction axes */
     const kiln_axis *axis[2 * KILN_MAX_AXES];
     const kiln_var *var[2 * KILN_MAX_AXES];
+    const kiln_expr *guard; /* of all that the loops do; NULL: none */
     kiln_err *err;
 } nest;
 
@@ -38,10 +40,23 @@ static int64_t extent_of(const kiln_axis *axis) {
     return kiln_x_is_int(axis->extent, &v) ? v : -1;
 }
 
+/* Guards in front of a statement: the nest's, where it may have some. */
+static const kiln_stmt *unguarded(nest *n, const kiln_stmt *s) {
+    while (n->intrin->update != NULL && s->kind == KILN_STMT_IF &&
+           s->u.branch.otherwise == NULL) {
+        n->guard = n->guard == NULL ? s->u.branch.cond
+                                    : kiln_x_binary(n->arena, KILN_EXPR_AND, n->guard,
+                                                    s->u.branch.cond);
+        s = s->u.branch.then;
+    }
+    return s;
+}
+
 /* The loops, outermost first; *body receives what they hold. */
 static kiln_status read_loops(nest *n, const kiln_stmt *s, const kiln_stmt **body) {
     for (int i = 0; i < n->n; i++) {
         int64_t extent = 0, min = 0;
+        s = unguarded(n, s);
         if (s->kind != KILN_STMT_FOR || s->u.loop.kind != KILN_LOOP_SERIAL ||
             !kiln_x_is_int(s->u.loop.min, &min) || min != 0 ||
             !kiln_x_is_int(s->u.loop.extent, &extent) ||
@@ -54,7 +69,11 @@ static kiln_status read_loops(nest *n, const kiln_stmt *s, const kiln_stmt **bod
         n->var[i] = s->u.loop.var;
         s = s->u.loop.body;
     }
-    *body = s;
+    *body = unguarded(n, s);
+    for (int i = 0; i < n->n; i++)
+        if (n->guard != NULL && kiln_expr_uses(n->guard, n->var[i]))
+            return REFUSED(n, "a guard of the marked nest must be the same for all of "
+                              "its loops");
     return KILN_OK;
 }
 
@@ -275,8 +294,13 @@ static kiln_status replaced(nest *n, const kiln_stmt *s, const kiln_stmt **out) 
     KILN_TRY(read_update(n, s, in, &to));
     if (n->intrin->update == NULL)
         KILN_TRY(check_part(n, KILN_TENSOR_UPDATE, "a step of a reduction"));
-    *out = n->intrin->update != NULL ? n->intrin->update(n->arena, n->lanes, in, &to)
-                                     : called(n, KILN_TENSOR_UPDATE, in, &to);
+    if (n->intrin->update == NULL) {
+        *out = called(n, KILN_TENSOR_UPDATE, in, &to);
+        return KILN_OK;
+    }
+    *out = n->intrin->update(n->arena, n->lanes, in, &to);
+    if (n->guard != NULL)
+        *out = kiln_s_if(n->arena, n->guard, *out, NULL);
     return KILN_OK;
 }
 

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "compiler/op/conv/conv_f64.h"
+#include "compiler/op/conv/conv_parts.h"
 #include "base/fault.h"
 #include "compiler/op/op_conv_winograd.h"
 #include "compiler/op/gemm_f64.h"
@@ -26,9 +26,14 @@ static const kiln_attr_def attrs[N_ATTR] = {
      .default_i = 1},
 };
 
-static kiln_status check_channels(const kiln_node *n, kiln_err *err) {
+static kiln_status check_channels(const kiln_node *n, kiln_dtype sums, kiln_err *err) {
     const kiln_type *x = &n->in[X]->type, *w = &n->in[W]->type;
     const int64_t groups = n->attr[GROUPS].i;
+    if (x->rank < 3)
+        return kiln_fail(err, KILN_ERR_SHAPE,
+                         "input 'x' must have shape [N, C, spatial...], has rank %d",
+                         x->rank);
+    KILN_TRY(kiln_check_rank(n, W, x->rank, err));
     if (groups < 1 || w->dim[0] % groups != 0)
         return kiln_fail(err, KILN_ERR_SHAPE,
                          "groups must be >= 1 and divide the %" PRId64
@@ -41,7 +46,7 @@ static kiln_status check_channels(const kiln_node *n, kiln_err *err) {
                          x->dim[1], groups, w->dim[1]);
     if (!kiln_has_in(n, BIAS))
         return KILN_OK;
-    KILN_TRY(kiln_check_same_dtype(n, X, BIAS, err));
+    KILN_TRY(kiln_check_dtype(n, BIAS, KILN_DT(sums), err));
     KILN_TRY(kiln_check_rank(n, BIAS, 1, err));
     if (n->in[BIAS]->type.dim[0] != w->dim[0])
         return kiln_fail(err, KILN_ERR_SHAPE,
@@ -50,38 +55,40 @@ static kiln_status check_channels(const kiln_node *n, kiln_err *err) {
     return KILN_OK;
 }
 
-static kiln_status read_window(const kiln_node *n, kiln_window *w, kiln_err *err) {
+kiln_status kiln_conv_window(const kiln_node *n, kiln_window *w, kiln_err *err) {
     const kiln_type *x = &n->in[X]->type;
     KILN_TRY(kiln_window_read(w, x->rank - 2, x->dim + 2, n->in[W]->type.dim + 2,
                               n->attr, err));
     return kiln_window_slide(w, false, err);
 }
 
-static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+kiln_status kiln_conv_infer(const kiln_node *n, kiln_dtype sums, kiln_type *out,
+                            kiln_err *err) {
     const kiln_type *x = &n->in[X]->type;
     kiln_window w;
-    KILN_TRY(kiln_check_same_dtype(n, X, W, err));
-    if (x->rank < 3)
-        return kiln_fail(err, KILN_ERR_SHAPE,
-                         "input 'x' must have shape [N, C, spatial...], has rank %d",
-                         x->rank);
-    KILN_TRY(kiln_check_rank(n, W, x->rank, err));
-    KILN_TRY(check_channels(n, err));
-    KILN_TRY(read_window(n, &w, err));
+    KILN_TRY(check_channels(n, sums, err));
+    KILN_TRY(kiln_conv_window(n, &w, err));
     int64_t dim[KILN_MAX_RANK] = {x->dim[0], n->in[W]->type.dim[0]};
     for (int i = 0; i < w.n; i++)
         dim[2 + i] = w.out[i];
-    out[0] = kiln_type_make(x->dtype, x->rank, dim);
+    out[0] = kiln_type_make(sums, x->rank, dim);
     return KILN_OK;
 }
 
-static kiln_status plan(const kiln_node *n, kiln_conv *cv, kiln_err *err) {
+static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
+    KILN_TRY(kiln_check_same_dtype(n, X, W, err));
+    if (kiln_has_in(n, BIAS))
+        KILN_TRY(kiln_check_same_dtype(n, X, BIAS, err));
+    return kiln_conv_infer(n, n->in[X]->type.dtype, out, err);
+}
+
+kiln_status kiln_conv_plan(const kiln_node *n, kiln_conv *cv, kiln_err *err) {
     const kiln_type *x = &n->in[X]->type, *w = &n->in[W]->type;
     *cv = (kiln_conv){.n_batch = x->dim[0],
                       .n_groups = n->attr[GROUPS].i,
                       .c = w->dim[1],
                       .o = w->dim[0] / n->attr[GROUPS].i};
-    KILN_TRY(read_window(n, &cv->window, err));
+    KILN_TRY(kiln_conv_window(n, &cv->window, err));
     cv->taps = kiln_window_taps(&cv->window);
     cv->ins = kiln_window_ins(&cv->window);
     cv->outs = kiln_window_outs(&cv->window);
@@ -104,7 +111,7 @@ static void eval_f(const kiln_conv *cv, kiln_eval_cx *cx) {
         y[j] += bias[kiln_pick_at(cx, j) / cv->outs % channels];
 }
 
-static void eval_i(const kiln_conv *cv, kiln_eval_cx *cx) {
+void kiln_conv_eval_i(const kiln_conv *cv, kiln_eval_cx *cx) {
     int64_t *y = cx->out[0].i;
     const int64_t *bias = cx->in[BIAS].i;
     const int64_t channels = cv->n_groups * cv->o;
@@ -124,7 +131,7 @@ static void eval_i(const kiln_conv *cv, kiln_eval_cx *cx) {
 static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     kiln_wide bias = {0};
     kiln_conv cv;
-    KILN_TRY(plan(n, &cv, cx->err));
+    KILN_TRY(kiln_conv_plan(n, &cv, cx->err));
     cv.x = cx->in[X].f;
     cv.w = cx->in[W].f;
     cv.y = cx->out[0].f;
@@ -138,13 +145,13 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     if (kiln_dtype_is_float(n->in[X]->type.dtype))
         eval_f(&cv, &with_bias);
     else
-        eval_i(&cv, &with_bias);
+        kiln_conv_eval_i(&cv, &with_bias);
     return KILN_OK;
 }
 
 static kiln_status pick_f32(const kiln_node *n, const kiln_pick_cx *cx) {
     kiln_conv cv;
-    KILN_TRY(plan(n, &cv, cx->err));
+    KILN_TRY(kiln_conv_plan(n, &cv, cx->err));
     kiln_conv_f32_pick(&cv, cx->in[X], cx->in[W], cx->pick, cx->n_pick, cx->value,
                        cx->magnitude, cx->scratch);
     for (int64_t j = 0; kiln_has_in(n, BIAS) && j < cx->n_pick; j++) {
@@ -165,7 +172,7 @@ static int64_t n_terms(const kiln_node *n) {
     return k;
 }
 
-static void cost(const kiln_node *n, kiln_cost *c) {
+void kiln_conv_cost(const kiln_node *n, kiln_cost *c) {
     c->muladds = kiln_mul_sat(kiln_type_elems(&n->out[0]->type), n_terms(n));
     c->flops = kiln_mul_sat(c->muladds, 2);
 }
@@ -191,10 +198,17 @@ static int64_t reduced_channels(const kiln_compute_cx *cx) {
     return kiln_compute_common_extent(&cx->in[X].type, 1, &cx->in[W].type, 1);
 }
 
+/* As it is multiplied: half floats in f32, bytes as what they are summed up in. */
+static const kiln_expr *factor(const kiln_compute_cx *cx, const kiln_expr *e) {
+    const kiln_dtype sums = cx->out[0].type.dtype;
+    return sums == KILN_I32 && e->dtype != KILN_I32 ? kiln_x_cast(cx->arena, sums, e)
+                                                    : kiln_compute_widened(cx, e);
+}
+
 /* Reduction axes: channel within the group, then the taps. */
-static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y,
-                                    const kiln_window *w, const kiln_te_value *x,
-                                    const kiln_expr *const *index) {
+const kiln_expr *kiln_conv_contraction(kiln_compute_cx *cx, kiln_te *y,
+                                       const kiln_window *w, const kiln_te_value *x,
+                                       const kiln_expr *const *index) {
     kiln_arena *a = cx->arena;
     const kiln_type *wt = &cx->in[W].type;
     const int64_t groups = cx->node->attr[GROUPS].i;
@@ -219,8 +233,8 @@ static const kiln_expr *contraction(kiln_compute_cx *cx, kiln_te *y,
                 kiln_x_index(a, KILN_FAULT(conv_dilation) ? 1 : w->dilation[i])));
     }
     const kiln_expr *product =
-        kiln_x_mul(a, kiln_compute_widened(cx, kiln_compute_read_value(cx, x, xi)),
-                   kiln_compute_widened(cx, kiln_compute_read(cx, W, wi)));
+        kiln_x_mul(a, factor(cx, kiln_compute_read_value(cx, x, xi)),
+                   factor(cx, kiln_compute_read(cx, W, wi)));
     return kiln_te_sum(y, product, axis, 1 + w->n);
 }
 
@@ -240,7 +254,7 @@ static kiln_status sum_of(kiln_compute_cx *cx, const kiln_window *w, const char 
     *y = kiln_compute_begin(cx, name, t, index);
     (*y)->tag = "conv";
     *body = tile != 0 ? kiln_conv_winograd_at(cx, &x, tile, index)
-                      : contraction(cx, *y, w, &x, index);
+                      : kiln_conv_contraction(cx, *y, w, &x, index);
     return KILN_OK;
 }
 
@@ -253,7 +267,7 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_window w;
     kiln_te *y = NULL;
     const bool has_bias = kiln_has_in(n, BIAS);
-    KILN_TRY(read_window(n, &w, cx->err));
+    KILN_TRY(kiln_conv_window(n, &w, cx->err));
     KILN_TRY(sum_of(cx, &w, has_bias ? "conv" : "", index, &y, &body));
     if (!has_bias)
         return kiln_compute_end(cx, 0, y, body);
@@ -287,7 +301,7 @@ const kiln_op_def kiln_op_conv = {
     .infer = infer,
     .eval_ref = eval_ref,
     .pick_f32 = pick_f32,
-    .cost = cost,
+    .cost = kiln_conv_cost,
     .error_bound = error_bound,
     .other_error = other_error,
     .compute = compute,

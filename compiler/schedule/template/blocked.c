@@ -51,14 +51,17 @@ kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
     return layout;
 }
 
-void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes) {
+void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes,
+                           int64_t least) {
     static const int64_t powers[] = {2, 4, 8, 16, 32, 64};
     enum { N_POWERS = sizeof powers / sizeof powers[0] };
-    int64_t ic[N_POWERS + 1] = {1};
-    int n = 1;
-    while (n <= N_POWERS && powers[n - 1] <= lanes && (n == 1 || powers[n - 2] < c)) {
-        ic[n] = powers[n - 1];
-        n++;
+    int64_t ic[N_POWERS + 1];
+    int n = 0;
+    for (int i = 0; i <= N_POWERS; i++) {
+        const int64_t block = i == 0 ? 1 : powers[i - 1];
+        if (block == least ||
+            (block > least && block <= lanes && (block == 2 || block / 2 < c)))
+            ic[n++] = block;
     }
     kiln_space_add_up_to(s, "oc_block", "output channels of a block", powers, N_POWERS,
                          o < lanes ? o : lanes);
@@ -74,6 +77,8 @@ kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
             found.anchor = st;
         if (strcmp(st->te->tag, "pad") == 0)
             found.pad = st;
+        if (strcmp(st->te->tag, "x_sum") == 0)
+            found.x_sum = st;
         if (st->is_output)
             found.y = st;
     }
@@ -83,9 +88,11 @@ kiln_status kiln_blocked_stages_of(kiln_schedule *s, const char *tag,
         KILN_TRY(kiln_cache_write(found.y, KILN_SCOPE_REGISTER, &found.anchor, err));
     for (size_t i = 0; i < s->stage.n; i++) {
         kiln_stage *st = s->stage.v[i];
-        if (st != found.y && st != found.anchor && st != found.pad)
+        if (st != found.y && st != found.anchor && st != found.pad && st != found.x_sum)
             KILN_TRY(kiln_compute_inline(st, err));
     }
+    if (found.x_sum != NULL)
+        KILN_TRY(kiln_set_scope(found.x_sum, KILN_SCOPE_REGISTER, err));
     KILN_TRY(kiln_set_scope(found.anchor, KILN_SCOPE_REGISTER, err));
     *out = found;
     return KILN_OK;

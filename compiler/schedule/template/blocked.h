@@ -29,12 +29,14 @@ kiln_layout *kiln_blocked_layouts(kiln_arena *a, const kiln_graph *g,
 
 /* Two knobs, the first two that a template has: "oc_block", powers of two up to `lanes`
  * as far as o output channels fill them; "ic_block", 1 and such powers as far as c input
- * channels do. */
-void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes);
+ * channels do; none below `least`, which is 1, or a dot product's depth. */
+void kiln_space_add_blocks(kiln_space *s, int64_t o, int64_t c, int64_t lanes,
+                           int64_t least);
 
-/* The stages of an anchor that reduces, its padding, and what is behind it. */
+/* The stages of an anchor that reduces, its padding, what else of x it sums up in
+ * registers (byte_dot.h), and what is behind it. */
 typedef struct kiln_blocked_stages {
-    kiln_stage *y, *anchor, *pad; /* pad: NULL where there is none */
+    kiln_stage *y, *anchor, *pad, *x_sum; /* pad, x_sum: NULL where there is none */
 } kiln_blocked_stages;
 /* The anchor is the stage with the tag, in registers: a stage of its own where it is
  * the output too. All else between it and the output is computed in place. */

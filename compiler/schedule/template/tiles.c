@@ -1,6 +1,7 @@
 /* Blocks, panels and register tiles (Goto and van de Geijn, ACM TOMS 34(3), 2008). */
 #include "compiler/schedule/template/tiles.h"
 
+#include "compiler/loop/tensor_intrin.h"
 #include "compiler/schedule/template/shares.h"
 
 #include <string.h>
@@ -22,10 +23,11 @@ static kiln_status cut_axis(kiln_stage *st, const kiln_tile_axis *x, parts *out,
     return kiln_split(st, rest, x->tile, &out->panel, &out->inner, err);
 }
 
-/* Vectors and lanes of a tile: the column's tile, then (or instead) the lane axis. */
+/* Vectors and lanes of a tile: the column's tile, then (or instead) the lane axis. With
+ * `dot` lanes are not vectorised yet. */
 static kiln_status cut_lanes(kiln_stage *st, const kiln_tiles *t, kiln_iter *col,
-                             kiln_iter *lane, kiln_iter **order, size_t *n,
-                             kiln_err *err) {
+                             kiln_iter *lane, const kiln_tensor_intrin *dot,
+                             kiln_iter **order, size_t *n, kiln_err *err) {
     kiln_iter *vector;
     if (lane != NULL && col != NULL) {
         KILN_TRY(kiln_unroll(st, col, err));
@@ -37,7 +39,8 @@ static kiln_status cut_lanes(kiln_stage *st, const kiln_tiles *t, kiln_iter *col
         return KILN_OK;
     KILN_TRY(kiln_split(st, lane, t->lanes, &vector, &lane, err));
     KILN_TRY(kiln_unroll(st, vector, err));
-    KILN_TRY(kiln_vectorize(st, lane, err));
+    if (dot == NULL)
+        KILN_TRY(kiln_vectorize(st, lane, err));
     order[(*n)++] = vector;
     order[(*n)++] = lane;
     return KILN_OK;
@@ -86,7 +89,7 @@ kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
     for (int i = 0; i < t->n_row; i++)
         order[n++] = row[i].inner;
     kiln_iter *lane = t->lane_axis >= 0 ? kiln_stage_axis(st, t->lane_axis) : NULL;
-    KILN_TRY(cut_lanes(st, t, col.inner, lane, order, &n, err));
+    KILN_TRY(cut_lanes(st, t, col.inner, lane, NULL, order, &n, err));
     *out = l;
     return kiln_reorder(st, order, n, err);
 }
@@ -131,7 +134,7 @@ kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
                                   kiln_err *err) {
     kiln_iter *order[KILN_MAX_AXES + 8];
     size_t n = 0;
-    for (int i = 0; i < n_reduce; i++)
+    for (int i = 0; i < n_reduce - (t->dot != NULL ? 1 : 0); i++)
         order[n++] = reduce[i];
     for (int i = 0; i < t->n_row; i++) {
         kiln_iter *row = kiln_stage_axis(st, skip + t->row[i].axis);
@@ -141,8 +144,13 @@ kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
     kiln_iter *col = t->has_col ? kiln_stage_axis(st, skip + t->col.axis) : NULL;
     kiln_iter *lane =
         t->lane_axis >= 0 ? kiln_stage_axis(st, skip + t->lane_axis) : NULL;
-    KILN_TRY(cut_lanes(st, t, col, lane, order, &n, err));
+    KILN_TRY(cut_lanes(st, t, col, lane, t->dot, order, &n, err));
+    lane = n > 0 ? order[n - 1] : NULL;
+    if (t->dot != NULL)
+        order[n++] = reduce[n_reduce - 1];
     KILN_TRY(kiln_reorder(st, order, n, err));
+    if (t->dot != NULL)
+        KILN_TRY(kiln_tensorize(st, lane, t->dot, (int)t->lanes, err));
     return kiln_set_scope(st, KILN_SCOPE_REGISTER, err);
 }
 

@@ -36,6 +36,8 @@ typedef struct kiln_tiles {
     int64_t lanes;
     bool columns_outer; /* panels of columns around panels of rows */
     kiln_tiles_parallel parallel;
+    /* What kiln_tiles_accumulate sums up by; NULL: multiply-adds of vectors. */
+    const struct kiln_tensor_intrin *dot;
 } kiln_tiles;
 
 /* Loops of a stage over the output after kiln_tiles_nest. */
@@ -57,7 +59,8 @@ kiln_status kiln_tiles_nest(kiln_stage *st, const kiln_tiles *t, kiln_iter *cut,
 kiln_status kiln_tiles_fuse(kiln_stage *st, const kiln_tiles *t, kiln_tile_loops *l,
                             kiln_err *err);
 /* A stage that computes one tile in registers: the given reduction loops outside, then
- * rows, vectors, lanes. Its axes are those of the output behind the first `skip`. */
+ * rows, vectors, lanes. Its axes are those of the output behind the first `skip`. With
+ * t->dot the last of the reduction loops is the intrinsic's own, and innermost. */
 kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
                                   kiln_iter *const *reduce, int n_reduce,
                                   kiln_err *err);

@@ -73,7 +73,9 @@ static void random_graphs_read_back(void **state) {
         kiln_arena a = {0};
         random_graph r;
         texts t = {.arena = &a};
+        kiln_err err = {0};
         random_graph_make(&a, kiln_test_seed() + i, &r);
+        kiln_assert_status_ok(kiln_graph_optimize(r.graph, NULL, &err), &err);
         compile(&t, r.graph, profile[i % 3], i % 4 == 3);
         read_back(&t);
         kiln_arena_fini(&a);

@@ -8,16 +8,22 @@
 #include "tests/support/gpu/opencl_leaks.h"
 #include "tests/support/random/random_conv.h"
 
+static const random_bytes bytes = {KILN_U8, KILN_I8, .is_small = true,
+                                   .has_no_zero = true};
+
 static template_property properties[] = {
     {"f32_is_the_reference", KILN_F32, 1e-5, 2e-4, 40, NULL},
     {"f16_is_the_reference", KILN_F16, 2e-3, 1e-2, 6, NULL},
     {"f64_is_the_reference", KILN_F64, 1e-12, 1e-12, 6, NULL},
     {"i32_is_the_reference", KILN_I32, 0, 0, 6, NULL},
+    {"bytes_are_the_reference", KILN_U8, 0, 0, 6, &bytes},
 };
 static template_property transposed = {
     "transposed_is_the_reference", KILN_F32, 1e-5, 2e-4, 20, NULL};
 
 static kiln_graph *draw(kiln_arena *a, kiln_rng *rng, const template_property *p) {
+    if (p->of != NULL)
+        return random_conv_bytes(a, rng, p->of);
     return p == &transposed ? random_transposed(a, rng, p->dtype)
                             : random_convolution(a, rng, p->dtype, RANDOM_SMALL);
 }

@@ -14,6 +14,16 @@ typedef struct random_conv_shape {
 kiln_value *random_conv_of(kiln_graph *g, const random_conv_shape *s, kiln_dtype dtype,
                            bool has_bias);
 kiln_graph *random_transposed(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype);
+/* Of bytes from end to end of their range, x among them a constant; with a zero point
+ * of weights where that may be, and an epilogue. */
+typedef struct random_bytes {
+    kiln_dtype x, w;
+    bool is_depthwise;
+    bool is_pixel; /* one tap, nothing padded, one group */
+    bool is_small;
+    bool has_no_zero; /* of weights */
+} random_bytes;
+kiln_graph *random_conv_bytes(kiln_arena *a, kiln_rng *rng, const random_bytes *of);
 /* Small, odd, with channels that no block divides; batches, groups, one to three axes.
  */
 kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng, kiln_dtype dtype,

@@ -91,6 +91,28 @@ static kiln_value *widened(maker *m, kiln_value *x) {
     return add_op(m, &kiln_op_sub, in, 2, NULL, 0);
 }
 
+/* Bytes as they are, into sums of 32 bits. */
+static bool convolve_bytes(maker *m, kiln_value *x) {
+    kiln_attr_arg args[6];
+    const window w = draw_window(m, &x->type, 5);
+    const int64_t c = x->type.dim[1], groups = one_in(m, 2) ? 1 : c;
+    const int64_t o = groups == 1 ? draw_channels(m) : c;
+    int64_t dim[5] = {o, c / groups};
+    for (int i = 0; i < w.n; i++)
+        dim[2 + i] = w.kernel[i];
+    const int64_t terms = dim[1] * product(w.kernel, w.n);
+    kiln_value *in[3] = {
+        x, draw_weights(m, one_in(m, 2) ? KILN_I8 : KILN_U8, x->type.rank, dim, terms)};
+    const bool has_bias = one_in(m, 2);
+    if (has_bias)
+        in[2] = draw_operand(m, KILN_I32, 1, &o, 1);
+    size_t n = window_args(&w, args);
+    args[n++] = kiln_arg_int("groups", groups);
+    args[n++] = kiln_arg_int("fill", draw(m, 0, 100));
+    args[n++] = kiln_arg_int("w_zero", groups == 1 ? draw(m, 0, 5) : 0);
+    return add_op(m, &kiln_op_conv_bytes, in, has_bias ? 3 : 2, args, n) != NULL;
+}
+
 bool random_graph_convolution(maker *m) {
     kiln_value *x = draw_image(m, KILN_DT_NUMBER);
     const bool is_narrow = x->type.dtype == KILN_I8 || x->type.dtype == KILN_U8;
@@ -98,6 +120,8 @@ bool random_graph_convolution(maker *m) {
         x = widened(m, x);
     if (x == NULL)
         return false;
+    if (is_narrow && x->type.dtype != KILN_I32 && one_in(m, 2))
+        return convolve_bytes(m, x);
     kiln_attr_arg args[4];
     const window w = draw_window(m, &x->type, 5);
     const int64_t c = x->type.dim[1], groups = draw_groups(m, c);

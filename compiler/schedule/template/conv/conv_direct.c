@@ -14,12 +14,15 @@
  *             y = epilogue(acc)
  *
  * One channel of x per block is the plain layout: first layers read images as they are.
+ * Bytes are multiplied four at a time, neighbours in a block of x's channels or taps in a
+ * row of one channel, by dot products.
  * Channels that no block divides have tail lanes of zeros (trust_tails). Blocks do not
  * cross groups. Convolutions over one axis have no rows; further axes are loops around.
  */
 #include "compiler/schedule/template/conv/conv_direct.h"
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 
 /* Vector multiply-adds of one unrolled body, for LLVM's sake: four tiles of 28 sums, the
  * most that 32 registers hold; with 16 registers eight. */
@@ -28,7 +31,7 @@ enum { MAX_BODY = 112 };
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
     const kiln_node *n = w->anchor;
-    return n->op == &kiln_op_conv && n->in[0] != n->in[1] && n->in[0]->def == NULL &&
+    return kiln_is_conv(n) && n->in[0] != n->in[1] && n->in[0]->def == NULL &&
            n->in[1]->def == NULL && kiln_ends_element_wise(w);
 }
 
@@ -39,8 +42,16 @@ static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_problem *p,
     const kiln_node *n = p->w->anchor;
     kiln_layout *layout =
         kiln_blocked_layouts(a, p->w->graph, n, x->ic_block, x->oc_block);
-    kiln_layout_add_block(&layout[n->in[1]->id], 1, x->ic_block);
-    kiln_layout_add_block(&layout[n->in[1]->id], 0, x->oc_block);
+    kiln_layout *w = &layout[n->in[1]->id];
+    const bool is_dot = kiln_conv_uses_dot(p, x);
+    if (is_dot && !p->adds_taps) {
+        kiln_conv_block_weights(n, p->profile, w, x->ic_block, x->oc_block);
+        return layout;
+    }
+    kiln_layout_add_block(w, 1, x->ic_block);
+    kiln_layout_add_block(w, 0, x->oc_block);
+    if (is_dot)
+        kiln_layout_add_block(w, p->n_spatial + 1, KILN_DOT_DEPTH);
     return layout;
 }
 
@@ -137,48 +148,63 @@ static int64_t steps_of(const kiln_conv_plan *x) {
 
 /* Innermost first, whole loops become copies while steps are left, then a part of one.
  */
-static kiln_status unroll_steps(nest *k, kiln_iter **order, size_t *n) {
+static kiln_status unroll_steps(nest *k, kiln_stage *st, kiln_iter **order, size_t *n) {
     int64_t steps = steps_of(k->x);
     for (size_t i = *n; i-- > 0 && steps > 1;) {
         const int64_t d = kiln_conv_divisor(order[i]->extent, steps);
         if (d < order[i]->extent && d > 1) {
             kiln_iter *outer, *inner;
-            KILN_TRY(kiln_split(k->stage.anchor, order[i], d, &outer, &inner, k->err));
+            KILN_TRY(kiln_split(st, order[i], d, &outer, &inner, k->err));
             order[i] = outer;
             for (size_t j = (*n)++; j > i + 1; j--)
                 order[j] = order[j - 1];
             order[i + 1] = inner;
-            return kiln_unroll(k->stage.anchor, inner, k->err);
+            return kiln_unroll(st, inner, k->err);
         }
         if (d < order[i]->extent)
             return KILN_OK;
-        KILN_TRY(kiln_unroll(k->stage.anchor, order[i], k->err));
+        KILN_TRY(kiln_unroll(st, order[i], k->err));
         steps /= d;
     }
     return KILN_OK;
 }
 
-static kiln_status schedule_conv(nest *k) {
-    kiln_stage *conv = k->stage.anchor;
+/* The loops over terms, in their order; *four: those that `dot` adds up by itself. */
+static kiln_status order_terms(nest *k, kiln_stage *conv, bool is_dot,
+                               kiln_iter **order, size_t *n_order, kiln_iter **four) {
     const kiln_conv_plan *x = k->x;
     const int n_spatial = k->p->n_spatial;
     kiln_iter *ic[2] = {kiln_stage_reduce(conv, 0), NULL};
-    kiln_iter *order[KILN_MAX_AXES + 8];
     size_t n = 0;
-    KILN_TRY(kiln_compute_at(conv, k->stage.y, k->tile, k->err));
     if (x->ic_block > 1)
         KILN_TRY(kiln_split(conv, ic[0], x->ic_block, &ic[0], &ic[1], k->err));
+    if (is_dot && !k->p->adds_taps)
+        KILN_TRY(kiln_split(conv, ic[1], KILN_DOT_DEPTH, &ic[1], four, k->err));
     if (!x->taps_outer)
         order[n++] = ic[0];
     for (int i = 0; i < n_spatial; i++)
         order[n++] = kiln_stage_reduce(conv, 1 + i);
+    if (is_dot && k->p->adds_taps)
+        KILN_TRY(kiln_split(conv, order[n - 1], KILN_DOT_DEPTH, &order[n - 1], four,
+                            k->err));
     if (x->taps_outer)
         order[n++] = ic[0];
     if (ic[1] != NULL)
         order[n++] = ic[1];
-    KILN_TRY(unroll_steps(k, order, &n));
-    kiln_iter *tile[KILN_MAX_AXES];
+    *n_order = n;
+    return KILN_OK;
+}
+
+/* The sums of a tile: a stage over y's axes, of `dot` where there is one. */
+static kiln_status schedule_sums(nest *k, kiln_stage *conv,
+                                 const kiln_tensor_intrin *dot) {
+    const int n_spatial = k->p->n_spatial;
+    kiln_iter *order[KILN_MAX_AXES + 8], *four = NULL, *tile[KILN_MAX_AXES];
+    size_t n = 0;
     int n_tile = 0;
+    KILN_TRY(kiln_compute_at(conv, k->stage.y, k->tile, k->err));
+    KILN_TRY(order_terms(k, conv, dot != NULL, order, &n, &four));
+    KILN_TRY(unroll_steps(k, conv, order, &n));
     for (int i = 2; i < n_spatial + 2; i++)
         tile[n_tile++] = kiln_stage_axis(conv, i);
     tile[n_tile++] = kiln_stage_axis(conv, 1);
@@ -186,8 +212,24 @@ static kiln_status schedule_conv(nest *k) {
         order[n++] = tile[i];
     if (has_block(k))
         order[n++] = lanes_of(k, conv);
+    if (four != NULL)
+        order[n++] = four;
     KILN_TRY(kiln_reorder(conv, order, n, k->err));
-    return unroll_tile(k, conv, tile, n_tile);
+    if (dot == NULL)
+        return unroll_tile(k, conv, tile, n_tile);
+    for (int i = 0; i < n_tile; i++)
+        KILN_TRY(kiln_unroll(conv, tile[i], k->err));
+    return kiln_tensorize(conv, lanes_of(k, conv), dot, (int)k->x->oc_block, k->err);
+}
+
+/* And those of x that a zero point of the weights asks for. */
+static kiln_status schedule_conv(nest *k) {
+    const bool is_dot = kiln_conv_uses_dot(k->p, k->x);
+    KILN_TRY(schedule_sums(k, k->stage.anchor, is_dot ? k->p->dot : NULL));
+    if (k->stage.x_sum == NULL)
+        return KILN_OK;
+    return schedule_sums(k, k->stage.x_sum,
+                         is_dot ? kiln_dot_sum_of(k->p->w->anchor) : NULL);
 }
 
 /* The pad stage's innermost axis in vectors: channels of a block, or columns. */
@@ -220,8 +262,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
     nest k = {.p = &p, .x = &x, .err = err};
     KILN_TRY(kiln_graph_compute(a, w->graph, layouts_of(a, &p, &x),
-                                profile->numerics != KILN_NUMERICS_STRICT, &made.te,
-                                err));
+                                kiln_trusts_tails(w->anchor, profile), &made.te, err));
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);

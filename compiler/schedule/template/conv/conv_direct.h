@@ -20,6 +20,10 @@ typedef struct kiln_conv_problem {
     int64_t block, blocks;    /* largest block of y's channels; so many in a group */
     int64_t elem_bytes;       /* of x */
     bool pads;
+    /* Of bytes (byte_dot.h): four channels in a block, or of one channel four taps that
+     * read neighbours; NULL: neither. */
+    const struct kiln_tensor_intrin *dot;
+    bool adds_taps;
 } kiln_conv_problem;
 
 /* What a configuration says. */
@@ -39,6 +43,10 @@ kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *p
 bool kiln_conv_direct_pays(const kiln_workload *w, const kiln_profile *profile);
 kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s,
                                  const kiln_config *c);
+
+/* Are the sums of a plan made of dot products? They read whole blocks, and padding from
+ * memory. */
+bool kiln_conv_uses_dot(const kiln_conv_problem *p, const kiln_conv_plan *x);
 
 /* Of blocks of x's channels: as they come, else as many as waste little. */
 int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p);

@@ -2,6 +2,7 @@
 #include "compiler/schedule/template/conv/conv_direct.h"
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 
 enum {
     OC_BLOCK,
@@ -53,13 +54,22 @@ kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
         p.stride_h = kiln_attr_at(strides, h, 1);
         p.extent_h = (k->dim[2 + h] - 1) * kiln_attr_at(dilations, h, 1) + 1;
     }
-    const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
-    p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);
+    p.lanes = kiln_sum_lanes(n, profile);
+    p.adds_taps = p.c_group == 1 && k->dim[k->rank - 1] % KILN_DOT_DEPTH == 0 &&
+                  kiln_attr_at(dilations, p.n_spatial - 1, 1) == 1;
+    if (p.adds_taps || p.c_group > 2)
+        p.dot = kiln_dot_of(n, profile);
     p.block = p.lanes;
     while (p.groups > 1 && p.o_group % p.block != 0)
         p.block /= 2;
     p.blocks = kiln_ceil_div(p.o_group, p.block);
     return p;
+}
+
+bool kiln_conv_uses_dot(const kiln_conv_problem *p, const kiln_conv_plan *x) {
+    return p->dot != NULL && x->oc_block > 1 &&
+           (p->adds_taps ? x->ic_block == 1 : x->ic_block % KILN_DOT_DEPTH == 0) &&
+           !(p->pads && x->pad == KILN_CONV_PAD_NONE);
 }
 
 /* ---- space ----------------------------------------------------------------------- */
@@ -160,12 +170,16 @@ kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s
 int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p) {
     const int64_t made = kiln_layout_channel_block(&p->w->anchor->in[0]->type.layout);
     int64_t ic = p->lanes;
-    if (made > 0 && made <= p->lanes &&
+    const bool is_whole = p->dot == NULL || p->adds_taps || made % KILN_DOT_DEPTH == 0;
+    if (made > 0 && made <= p->lanes && is_whole &&
         kiln_ceil_div(p->c, made) * made * 4 <= p->c * 5)
         return made;
+    if (p->adds_taps)
+        return 1;
     while (p->groups == 1 && kiln_ceil_div(p->c, ic) * ic * 10 > p->c * 11)
         ic /= 2;
-    return ic;
+    return p->groups == 1 && p->dot != NULL && ic < KILN_DOT_DEPTH ? KILN_DOT_DEPTH
+                                                                   : ic;
 }
 
 kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *profile,

@@ -103,7 +103,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
     (void)err;
     const problem p = problem_of(w, profile);
     const int64_t rows[] = {1, p.taps_h};
-    kiln_space_add_blocks(s, p.o, p.c, p.lanes);
+    kiln_space_add_blocks(s, p.o, p.c, p.lanes, 1);
     kiln_space_add_ints(s, "tile_rows", "rows of the result in a tile", rows,
                         p.taps_h > 1 ? 2 : 1);
     kiln_space_add_up_to(s, "tile_p", "pixels of a row of x in a tile", tile_ps,

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 #include "compiler/schedule/template/tiles.h"
 
 enum {
@@ -46,10 +47,15 @@ static bool is_transposed(const kiln_workload *w) {
     return w->anchor->op == &kiln_op_conv_transpose;
 }
 
+static bool takes(const kiln_workload *w) {
+    return is_transposed(w) ||
+           (kiln_is_conv(w->anchor) && !kiln_conv_has_zero_point(w->anchor));
+}
+
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
-    return p->gpu.block_threads > 0 && (n->op == &kiln_op_conv || is_transposed(w)) &&
-           n->in[0] != n->in[1] && kiln_ends_element_wise(w) && kiln_gpu_takes(w, p);
+    return p->gpu.block_threads > 0 && takes(w) && n->in[0] != n->in[1] &&
+           kiln_ends_element_wise(w) && kiln_gpu_takes(w, p);
 }
 
 kiln_gpu_conv_problem kiln_gpu_conv_problem_of(const kiln_workload *w,

@@ -18,6 +18,7 @@
 #include "compiler/schedule/template/product/conv_1x1.h"
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 #include "compiler/schedule/template/product/merge_axes.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     const kiln_node *n = w->anchor;
     (void)p;
-    if (n->op != &kiln_op_conv || n->in[0] == n->in[1] || n->in[0]->def != NULL ||
+    if (!kiln_is_conv(n) || n->in[0] == n->in[1] || n->in[0]->def != NULL ||
         n->in[1]->def != NULL || kiln_node_attr(n, "groups")->i != 1 ||
         kiln_pads_any(n) || !kiln_ends_element_wise(w))
         return false;
@@ -64,8 +65,8 @@ kiln_conv_1x1 kiln_conv_1x1_of(const kiln_workload *w, const kiln_profile *profi
     p.cols = p.collapses ? p.pixels : y->dim[y->rank - 1];
     if (!p.collapses && p.n_spatial > 1)
         p.rows = y->dim[y->rank - 2];
-    const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
-    p.lanes = profile->vector_bytes / (is_half ? 4 : p.elem_bytes);
+    p.lanes = kiln_sum_lanes(w->anchor, profile);
+    p.dot = kiln_dot_of(w->anchor, profile);
     return p;
 }
 
@@ -96,7 +97,7 @@ static kiln_status space(const kiln_workload *w, const kiln_profile *profile,
     static const char *const pack[] = {"no", "panel"};
     (void)err;
     const kiln_conv_1x1 p = kiln_conv_1x1_of(w, profile);
-    kiln_space_add_blocks(s, p.o, p.c, p.lanes);
+    kiln_space_add_blocks(s, p.o, p.c, p.lanes, p.dot != NULL ? KILN_DOT_DEPTH : 1);
     kiln_space_add_up_to(s, "tile_rows", "rows of pixels in a tile", tile_rows,
                          COUNT(tile_rows), p.rows);
     kiln_space_add_up_to(s, "tile_p", "pixels (of a row) in a tile", tile_ps,
@@ -161,7 +162,7 @@ static kiln_status collapse(kiln_arena *a, const kiln_merge *c, kiln_graph **out
     kiln_graph *g = kiln_merge_graph(a, c);
     for (size_t i = 0; i < g->nodes.n; i++) {
         kiln_node *n = g->nodes.v[i];
-        for (size_t k = 0; k < n->op->n_attr && n->op == &kiln_op_conv; k++)
+        for (size_t k = 0; k < n->op->n_attr && kiln_is_conv(n); k++)
             n->attr[k].n = 0; /* lists of strides, pads, dilations: all neutral */
     }
     *out = g;
@@ -174,8 +175,8 @@ static const kiln_layout *layouts_of(kiln_arena *a, const kiln_conv_1x1 *x,
                                      const kiln_conv_1x1_plan *p, const kiln_graph *g) {
     const kiln_node *n = x->w->anchor;
     kiln_layout *layout = kiln_blocked_layouts(a, g, n, p->ic_block, p->oc_block);
-    kiln_layout_add_block(&layout[n->in[1]->id], 1, p->ic_block);
-    kiln_layout_add_block(&layout[n->in[1]->id], 0, p->oc_block);
+    kiln_conv_block_weights(n, x->profile, &layout[n->in[1]->id], p->ic_block,
+                            p->oc_block);
     return layout;
 }
 
@@ -188,7 +189,10 @@ static kiln_tiles tiles_of(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p) 
         .lanes = x->lanes,
         .columns_outer = p->channels_outer,
         .parallel = p->parallel,
+        .dot = x->dot,
     };
+    if (x->dot != NULL && p->oc_block < x->lanes)
+        t.lanes = p->oc_block;
     t.outer[t.n_outer++] = 0;
     for (int i = 0; i < n_spatial; i++) {
         const int axis = 2 + i;
@@ -228,22 +232,40 @@ static kiln_status prefetch(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
     return KILN_OK;
 }
 
-/* Input channels in blocks, taps (one iteration each) behind them. */
+/* Input channels in blocks, taps (one iteration each) behind them, and what an
+ * instruction adds up by itself. */
 static kiln_status accumulate(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
                               kiln_stage *st, const kiln_tiles *t,
                               const kiln_te *weights, kiln_err *err) {
-    kiln_iter *order[KILN_MAX_RANK + 3], *rest;
+    kiln_iter *order[KILN_MAX_RANK + 4], *rest, *four = NULL;
     int n = 0;
     const int64_t whole = p->ic_block > 1 ? p->ic_block : p->unroll;
     KILN_TRY(kiln_split(st, kiln_stage_reduce(st, 0), whole, &order[0], &rest, err));
+    if (t->dot != NULL)
+        KILN_TRY(kiln_split(st, rest, KILN_DOT_DEPTH, &rest, &four, err));
     KILN_TRY(kiln_split(st, rest, p->unroll, &order[1], &order[2], err));
     KILN_TRY(kiln_unroll(st, order[2], err));
     n = 3;
     const int n_spatial = x->collapses ? 1 : x->n_spatial;
     for (int i = 0; i < n_spatial; i++)
         order[n++] = kiln_stage_reduce(st, 1 + i);
-    KILN_TRY(prefetch(x, p, st, weights, order[1], err));
+    if (four != NULL)
+        order[n++] = four;
+    if (weights != NULL)
+        KILN_TRY(prefetch(x, p, st, weights, order[1], err));
     return kiln_tiles_accumulate(st, t, 0, order, n, err);
+}
+
+/* Sums of x for the zero point of weights, in the same tiles. */
+static kiln_status sum_of_x(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
+                            kiln_schedule *s, kiln_stage *out, const kiln_tiles *t,
+                            const kiln_tile_loops *l, kiln_err *err) {
+    kiln_stage *sums = kiln_stage_tagged(s, "x_sum");
+    kiln_tiles own = *t;
+    if (t->dot != NULL)
+        own.dot = kiln_dot_sum_of(x->w->anchor);
+    KILN_TRY(kiln_compute_at(sums, out, l->tile, err));
+    return accumulate(x, p, sums, &own, NULL, err);
 }
 
 static kiln_status schedule(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
@@ -260,6 +282,8 @@ static kiln_status schedule(const kiln_conv_1x1 *x, const kiln_conv_1x1_plan *p,
     KILN_TRY(kiln_tiles_fuse(out, &t, &l, err));
     KILN_TRY(kiln_compute_at(acc, out, l.tile, err));
     KILN_TRY(accumulate(x, p, acc, &t, weights, err));
+    if (kiln_conv_has_zero_point(x->w->anchor))
+        KILN_TRY(sum_of_x(x, p, s, out, &t, &l, err));
     if (!p->pack)
         return KILN_OK;
     return kiln_tile_copy(s, input, acc, out, p->channels_outer ? l.block : l.outer,
@@ -279,8 +303,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     const kiln_graph *g = collapsed != NULL ? collapsed : w->graph;
     *out = (kiln_scheduled){.schedule = NULL};
     KILN_TRY(kiln_graph_compute(a, g, layouts_of(a, &x, &p, g),
-                                profile->numerics != KILN_NUMERICS_STRICT, &out->te,
-                                err));
+                                kiln_trusts_tails(w->anchor, profile), &out->te, err));
     kiln_merge_restore(&pixels, &out->te);
     out->schedule = kiln_schedule_new(a, out->te.arg + out->te.n_inputs,
                                       out->te.n_args - out->te.n_inputs);

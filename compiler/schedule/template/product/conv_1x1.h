@@ -33,6 +33,7 @@ typedef struct kiln_conv_1x1 {
     int64_t pixels;     /* of y, in all */
     int64_t lanes;      /* of a vector of accumulators */
     int64_t elem_bytes; /* of x */
+    const struct kiln_tensor_intrin *dot; /* of bytes (byte_dot.h); NULL: none */
 } kiln_conv_1x1;
 kiln_conv_1x1 kiln_conv_1x1_of(const kiln_workload *w, const kiln_profile *profile);
 

@@ -1,5 +1,6 @@
 /* What the template for convolutions of one tap takes without a search. */
 #include "compiler/schedule/template/product/conv_1x1.h"
+#include "compiler/schedule/template/byte_dot.h"
 #include "compiler/schedule/template/product/product.h"
 
 static void guess_tile(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config *c) {
@@ -151,7 +152,10 @@ kiln_config kiln_conv_1x1_guess(const kiln_workload *w, const kiln_profile *prof
     kiln_config_set(s, &c, KILN_CONV_1X1_OC_BLOCK, &x.lanes);
     /* Few channels are read as they lie in images, or as they were made. */
     const int64_t made = kiln_layout_channel_block(&w->anchor->in[0]->type.layout);
-    const int64_t ic = made > 0 ? made : x.c < x.lanes / 2 ? 1 : x.lanes;
+    int64_t ic = made > 0 ? made : x.c < x.lanes / 2 ? 1 : x.lanes;
+    if (x.dot != NULL && ic % KILN_DOT_DEPTH != 0)
+        ic = x.c <= KILN_DOT_DEPTH || x.lanes < KILN_DOT_DEPTH ? KILN_DOT_DEPTH
+                                                               : x.lanes;
     kiln_config_set(s, &c, KILN_CONV_1X1_IC_BLOCK, &ic);
     guess_tile(&x, s, &c);
     /* What is smaller passes by again and again: it should stay in the L2 cache. */

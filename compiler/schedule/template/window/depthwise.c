@@ -6,10 +6,12 @@
  * conv_direct's. */
 #include "compiler/schedule/template/window/window.h"
 
+#include "compiler/schedule/template/byte_dot.h"
+
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
     const kiln_node *n = w->anchor;
-    if (n->op != &kiln_op_conv || n->in[0] == n->in[1] || n->in[1]->def != NULL ||
+    if (!kiln_is_conv(n) || n->in[0] == n->in[1] || n->in[1]->def != NULL ||
         !kiln_windows_fit(w))
         return false;
     const int64_t groups = kiln_node_attr(n, "groups")->i;

@@ -4,6 +4,7 @@
 #include "compiler/schedule/template/window/window.h"
 
 #include "compiler/schedule/template/blocked.h"
+#include "compiler/schedule/template/byte_dot.h"
 #include "compiler/schedule/template/template_rules.h"
 #include "compiler/schedule/template/shares.h"
 
@@ -64,15 +65,13 @@ static void measure(problem *p, const int64_t *kernel) {
     p->taps_row = kernel[p->n_spatial - 1];
     p->stride_w = kiln_attr_at(kiln_node_attr(n, "strides"), p->n_spatial - 1, 1);
     p->dilation_w = kiln_attr_at(kiln_node_attr(n, "dilations"), p->n_spatial - 1, 1);
-    const bool is_half = x->dtype == KILN_F16 || x->dtype == KILN_BF16;
-    p->lanes =
-        p->profile->vector_bytes / (is_half ? 4 : (int64_t)kiln_dtype_bytes(x->dtype));
+    p->lanes = kiln_sum_lanes(n, p->profile);
 }
 
 /* A convolution has weights, a pool says how large its windows are. */
 static problem windows_of(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_node *n = w->anchor;
-    const bool is_conv = n->op == &kiln_op_conv;
+    const bool is_conv = kiln_is_conv(n);
     problem p = {.name = is_conv ? "depthwise" : "pool",
                  .tag = is_conv ? "conv" : "pool",
                  .w = w,
@@ -360,7 +359,7 @@ kiln_status kiln_windows_apply(kiln_arena *a, const kiln_workload *w,
     }
     KILN_TRY(check_body(p, &x, err));
     KILN_TRY(kiln_graph_compute(a, p->w->graph, layouts_of(a, p, &x),
-                                p->profile->numerics != KILN_NUMERICS_STRICT, &made.te,
+                                kiln_trusts_tails(w->anchor, p->profile), &made.te,
                                 err));
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =

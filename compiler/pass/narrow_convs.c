@@ -1,0 +1,203 @@
+/* Convolutions of whole numbers that come from bytes are convolutions of bytes: what
+ * frontends compose quantised ones of.
+ *
+ *   conv(i32(x) - z, w, bias)  =  conv_bytes(x, w8, bias - z sum(w)) {fill=z}
+ *
+ * for an x of 8 bits, a constant z and constant w. What z takes off is the same for all
+ * elements of a channel, padding included, since padding is z there. Taken are
+ * convolutions that sum up several channels, or taps of one in a row, and those of each
+ * channel by itself. Weights that 8 bits hold become i8. Others become i8 by a zero point of their
+ * own (w_zero), which costs sums of x, or, of a channel by itself, i16.
+ *
+ * Where several are summed up x becomes unsigned, x ^ 0x80 and z + 128: most machines
+ * that add up products of bytes want one unsigned factor. Transpositions and views
+ * between are repeated on bytes. */
+#include "compiler/pass/pass_internal.h"
+
+enum { MOST_MOVES = 4 };
+
+typedef struct source {
+    kiln_value *x; /* 8 bits */
+    int64_t zero;
+    const kiln_node *move[MOST_MOVES]; /* the last first */
+    int n_moves;
+} source;
+
+/* ---- where x comes from ----------------------------------------------------------- */
+
+static bool int_of(const kiln_value *v, int64_t *out) {
+    if (!kiln_value_is_const(v) || kiln_type_elems(&v->type) != 1 ||
+        v->type.dtype != KILN_I32)
+        return false;
+    const kiln_type t = kiln_type_scalar(KILN_I32);
+    kiln_widen(&t, v->data, &(kiln_wide){.type = t, .i = out});
+    return true;
+}
+
+static bool is_move(const kiln_node *n) {
+    return n->op == &kiln_op_transpose || n->op == &kiln_op_reshape;
+}
+
+static bool is_byte(const kiln_value *v) {
+    return v->type.dtype == KILN_I8 || v->type.dtype == KILN_U8;
+}
+
+static bool find_source(kiln_value *v, source *s) {
+    bool is_centered = false;
+    *s = (source){.x = NULL};
+    for (const kiln_node *n = v->def; n != NULL && v->count == NULL; n = v->def) {
+        if (n->op == &kiln_op_cast && is_byte(n->in[0]) && n->in[0]->count == NULL) {
+            s->x = n->in[0];
+            const kiln_dtype_info *range = kiln_dtype_get(s->x->type.dtype);
+            return s->zero >= range->min_i && s->zero <= range->max_i;
+        }
+        if (is_move(n) && s->n_moves < MOST_MOVES)
+            s->move[s->n_moves++] = n;
+        else if (n->op == &kiln_op_sub && !is_centered && int_of(n->in[1], &s->zero) &&
+                 kiln_type_same_shape(&n->in[0]->type, &v->type))
+            is_centered = true;
+        else
+            return false;
+        v = n->in[0];
+    }
+    return false;
+}
+
+/* ---- weights ---------------------------------------------------------------------- */
+
+typedef struct weights {
+    kiln_wide w;
+    int64_t n, zero;
+    kiln_dtype dtype;
+    bool is_dot; /* bytes that several channels are summed over */
+} weights;
+
+/* Are channels summed up, or four taps in a row of one channel; or is each channel by
+ * itself? Any other convolution would read bytes one by one. */
+static bool is_taken(const kiln_node *n, bool *is_dot) {
+    const kiln_type *w = &n->in[1]->type;
+    const int64_t groups = kiln_node_attr(n, "groups")->i;
+    const kiln_attr *dilations = kiln_node_attr(n, "dilations");
+    const bool is_row = w->dim[1] == 1 && w->dim[w->rank - 1] % 4 == 0 &&
+                        (dilations->n == 0 || dilations->ints[dilations->n - 1] == 1);
+    *is_dot = groups == 1 && (w->dim[1] > 2 || is_row);
+    return *is_dot || (groups > 1 && w->dim[1] == 1 && w->dim[0] == groups);
+}
+
+static bool describe(kiln_sweep *s, const kiln_node *n, weights *out) {
+    const kiln_value *v = n->in[1];
+    int64_t lo = 0, hi = 0;
+    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout))
+        return false;
+    *out = (weights){.w = kiln_wide_new(s->cx->scratch, &v->type),
+                     .n = kiln_type_elems(&v->type),
+                     .dtype = KILN_I8};
+    kiln_widen(&v->type, v->data, &out->w);
+    for (int64_t i = 0; i < out->n; i++) {
+        lo = out->w.i[i] < lo ? out->w.i[i] : lo;
+        hi = out->w.i[i] > hi ? out->w.i[i] : hi;
+    }
+    if (!is_taken(n, &out->is_dot) || lo < INT16_MIN || hi > INT16_MAX)
+        return false;
+    if (lo >= INT8_MIN && hi <= INT8_MAX)
+        return true;
+    if (out->is_dot)
+        out->zero = INT8_MIN - lo;
+    else
+        out->dtype = KILN_I16;
+    return !out->is_dot || hi - lo <= UINT8_MAX;
+}
+
+static kiln_value *constant(kiln_sweep *s, const char *name, const kiln_type *t,
+                            const kiln_wide *v) {
+    void *made = kiln_tensor_new(s->g->arena, t).data;
+    kiln_narrow(v, made);
+    return kiln_graph_add_const(s->g, name, t, made);
+}
+
+static kiln_value *narrowed(kiln_sweep *s, const kiln_value *v, const weights *w) {
+    const kiln_type t = kiln_type_make(w->dtype, v->type.rank, v->type.dim);
+    kiln_wide less = kiln_wide_new(s->cx->scratch, &t);
+    for (int64_t i = 0; i < w->n; i++)
+        less.i[i] = w->w.i[i] + w->zero;
+    return constant(s, v->name, &t, &less);
+}
+
+/* Wraps as sums do. */
+static kiln_value *bias_of(kiln_sweep *s, const kiln_node *n, const weights *w,
+                           int64_t zero) {
+    kiln_value *given = n->n_in > 2 ? n->in[2] : NULL;
+    const int64_t outs = n->in[1]->type.dim[0], terms = w->n / outs;
+    const kiln_type t = kiln_type_make(KILN_I32, 1, &outs);
+    kiln_wide bias = kiln_wide_new(s->cx->scratch, &t);
+    if (zero == 0)
+        return given;
+    for (int64_t i = 0; i < outs && given == NULL; i++)
+        bias.i[i] = 0;
+    if (given != NULL)
+        kiln_widen(&t, given->data, &bias);
+    for (int64_t i = 0; i < w->n; i++)
+        bias.i[i / terms] -= zero * w->w.i[i];
+    return constant(s, given != NULL ? given->name : "bias", &t, &bias);
+}
+
+/* ---- rewriting -------------------------------------------------------------------- */
+
+static kiln_status unsign(kiln_sweep *s, const kiln_node *like, source *x) {
+    const kiln_attr_arg to = kiln_arg_dtype("to", KILN_U8);
+    kiln_value *in[2] = {x->x, kiln_graph_const_scalar(s->g, "sign", KILN_U8, 0x80)};
+    KILN_TRY(kiln_sweep_add(s, &kiln_op_bitcast, like, in, 1, &to, 1, &in[0]));
+    x->zero += 0x80;
+    return kiln_sweep_add(s, &kiln_op_bitwise_xor, like, in, 2, NULL, 0, &x->x);
+}
+
+/* The moves again, in their order. */
+static kiln_status moved(kiln_sweep *s, const source *x, kiln_value **out) {
+    *out = x->x;
+    for (int i = x->n_moves; i-- > 0;) {
+        const kiln_node *n = x->move[i];
+        const char *name = n->op == &kiln_op_transpose ? "perm" : "shape";
+        const kiln_attr *list = kiln_node_attr(n, name);
+        const kiln_attr_arg arg = kiln_arg_ints(name, list->ints, list->n);
+        KILN_TRY(kiln_sweep_add(s, n->op, n, out, 1, &arg, 1, out));
+    }
+    return KILN_OK;
+}
+
+static kiln_status narrow(kiln_sweep *s, kiln_node *n, kiln_value **same) {
+    static const char *const lists[] = {"strides", "pads", "dilations"};
+    enum { N_LISTS = sizeof lists / sizeof lists[0] };
+    source x;
+    weights w;
+    kiln_attr_arg arg[N_LISTS + 3];
+    if (n->op != &kiln_op_conv || n->out[0]->type.dtype != KILN_I32 ||
+        kiln_type_elems(&n->out[0]->type) == 0 ||
+        (n->n_in > 2 && n->in[2] != NULL && !kiln_value_is_const(n->in[2])) ||
+        !find_source(n->in[0], &x) || !describe(s, n, &w))
+        return KILN_OK;
+    if (w.is_dot && x.x->type.dtype == KILN_I8)
+        KILN_TRY(unsign(s, n, &x));
+    kiln_value *in[3] = {NULL, narrowed(s, n->in[1], &w), bias_of(s, n, &w, x.zero)};
+    KILN_TRY(moved(s, &x, &in[0]));
+    for (int i = 0; i < N_LISTS; i++)
+        arg[i] = kiln_arg_ints(lists[i], kiln_node_attr(n, lists[i])->ints,
+                               kiln_node_attr(n, lists[i])->n);
+    arg[N_LISTS] = kiln_arg_int("groups", kiln_node_attr(n, "groups")->i);
+    arg[N_LISTS + 1] = kiln_arg_int("fill", x.zero);
+    arg[N_LISTS + 2] = kiln_arg_int("w_zero", w.zero);
+    return kiln_sweep_add(s, &kiln_op_conv_bytes, n, in, in[2] != NULL ? 3 : 2, arg,
+                          N_LISTS + 3, same);
+}
+
+static kiln_status run(kiln_graph *g, kiln_pass_cx *cx) {
+    return kiln_sweep_by(g, cx, narrow);
+}
+
+const kiln_pass kiln_pass_narrow_convs = {
+    .name = "narrow_convs",
+    .doc = "convolutions of bytes less zero points take the bytes as they are",
+    .needs = KILN_TYPED | KILN_CONSTS_FOLDED,
+    .keeps = KILN_TYPED | KILN_SHAPES_FOLDED | KILN_CONSTS_FOLDED | KILN_INFERENCE_ONLY,
+    .is_exact = true,
+    .run = run,
+};
