@@ -21,9 +21,7 @@
 
 #include "compiler/schedule/template/blocked.h"
 
-/* Vector multiply-adds of one unrolled body, for LLVM's sake: four tiles of 28 sums, the
- * most that 32 registers hold; with 16 registers eight. */
-enum { MAX_BODY = 112 };
+enum { MAX_UNROLL = 16 * 112 };
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
@@ -52,6 +50,8 @@ typedef struct nest {
     kiln_blocked_stages stage;
     kiln_iter *chunk; /* of y: the parallel loop */
     kiln_iter *tile;  /* of y: the loop around a tile */
+    kiln_iter *rows;  /* of y: over rows of tiles of a chunk; NULL: there are none */
+    const kiln_te *weights;
     kiln_err *err;
 } nest;
 
@@ -111,6 +111,7 @@ static kiln_status schedule_y(nest *k) {
         for (int i = 2; level == 0 && i < last - 1; i++)
             order[n++] = kiln_stage_axis(y, i);
     }
+    k->rows = oh[1];
     order[n++] = k->tile = ow[0];
     kiln_iter *const tile[] = {ow[1], oc[2], oh[2]};
     if (has_rows)
@@ -127,18 +128,10 @@ static kiln_status schedule_y(nest *k) {
     return kiln_parallel(y, k->chunk, k->err);
 }
 
-/* Steps of the reduction that one body may hold: one where it exists once more for each
- * side of the padding. */
-static int64_t steps_of(const kiln_conv_plan *x) {
-    const int64_t tile = x->tile[0] * x->tile[1] * x->tile[2];
-    const int64_t most = x->pad == KILN_CONV_PAD_NONE ? 1 : MAX_BODY / tile;
-    return kiln_conv_min(x->unroll, most > 1 ? most : 1);
-}
-
 /* Innermost first, whole loops become copies while steps are left, then a part of one.
  */
 static kiln_status unroll_steps(nest *k, kiln_iter **order, size_t *n) {
-    int64_t steps = steps_of(k->x);
+    int64_t steps = kiln_conv_steps(k->x);
     for (size_t i = *n; i-- > 0 && steps > 1;) {
         const int64_t d = kiln_conv_divisor(order[i]->extent, steps);
         if (d < order[i]->extent && d > 1) {
@@ -154,6 +147,39 @@ static kiln_status unroll_steps(nest *k, kiln_iter **order, size_t *n) {
             return KILN_OK;
         KILN_TRY(kiln_unroll(k->stage.anchor, order[i], k->err));
         steps /= d;
+    }
+    return KILN_OK;
+}
+
+/* Weights come from far in every call of a network, and the first tile of a panel of
+ * channels waits for each line of it while those behind find it in the L2 cache. So each
+ * row of tiles fetches its part of the next panel, which lies behind this one: of a block
+ * of channels what it reads of the panel's first one, so far on. `step`: the loop over
+ * channels in a block, or what is left of it. */
+static kiln_status prefetch(nest *k, kiln_iter *step) {
+    const kiln_conv_plan *x = k->x;
+    const int64_t passes = kiln_conv_fetches(k->p, x);
+    if (passes == 0)
+        return KILN_OK;
+    const int64_t panel = x->tile[KILN_CONV_TILE_OC];
+    const kiln_type *w = &k->p->w->anchor->in[1]->type;
+    const int64_t terms = kiln_ceil_div(k->p->c, x->ic_block) * x->ic_block;
+    const int64_t block = terms * w->dim[2] * w->dim[3] * x->oc_block;
+    /* A pass takes an equal part of what each run of the loop reads, of all blocks: so
+     * memory is asked all the time, and not in bursts. */
+    const int64_t parts = kiln_conv_divisor(step->extent, passes);
+    const int64_t steps = x->ic_block / step->extent;
+    const int64_t line = kiln_line_bytes(k->p->profile) / k->p->elem_bytes;
+    const int64_t each = kiln_ceil_div(steps * x->oc_block, parts);
+    const int64_t lines = kiln_ceil_div(each, line);
+    for (int64_t i = 0; i < panel * lines; i++) {
+        const kiln_ahead ahead = {
+            .elems = (panel + i / lines) * block + i % lines * line,
+            .step_elems = each,
+            .around = kiln_conv_row_passes(k->p, x) > 1 ? k->rows : k->tile,
+            .around_wraps = parts,
+            .around_elems = step->extent * each};
+        KILN_TRY(kiln_prefetch(k->stage.anchor, k->weights, step, &ahead, k->err));
     }
     return KILN_OK;
 }
@@ -176,7 +202,10 @@ static kiln_status schedule_conv(nest *k) {
         order[n++] = ic[0];
     if (ic[1] != NULL)
         order[n++] = ic[1];
+    const size_t innermost = n - 1;
     KILN_TRY(unroll_steps(k, order, &n));
+    /* Where it was split, the part that is still a loop. */
+    kiln_iter *step = ic[1] != NULL ? order[innermost] : NULL;
     kiln_iter *tile[KILN_MAX_AXES];
     int n_tile = 0;
     for (int i = 2; i < n_spatial + 2; i++)
@@ -187,6 +216,8 @@ static kiln_status schedule_conv(nest *k) {
     if (has_block(k))
         order[n++] = lanes_of(k, conv);
     KILN_TRY(kiln_reorder(conv, order, n, k->err));
+    if (step != NULL)
+        KILN_TRY(prefetch(k, step));
     return unroll_tile(k, conv, tile, n_tile);
 }
 
@@ -217,11 +248,12 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     const kiln_conv_plan x = kiln_conv_plan_of(&p, s, c);
-    kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
+    kiln_scheduled made = {.loop = {.max_unroll = MAX_UNROLL}};
     nest k = {.p = &p, .x = &x, .err = err};
     KILN_TRY(kiln_graph_compute(a, w->graph, layouts_of(a, &p, &x),
                                 profile->numerics != KILN_NUMERICS_STRICT, &made.te,
                                 err));
+    k.weights = made.te.value[w->anchor->in[1]->id].te;
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);
