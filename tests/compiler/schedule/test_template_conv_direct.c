@@ -36,9 +36,11 @@ static void one_draw(kiln_arena *a, const template_property *p, int64_t i,
     kiln_rng_init(&rng, kiln_test_seed() * 1000003u + (uint64_t)i);
     const kiln_graph *g = random_convolution(a, &rng, p->dtype, RANDOM_LARGE);
     kiln_assert_status_ok(kiln_workload_of(g, &w, &err), &err);
+    kiln_profile profile = profiles[kiln_rng_range(&rng, 0, n_profiles - 1)];
+    if (i % 2 == 1) /* weights are more than the half that may stay in the L2 cache */
+        profile.l2_bytes = (int64_t)kiln_type_bytes(&w.anchor->in[1]->type) * 3 / 2;
     const template_check t = {.tmpl = &kiln_template_conv_direct,
-                              .profile =
-                                  &profiles[kiln_rng_range(&rng, 0, n_profiles - 1)],
+                              .profile = &profile,
                               .compiled = kiln_rng_range(&rng, 1, 10) == 1,
                               .seed = (uint64_t)i,
                               .rtol = p->rtol,
@@ -149,6 +151,82 @@ static void hot_loops_hold_no_spill(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* ---- the next panel of weights ---------------------------------------------------- */
+
+typedef struct fetch_row {
+    const char *name;
+    int64_t rows, columns, l2;
+    template_knob knobs[3];
+    const char *want; /* the first fetch; NULL: there is none */
+} fetch_row;
+
+/* 32 to 64 channels by 3 x 3: weights are [4][2][3][3][16][16], 72 KiB, in panels of two
+ * blocks, 9216 elements. Two tiles fetch halves of the 256 that each tap reads of a
+ * block. */
+static fetch_row fetch_rows[] = {
+    {"each_row_of_tiles_fetches_its_part",
+     6,
+     6,
+     128 << 10,
+     {{NULL}},
+     "c[i0.i1.outer.outer.fused.i2.outer.outer.fused*9216 + ic.outer*2304 + "
+     "k0*768 + k1*256 + ic.inner*8 + i2.outer.inner % 2*128 + 13824]"},
+    {"each_tile_of_a_row_fetches_its_part",
+     1,
+     30,
+     128 << 10,
+     {{NULL}},
+     "c[i0.i1.outer.outer.fused.i2.outer.outer.fused*9216 + ic.outer*2304 + "
+     "k0*768 + k1*256 + ic.inner*8 + i3.outer % 2*128 + 13824]"},
+    {"steps_of_one_body_fetch_together",
+     6,
+     6,
+     128 << 10,
+     {{"unroll", 4, NULL}},
+     "c[i0.i1.outer.outer.fused.i2.outer.outer.fused*9216 + ic.outer*2304 + "
+     "k0*768 + k1*256 + ic.inner.outer*32 + i2.outer.inner % 2*128 + 13840]"},
+    {"leaves_what_the_l2_cache_holds", 6, 6, 1 << 20, {{NULL}}, NULL},
+    {"leaves_panels_that_the_l2_cache_does_not_hold", 6, 6, 24 << 10, {{NULL}}, NULL},
+    {"leaves_a_single_tile", 1, 6, 128 << 10, {{NULL}}, NULL},
+    {"is_a_knob", 6, 6, 128 << 10, {{"fetch", 0, "off"}}, NULL},
+};
+
+static void fetches_what_comes(void **state) {
+    const fetch_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p, machine;
+    char missing[128];
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
+    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    p.l2_bytes = r->l2;
+    const random_conv_shape x = {.n_spatial = 2,
+                                 .batch = 1,
+                                 .groups = 1,
+                                 .c = 32,
+                                 .o = 64,
+                                 .in = {r->rows, r->columns},
+                                 .kernel = {3, 3},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1},
+                                 .pads = {1, 1, 1, 1}};
+    kiln_graph *g = kiln_graph_new(a, "layer");
+    kiln_graph_add_output(g, random_conv_of(g, &x, KILN_F32, false), "y");
+    const template_check t = {.tmpl = &kiln_template_conv_direct,
+                              .profile = &p,
+                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
+                              .rtol = 1e-5,
+                              .atol = 3e-4,
+                              .knobs = r->knobs};
+    const char *text = template_guess_program(a, &t, g);
+    static const char call[] = "prefetch(";
+    const char *found = strstr(text, call);
+    print_message("%.160s\n", found != NULL ? found : "nothing");
+    assert_int_equal(found != NULL, r->want != NULL);
+    if (found != NULL)
+        assert_memory_equal(found + strlen(call), r->want, strlen(r->want));
+}
+
 /* ---- few channels ----------------------------------------------------------------- */
 
 typedef struct pay_row {
@@ -202,6 +280,7 @@ int main(void) {
     }
     kiln_test_add_rows(random_configurations, properties);
     kiln_test_add_rows(hot_loops_hold_no_spill, layers);
+    kiln_test_add_rows(fetches_what_comes, fetch_rows);
     kiln_test_add_rows(is_left_to_pixels, pay_rows);
     return kiln_test_run("template_conv_direct");
 }

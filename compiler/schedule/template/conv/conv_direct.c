@@ -24,9 +24,7 @@
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/byte_dot.h"
 
-/* Vector multiply-adds of one unrolled body, for LLVM's sake: four tiles of 28 sums, the
- * most that 32 registers hold; with 16 registers eight. */
-enum { MAX_BODY = 112 };
+enum { MAX_UNROLL = 16 * 112 };
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
     (void)p;
@@ -63,6 +61,8 @@ typedef struct nest {
     kiln_blocked_stages stage;
     kiln_iter *chunk; /* of y: the parallel loop */
     kiln_iter *tile;  /* of y: the loop around a tile */
+    kiln_iter *rows;  /* of y: over rows of tiles of a chunk; NULL: there are none */
+    const kiln_te *weights;
     kiln_err *err;
 } nest;
 
@@ -122,6 +122,7 @@ static kiln_status schedule_y(nest *k) {
         for (int i = 2; level == 0 && i < last - 1; i++)
             order[n++] = kiln_stage_axis(y, i);
     }
+    k->rows = oh[1];
     order[n++] = k->tile = ow[0];
     kiln_iter *const tile[] = {ow[1], oc[2], oh[2]};
     if (has_rows)
@@ -138,18 +139,10 @@ static kiln_status schedule_y(nest *k) {
     return kiln_parallel(y, k->chunk, k->err);
 }
 
-/* Steps of the reduction that one body may hold: one where it exists once more for each
- * side of the padding. */
-static int64_t steps_of(const kiln_conv_plan *x) {
-    const int64_t tile = x->tile[0] * x->tile[1] * x->tile[2];
-    const int64_t most = x->pad == KILN_CONV_PAD_NONE ? 1 : MAX_BODY / tile;
-    return kiln_conv_min(x->unroll, most > 1 ? most : 1);
-}
-
 /* Innermost first, whole loops become copies while steps are left, then a part of one.
  */
 static kiln_status unroll_steps(nest *k, kiln_stage *st, kiln_iter **order, size_t *n) {
-    int64_t steps = steps_of(k->x);
+    int64_t steps = kiln_conv_steps(k->x);
     for (size_t i = *n; i-- > 0 && steps > 1;) {
         const int64_t d = kiln_conv_divisor(order[i]->extent, steps);
         if (d < order[i]->extent && d > 1) {
@@ -165,6 +158,39 @@ static kiln_status unroll_steps(nest *k, kiln_stage *st, kiln_iter **order, size
             return KILN_OK;
         KILN_TRY(kiln_unroll(st, order[i], k->err));
         steps /= d;
+    }
+    return KILN_OK;
+}
+
+/* Weights come from far in every call of a network, and the first tile of a panel of
+ * channels waits for each line of it while those behind find it in the L2 cache. So each
+ * row of tiles fetches its part of the next panel, which lies behind this one: of a block
+ * of channels what it reads of the panel's first one, so far on. `step`: the loop over
+ * channels in a block, or what is left of it. */
+static kiln_status prefetch(nest *k, kiln_iter *step) {
+    const kiln_conv_plan *x = k->x;
+    const int64_t passes = kiln_conv_fetches(k->p, x);
+    if (passes == 0)
+        return KILN_OK;
+    const int64_t panel = x->tile[KILN_CONV_TILE_OC];
+    const kiln_type *w = &k->p->w->anchor->in[1]->type;
+    const int64_t terms = kiln_ceil_div(k->p->c, x->ic_block) * x->ic_block;
+    const int64_t block = terms * w->dim[2] * w->dim[3] * x->oc_block;
+    /* A pass takes an equal part of what each run of the loop reads, of all blocks: so
+     * memory is asked all the time, and not in bursts. */
+    const int64_t parts = kiln_conv_divisor(step->extent, passes);
+    const int64_t steps = x->ic_block / step->extent;
+    const int64_t line = kiln_line_bytes(k->p->profile) / k->p->elem_bytes;
+    const int64_t each = kiln_ceil_div(steps * x->oc_block, parts);
+    const int64_t lines = kiln_ceil_div(each, line);
+    for (int64_t i = 0; i < panel * lines; i++) {
+        const kiln_ahead ahead = {
+            .elems = (panel + i / lines) * block + i % lines * line,
+            .step_elems = each,
+            .around = kiln_conv_row_passes(k->p, x) > 1 ? k->rows : k->tile,
+            .around_wraps = parts,
+            .around_elems = step->extent * each};
+        KILN_TRY(kiln_prefetch(k->stage.anchor, k->weights, step, &ahead, k->err));
     }
     return KILN_OK;
 }
@@ -204,7 +230,10 @@ static kiln_status schedule_sums(nest *k, kiln_stage *conv,
     int n_tile = 0;
     KILN_TRY(kiln_compute_at(conv, k->stage.y, k->tile, k->err));
     KILN_TRY(order_terms(k, conv, dot != NULL, order, &n, &four));
+    const size_t innermost = n - 1;
     KILN_TRY(unroll_steps(k, conv, order, &n));
+    /* Over channels of a block; where it was split, the part that is still a loop. */
+    kiln_iter *step = k->x->ic_block > 1 ? order[innermost] : NULL;
     for (int i = 2; i < n_spatial + 2; i++)
         tile[n_tile++] = kiln_stage_axis(conv, i);
     tile[n_tile++] = kiln_stage_axis(conv, 1);
@@ -215,6 +244,8 @@ static kiln_status schedule_sums(nest *k, kiln_stage *conv,
     if (four != NULL)
         order[n++] = four;
     KILN_TRY(kiln_reorder(conv, order, n, k->err));
+    if (conv == k->stage.anchor && step != NULL)
+        KILN_TRY(prefetch(k, step));
     if (dot == NULL)
         return unroll_tile(k, conv, tile, n_tile);
     for (int i = 0; i < n_tile; i++)
@@ -259,10 +290,11 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
     const kiln_conv_plan x = kiln_conv_plan_of(&p, s, c);
-    kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
+    kiln_scheduled made = {.loop = {.max_unroll = MAX_UNROLL}};
     nest k = {.p = &p, .x = &x, .err = err};
     KILN_TRY(kiln_graph_compute(a, w->graph, layouts_of(a, &p, &x),
                                 kiln_trusts_tails(w->anchor, profile), &made.te, err));
+    k.weights = made.te.value[w->anchor->in[1]->id].te;
     const size_t n_inputs = made.te.n_inputs;
     made.schedule =
         kiln_schedule_new(a, made.te.arg + n_inputs, made.te.n_args - n_inputs);

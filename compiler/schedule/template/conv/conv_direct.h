@@ -31,6 +31,7 @@ typedef struct kiln_conv_plan {
     int64_t oc_block, ic_block, tile[3], oc_chunk, oh_chunk, unroll;
     bool rows_outer, rows_inner, taps_outer;
     enum { KILN_CONV_PAD_AHEAD, KILN_CONV_PAD_CHUNK, KILN_CONV_PAD_NONE } pad;
+    bool fetches; /* the knob; what comes of it says kiln_conv_fetches */
 } kiln_conv_plan;
 
 kiln_conv_problem kiln_conv_problem_of(const kiln_workload *w,
@@ -47,6 +48,18 @@ kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s
 /* Are the sums of a plan made of dot products? They read whole blocks, and padding from
  * memory. */
 bool kiln_conv_uses_dot(const kiln_conv_problem *p, const kiln_conv_plan *x);
+/* Steps of the reduction that one body may hold: one where it exists once more for each
+ * side of the padding. */
+int64_t kiln_conv_steps(const kiln_conv_plan *x);
+/* Tiles of rows (else of columns, where a chunk has one row of tiles) that a panel of
+ * weights passes, each of which fetches a part of the next panel; 0: nothing is fetched,
+ * as the knob says or as it would not pay. */
+int64_t kiln_conv_fetches(const kiln_conv_problem *p, const kiln_conv_plan *x);
+/* Tiles of rows in a chunk. */
+int64_t kiln_conv_row_passes(const kiln_conv_problem *p, const kiln_conv_plan *x);
+/* Would the rule fetch weights? */
+bool kiln_conv_direct_guess_fetches(const kiln_workload *w,
+                                    const kiln_profile *profile);
 
 /* Of blocks of x's channels: as they come, else as many as waste little. */
 int64_t kiln_conv_direct_guess_ic_block(const kiln_conv_problem *p);

@@ -20,6 +20,16 @@ static double step_cycles(const kiln_profile *p, int64_t pixels, int64_t oc) {
  * channels at 7x7 on Zen 5). */
 static double stream_of(const kiln_profile *p) { return 2.0 * kiln_rate_behind_l2(p); }
 
+/* What step_cycles shows of loads was fitted where a vector of weights comes from the L2
+ * cache in a cycle. Where it takes longer, and the panel that a tile reads is too large
+ * for L1, so much of the rest is not hidden either (as in tiles.c). */
+static double late_cycles(const kiln_profile *p, int64_t panel_bytes, int64_t oc) {
+    static const double shown = 0.4;
+    const double late = (double)p->vector_bytes / p->core.l2_rate - 1;
+    const bool is_near = panel_bytes <= kiln_cache_l1(p) / 4 * 3;
+    return is_near || late <= 0 ? 0 : shown * late * (double)oc;
+}
+
 /* Of all tiles of rows x columns x channel blocks; what a tile leaves over is a smaller
  * tile. */
 double kiln_conv_tile_cycles(const kiln_profile *p, const int64_t *extent,
@@ -80,15 +90,17 @@ static double chunk_cycles(const guesser *g, int64_t rows, int64_t blocks) {
     const int64_t panels = kiln_ceil_div(blocks, g->tile[KILN_CONV_TILE_OC]);
     const int64_t tiles = kiln_ceil_div(rows, g->tile[KILN_CONV_TILE_OH]) *
                           kiln_ceil_div(p->ow, g->tile[KILN_CONV_TILE_OW]);
-    double sum = kiln_call_cycles(p->profile) +
-                 kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps;
+    const double panel = g->weights * (double)g->tile[KILN_CONV_TILE_OC];
+    double sum =
+        kiln_call_cycles(p->profile) +
+        kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps +
+        late_cycles(p->profile, (int64_t)panel, blocks) * (double)tiles * g->steps;
     if (p->pads) /* a vector is read and written */
         sum +=
             2 * x / (double)(p->lanes * p->elem_bytes) / p->profile->core.store_ports;
     if (g->streams_weights)
         sum += g->weights * (double)blocks / g->stream;
     /* Each tile of pixels reads its panel's weights. */
-    const double panel = g->weights * (double)g->tile[KILN_CONV_TILE_OC];
     if (panel > 0.75 * (double)g->cache)
         sum += g->weights * (double)(blocks * tiles) / g->stream;
     /* Each panel of channels reads all of x; where that does not stay near, from far.

@@ -15,6 +15,7 @@ enum {
     REDUCE,
     UNROLL,
     PAD,
+    FETCH,
     N_KNOBS
 };
 
@@ -22,6 +23,10 @@ static const char *const order_words[] = {"channels", "rows"};
 static const char *const inner_words[] = {"channels", "rows"};
 static const char *const reduce_words[] = {"channels", "taps"};
 static const char *const pad_words[] = {"ahead", "chunk", "none"};
+static const char *const fetch_words[] = {"off", "on"};
+/* Vector multiply-adds of one unrolled body, for LLVM's sake: four tiles of 28 sums, the
+ * most that 32 registers hold; with 16 registers eight. */
+enum { MAX_BODY = 112 };
 
 /* The knob's options: registers bound what fits, these how many there are to try. */
 enum { MAX_TILE_OH = 8, MAX_TILE_OC = 8, MAX_TILES = 1024 };
@@ -120,6 +125,23 @@ static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
                           value, n, 3);
 }
 
+/* Of one block of y's channels, filled up to whole blocks of x's. */
+static int64_t block_bytes(const kiln_conv_problem *p, int64_t ic_block,
+                           int64_t oc_block) {
+    const kiln_type *k = &p->w->anchor->in[1]->type;
+    int64_t taps = 1;
+    for (int i = 2; i < k->rank; i++)
+        taps *= k->dim[i];
+    return kiln_ceil_div(p->c_group, ic_block) * ic_block * taps * oc_block *
+           p->elem_bytes;
+}
+
+/* Are weights, at most, more than half of the L2 cache holds? */
+static bool is_large(const kiln_conv_problem *p) {
+    return p->blocks * block_bytes(p, 2 * p->lanes, p->block) >
+           kiln_cache_l2(p->profile) / 2;
+}
+
 kiln_status kiln_conv_direct_space(const kiln_workload *w, const kiln_profile *profile,
                                    kiln_space *out, kiln_err *err) {
     static const int64_t unroll[] = {1, 2, 4, 8};
@@ -140,6 +162,10 @@ kiln_status kiln_conv_direct_space(const kiln_workload *w, const kiln_profile *p
                         unroll, 4);
     kiln_space_add_words(out, "pad", "where zeros are put around x", pad_words,
                          p.pads ? 3 : 1);
+    const int fetch =
+        kiln_space_add_words(out, "fetch", "is the next panel of weights fetched ahead",
+                             fetch_words, is_large(&p) ? 2 : 1);
+    kiln_space_is_later(out, fetch);
     return KILN_OK;
 }
 
@@ -154,13 +180,47 @@ kiln_conv_plan kiln_conv_plan_of(const kiln_conv_problem *p, const kiln_space *s
                         .rows_outer = c->option[ORDER] == 1,
                         .rows_inner = c->option[INNER] == 1,
                         .taps_outer = c->option[REDUCE] == 1,
-                        .pad = (int)c->option[PAD]};
+                        .pad = (int)c->option[PAD],
+                        .fetches = c->option[FETCH] == 1};
     for (int i = 0; i < 3; i++)
         x.tile[i] = kiln_config_int(s, c, TILE, i);
     if (p->groups > 1)
         x.tile[KILN_CONV_TILE_OC] =
             kiln_conv_divisor(p->o_group / x.oc_block, x.tile[KILN_CONV_TILE_OC]);
     return x;
+}
+
+int64_t kiln_conv_steps(const kiln_conv_plan *x) {
+    const int64_t tile = x->tile[0] * x->tile[1] * x->tile[2];
+    const int64_t most = x->pad == KILN_CONV_PAD_NONE ? 1 : MAX_BODY / tile;
+    return kiln_conv_min(x->unroll, most > 1 ? most : 1);
+}
+
+int64_t kiln_conv_row_passes(const kiln_conv_problem *p, const kiln_conv_plan *x) {
+    const int64_t tile = x->tile[KILN_CONV_TILE_OH];
+    const int64_t tiles = kiln_ceil_div(p->oh, tile);
+    const int64_t chunks = kiln_ceil_div(tiles, kiln_ceil_div(x->oh_chunk, tile));
+    return kiln_ceil_div(tiles, chunks);
+}
+
+/* Of weights that come from behind the L2 cache, while it holds two panels of them. The
+ * loop over channels of a block asks for them, so there must be one. */
+int64_t kiln_conv_fetches(const kiln_conv_problem *p, const kiln_conv_plan *x) {
+    const int64_t rows = kiln_conv_row_passes(p, x);
+    const int64_t columns = kiln_ceil_div(p->ow, x->tile[KILN_CONV_TILE_OW]);
+    const int64_t passes = rows > 1 ? rows : columns;
+    const int64_t cache = kiln_cache_l2(p->profile);
+    const int64_t line = kiln_line_bytes(p->profile);
+    const int64_t vector = x->oc_block * p->elem_bytes;
+    const int64_t bytes = block_bytes(p, x->ic_block, x->oc_block);
+    const bool has_loop = kiln_conv_steps(x) < x->ic_block;
+    const bool pays = x->fetches && passes > 1 && has_loop && p->groups == 1 &&
+                      !kiln_conv_uses_dot(p, x) && p->n_spatial == 2 &&
+                      !x->rows_inner && kiln_value_is_const(p->w->anchor->in[1]) &&
+                      p->blocks * bytes > cache / 2 &&
+                      2 * x->tile[KILN_CONV_TILE_OC] * bytes <= cache / 4 * 3 &&
+                      line % vector == 0 && x->ic_block * vector % line == 0;
+    return pays ? passes : 0;
 }
 
 /* ---- a good point without a search ----------------------------------------------- */
@@ -198,5 +258,21 @@ kiln_config kiln_conv_direct_guess(const kiln_workload *w, const kiln_profile *p
     c.option[OC_CHUNK] = (int16_t)option[1];
     c.option[OH_CHUNK] = (int16_t)option[2];
     c.option[PAD] = p.pads ? KILN_CONV_PAD_CHUNK : 0;
+    kiln_conv_plan x = kiln_conv_plan_of(&p, s, &c);
+    x.fetches = s->knob[FETCH].n > 1;
+    c.option[FETCH] = kiln_conv_fetches(&p, &x) > 0;
     return c;
+}
+
+bool kiln_conv_direct_guess_fetches(const kiln_workload *w,
+                                    const kiln_profile *profile) {
+    kiln_arena scratch = {0};
+    kiln_space s;
+    kiln_space_init(&s, &scratch);
+    const kiln_status st = kiln_conv_direct_space(w, profile, &s, NULL);
+    bool fetches = false;
+    if (st == KILN_OK && s.knob[FETCH].n > 1)
+        fetches = kiln_conv_direct_guess(w, profile, &s).option[FETCH] == 1;
+    kiln_arena_fini(&scratch);
+    return fetches;
 }
