@@ -49,10 +49,15 @@ typedef struct row {
 } row;
 
 #define FIELD(field) offsetof(kiln_plan_header, field)
+#define REMEDY                                                                         \
+    "this runtime reads version 4: build the package again, or use the runtime of "    \
+    "the kiln that made it"
 static row rows[] = {
     {"another_magic", FIELD(magic), 0, "does not begin with 'KILNPLAN'"},
-    {"another_version", FIELD(version), 3,
-     "version 3, this runtime reads version 4: build the package again"},
+    {"plan_1", FIELD(version), 1, "version 1, " REMEDY},
+    {"plan_2", FIELD(version), 2, "version 2, " REMEDY},
+    {"plan_3", FIELD(version), 3, "version 3, " REMEDY},
+    {"a_plan_to_come", FIELD(version), 5, "version 5, " REMEDY},
     {"another_size", FIELD(total_bytes), 12, "must have 12 bytes"},
     {"a_table_outside", FIELD(steps), 1u << 30, "a table lies outside the file"},
     {"open_steps_outside", FIELD(open.n), 1u << 19, "a table lies outside the file"},

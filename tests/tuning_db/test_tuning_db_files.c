@@ -341,33 +341,44 @@ static void knows_who_measured(void **state) {
     kiln_db_close(to);
 }
 
-/* A file as the kiln before wrote it: read as it is, and brought up to date by whoever
+/* What version 4, 3 and 2 of the tables brought, taken away again. */
+#define WITHOUT_4 "ALTER TABLE trial DROP COLUMN runner; "
+#define WITHOUT_3                                                                      \
+    WITHOUT_4 "DROP INDEX profile_key; ALTER TABLE profile DROP COLUMN key;"           \
+              " ALTER TABLE profile DROP COLUMN key_version; "
+#define WITHOUT_2 WITHOUT_3 "ALTER TABLE trial DROP COLUMN seal; "
+
+/* A file as each kiln before wrote it: read as it is, and brought up to date by whoever
  * may write; what nobody sealed counts as before. */
 static void older_files_are_read(void **state) {
     (void)state;
-    kiln_err err = {0};
-    kiln_db *db = NULL;
-    kiln_db_problems p;
-    const kiln_db_options reads = {.read_only = true};
-    const char *path = kiln_test_db_place("older.db");
-    char before[KILN_SHA256_HEX] = "", after[KILN_SHA256_HEX] = "";
-    kiln_db_close(filled(path));
-    kiln_test_db_sql(path,
-                     "ALTER TABLE trial DROP COLUMN runner;"
-                     " ALTER TABLE trial DROP COLUMN seal; DROP INDEX profile_key;"
-                     " ALTER TABLE profile DROP COLUMN key;"
-                     " ALTER TABLE profile DROP COLUMN key_version;"
-                     " PRAGMA user_version = 1");
-    for (int i = 0; i < 2; i++) {
-        kiln_assert_status_ok(
-            kiln_db_open(kiln_test_arena(), path, i == 0 ? &reads : NULL, &db, &err),
-            &err);
-        kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
-        assert_int_equal(p.line.n, 0);
-        kiln_assert_status_ok(kiln_db_digest(db, i == 0 ? before : after, &err), &err);
-        kiln_db_close(db);
+    static const char *const older[] = {WITHOUT_2 "PRAGMA user_version = 1",
+                                        WITHOUT_3 "PRAGMA user_version = 2",
+                                        WITHOUT_4 "PRAGMA user_version = 3"};
+    _Static_assert(sizeof older / sizeof older[0] == KILN_DB_VERSION - 1,
+                   "each older version is read");
+    for (int version = 1; version < KILN_DB_VERSION; version++) {
+        kiln_err err = {0};
+        kiln_db *db = NULL;
+        kiln_db_problems p;
+        const kiln_db_options reads = {.read_only = true};
+        const char *path =
+            kiln_test_db_place(kiln_format(kiln_test_arena(), "older%d.db", version));
+        char before[KILN_SHA256_HEX] = "", after[KILN_SHA256_HEX] = "";
+        kiln_db_close(filled(path));
+        kiln_test_db_sql(path, older[version - 1]);
+        for (int i = 0; i < 2; i++) {
+            kiln_assert_status_ok(kiln_db_open(kiln_test_arena(), path,
+                                               i == 0 ? &reads : NULL, &db, &err),
+                                  &err);
+            kiln_assert_status_ok(kiln_db_check(db, kiln_test_arena(), &p, &err), &err);
+            assert_int_equal(p.line.n, 0);
+            kiln_assert_status_ok(kiln_db_digest(db, i == 0 ? before : after, &err),
+                                  &err);
+            kiln_db_close(db);
+        }
+        assert_string_equal(before, after);
     }
-    assert_string_equal(before, after);
 }
 
 /* As many trials as before, from the same time: another state all the same. */
