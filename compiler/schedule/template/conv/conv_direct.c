@@ -263,6 +263,18 @@ static kiln_status schedule_conv(nest *k) {
                          is_dot ? kiln_dot_sum_of(k->p->w->anchor) : NULL);
 }
 
+/* Few bytes of a block are moved at a time: a vector of them in one body. */
+static kiln_status unroll_columns(nest *k, kiln_stage *pad) {
+    kiln_iter *outer, *inner;
+    const int64_t bytes = k->x->ic_block * k->p->elem_bytes;
+    const int64_t n = k->p->profile->vector_bytes / bytes;
+    if (k->p->dot == NULL || k->x->ic_block == 1 || n <= 1)
+        return KILN_OK;
+    KILN_TRY(kiln_split(pad, kiln_stage_axis(pad, k->p->n_spatial + 1), n, &outer,
+                        &inner, k->err));
+    return kiln_unroll(pad, inner, k->err);
+}
+
 /* The pad stage's innermost axis in vectors: channels of a block, or columns. */
 static kiln_status schedule_pad(nest *k) {
     kiln_stage *pad = k->stage.pad;
@@ -277,6 +289,7 @@ static kiln_status schedule_pad(nest *k) {
         KILN_TRY(kiln_split(pad, inner, k->p->lanes, &outer, &inner, k->err));
     }
     KILN_TRY(kiln_vectorize(pad, inner, k->err));
+    KILN_TRY(unroll_columns(k, pad));
     if (k->x->pad == KILN_CONV_PAD_CHUNK)
         return kiln_compute_at(pad, k->stage.y, k->chunk, k->err);
     kiln_iter *rows;
