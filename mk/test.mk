@@ -134,13 +134,13 @@ test-random-models: $(KILN) ## random ONNX models against ONNX Runtime (KILN_SEE
 	@tests/tools/with_wheels.sh onnxruntime random_models/random_models.py $(abspath $(KILN)) $(abspath build/random-models) \
 		$(if $(KILN_SEED),--seed $(KILN_SEED)) $(if $(KILN_MODELS),--models $(KILN_MODELS))
 
-test-exports: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks exported by PyTorch, against it (KILN_SOAK=1: every opset); left out where its wheels (several GB) cannot be had
+test-exports: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks exported by PyTorch, against it (KILN_SOAK=1: every opset; PART=2/8, here and below: the second of eight parts); left out where its wheels (several GB) cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/exports.py $(abspath $(KILN)) $(abspath build/exports) \
-		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
+		$(if $(TEST),--filter $(TEST)) $(if $(PART),--part $(PART)) $(if $(KILN_SOAK),--every)
 
 test-programs: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks that PyTorch saves by torch.export, against it (KILN_SOAK=1: all decomposed, too); left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/programs.py $(abspath $(KILN)) $(abspath build/programs) \
-		$(if $(TEST),--filter $(TEST)) $(if $(KILN_SOAK),--every)
+		$(if $(TEST),--filter $(TEST)) $(if $(PART),--part $(PART)) $(if $(KILN_SOAK),--every)
 
 test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools make of five such networks, against it; left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/forms.py $(abspath $(KILN)) $(abspath build/export-forms) \
@@ -148,11 +148,11 @@ test-export-forms: $(KILN) $(RUNTIME) $(PROGRAMS) ## what ONNX Runtime's tools m
 
 test-tensorflow: $(KILN) $(RUNTIME) $(PROGRAMS) ## networks that TensorFlow and Keras write as SavedModel, GraphDef, TensorFlow Lite, .keras and .h5, against them; left out where their wheels (0.3 GB) cannot be had
 	@tests/tools/with_wheels.sh tensorflow exports/tf_models.py $(abspath $(KILN)) $(abspath build/tensorflow) \
-		$(if $(TEST),--filter $(TEST))
+		$(if $(TEST),--filter $(TEST)) $(if $(PART),--part $(PART))
 
 test-torchscript: $(KILN) $(RUNTIME) $(PROGRAMS) ## traced and scripted networks, against PyTorch; left out where the same wheels cannot be had
 	@tests/tools/with_wheels.sh pytorch exports/script_models.py $(abspath $(KILN)) $(abspath build/torchscript) \
-		$(if $(TEST),--filter $(TEST))
+		$(if $(TEST),--filter $(TEST)) $(if $(PART),--part $(PART))
 
 test-python: ## the Python package and its example in a fresh environment; left out where NumPy's wheel cannot be had
 	@tests/tools/with_wheels.sh numpy bindings/numpy_version.py - $(abspath build/python-test)

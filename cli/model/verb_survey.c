@@ -47,6 +47,10 @@ static const char *shape_word(kiln_arena *a, const kiln_shape_binding *b) {
     return text.p;
 }
 
+static const char *setting_word(kiln_arena *a, const kiln_suggested_setting *b) {
+    return kiln_format(a, "%s=%" PRId64, b->name, b->value);
+}
+
 static void put_option(kiln_buf *command, const char *option, const char *value) {
     kiln_buf_put_word(command, option);
     kiln_buf_put_word(command, shown(command->arena, value));
@@ -66,17 +70,27 @@ static void put_command(kiln_buf *out, const kiln_cli_survey *s) {
     for (size_t i = 0; i < s->suggestion->n; i++)
         put_option(&command, "--shape",
                    shape_word(out->arena, &s->suggestion->shape[i]));
+    for (size_t i = 0; i < s->suggestion->n_settings; i++)
+        put_option(&command, "--bind",
+                   setting_word(out->arena, &s->suggestion->setting[i]));
     kiln_buf_printf(out, "%-16s %s\n", "", command.p);
 }
 
 static void text_suggestion(kiln_buf *out, const kiln_cli_survey *s) {
     const kiln_suggestion *g = s->suggestion;
-    if (g->n > 0) {
+    if (g->is_found) {
         kiln_buf_printf(out,
                         "%-16s sizes must be given; with these the model imports "
                         "(found by trying %d):\n",
                         "shapes", g->n_tried);
         put_command(out, s);
+        for (size_t i = 0; i < g->n_settings; i++)
+            kiln_buf_printf(out,
+                            "%-16s '%s' has no shape and the name of what training "
+                            "sets: fixed, it is no input any more; an input of one "
+                            "number is --shape %s:\n",
+                            "", shown(out->arena, g->setting[i].name),
+                            shown(out->arena, g->setting[i].name));
         return;
     }
     kiln_str rest = kiln_str_from(g->reason), line;
@@ -166,7 +180,12 @@ static void json_suggestion(kiln_json_writer *w, kiln_arena *a,
     for (size_t i = 0; i < g->n; i++)
         kiln_json_put_string(w, kiln_str_from(shape_word(a, &g->shape[i])));
     kiln_json_end_array(w);
-    if (g->n == 0)
+    kiln_json_name(w, "binds");
+    kiln_json_begin_array(w);
+    for (size_t i = 0; i < g->n_settings; i++)
+        kiln_json_put_string(w, kiln_str_from(setting_word(a, &g->setting[i])));
+    kiln_json_end_array(w);
+    if (!g->is_found)
         kiln_json_member_str(w, "reason", g->reason);
     kiln_json_end_object(w);
 }

@@ -24,12 +24,13 @@ kiln_status kiln_cli_shape_binding(kiln_arena *a, const char *text,
                          "--shape must be NAME:DIMS such as x:1x3x224x224, is '%s'",
                          text);
     kiln_shape_binding b = {.name = kiln_str_dupv(a, name)};
-    while (kiln_str_cut(&dims, 'x', &word)) {
+    const bool is_scalar = dims.n == 0;
+    while (!is_scalar && kiln_str_cut(&dims, 'x', &word)) {
         int64_t d = 0;
         if (!kiln_parse_i64(word, &d) || d < 0 || d > KILN_MAX_ELEMS)
             return kiln_fail(err, KILN_ERR_ARG,
                              "--shape %s: '%.*s' is not a dimension; write DIMS as "
-                             "1x3x224x224",
+                             "1x3x224x224, none for one number",
                              text, KILN_STR_ARG(word));
         if (b.rank == KILN_MAX_RANK)
             return kiln_fail(err, KILN_ERR_LIMIT, "--shape %s: at most %d dimensions",

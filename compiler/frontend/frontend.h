@@ -123,11 +123,18 @@ kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_surve
                                kiln_err *err);
 
 /* Sizes for the dynamic dimensions with which the model imports, found by trying: usual
- * ones, and those that its constants speak of. `o` (may be NULL) is kept to. */
+ * ones, and those that its constants speak of. `o` (may be NULL) is kept to. What has no
+ * shape and the name of a setting of training is fixed instead. */
+typedef struct kiln_suggested_setting {
+    const char *name; /* an input that training sets, "keep_prob" */
+    int64_t value;    /* where nothing is trained */
+} kiln_suggested_setting;
 typedef struct kiln_suggestion {
-    const kiln_shape_binding
-        *shape; /* of all inputs that are dynamic; n 0: none found */
+    bool is_found;
+    const kiln_shape_binding *shape; /* of all other inputs that are dynamic */
     size_t n;
+    const kiln_suggested_setting *setting; /* to be fixed at these values */
+    size_t n_settings;
     int n_tried;
     const char *reason; /* where none was found: how the best of them failed */
 } kiln_suggestion;

@@ -117,6 +117,19 @@ static kiln_status check_names(binding *b) {
     return KILN_OK;
 }
 
+bool kiln_import_has_word(const char *name, const char *const *word) {
+    char low[256];
+    size_t n = 0;
+    for (; name != NULL && name[n] != '\0' && n + 1 < sizeof low; n++)
+        low[n] =
+            (char)(name[n] >= 'A' && name[n] <= 'Z' ? name[n] - 'A' + 'a' : name[n]);
+    low[n] = '\0';
+    for (; *word != NULL; word++)
+        if (strlen(*word) == 1 ? strcmp(low, *word) == 0 : strstr(low, *word) != NULL)
+            return true;
+    return false;
+}
+
 /* ---- shapes ---------------------------------------------------------------------- */
 
 /* The shape that the caller gives, by shape, value or hint; NULL: none. */
@@ -215,17 +228,39 @@ static int64_t guess_dim(binding *b, const kiln_declared_input *in, int axis) {
     return (int64_t)guess;
 }
 
+/* In graphs of TensorFlow 1 "tf.placeholder(tf.float32)" of a rate or a switch says no
+ * more than its name does. */
+bool kiln_import_is_setting(const kiln_declared_input *in, int64_t *value) {
+    static const char *const one[] = {"keep_prob", "keep_rate", "keepprob",
+                                      "batch_size", NULL};
+    static const char *const zero[] = {"drop_prob",   "drop_rate",  "dropout",
+                                       "is_train",    "istrain",    "phase_train",
+                                       "train_phase", "train_mode", "learning_phase",
+                                       "training",    NULL};
+    const bool is_one = kiln_import_has_word(in->name, one);
+    if (in->rank >= 0 || !in->has_type ||
+        (!is_one && !kiln_import_has_word(in->name, zero)))
+        return false;
+    *value = is_one;
+    return true;
+}
+
 /* "--shape x:1x3x224x224" */
 static void add_open(binding *b, const kiln_declared_input *in) {
     const char *const name = show(b->cx, in->name);
+    int64_t setting;
     kiln_buf_printf(&b->names, "%s '%s' %s", b->n_open == 0 ? "" : ",", name,
                     declared_text(b->cx, in));
+    b->n_open++;
+    if (kiln_import_is_setting(in, &setting)) {
+        kiln_buf_printf(&b->remedy, " --bind %s=%" PRId64, name, setting);
+        return;
+    }
     kiln_buf_printf(&b->remedy, " --shape %s:%s", name,
                     in->rank < 0 ? "1x3x224x224" : "");
     for (int i = 0; i < in->rank; i++)
         kiln_buf_printf(&b->remedy, "%s%" PRId64, i == 0 ? "" : "x",
                         guess_dim(b, in, i));
-    b->n_open++;
 }
 
 /* ---- values ---------------------------------------------------------------------- */

@@ -29,6 +29,12 @@ kiln_status kiln_import_bind_inputs(kiln_import_cx *cx, const kiln_import_option
                                     const kiln_declared_input *in, size_t n,
                                     bool is_default, kiln_import_report *report,
                                     kiln_value **out);
+/* Is one of the words, which a NULL ends, in the name (NULL: it has none), whatever the
+ * case? A word of one letter must be all of it. */
+bool kiln_import_has_word(const char *name, const char *const *word);
+/* Is an input without any shape called as what training sets once for all elements, such
+ * as "keep_prob" or "is_training"? *value: what it is where nothing is trained. */
+bool kiln_import_is_setting(const kiln_declared_input *in, int64_t *value);
 /* KILN_ERR_ARG where one input is given two shapes, or two values: which of them is
  * meant? Of any format; kiln_import asks it. */
 kiln_status kiln_import_check_options(const kiln_import_options *o, kiln_err *err);

@@ -4,7 +4,7 @@
  * has usual sizes, and the model's constants add theirs. From the usual ones a climb
  * changes one variable, or all of one role together, to where the import gets farther.
  * What is suggested has been imported; nothing is where none was found. */
-#include "compiler/frontend/frontend.h"
+#include "compiler/frontend/frontend_inputs.h"
 
 #include <string.h>
 
@@ -52,25 +52,15 @@ typedef struct search {
     kiln_model_survey model;
     KILN_VEC(variable) var;
     int *axis_var; /* by input and axis: index of the variable; -1: none */
+    kiln_import_options with_settings; /* the caller's, and these */
+    kiln_suggested_setting *setting;
+    size_t n_settings;
     int n_tried;
     int64_t begin_ns, best;
     char *reason; /* of the best failure */
 } search;
 
 /* ---- variables ------------------------------------------------------------------- */
-
-static bool has_word(const char *symbol, const char *const *word) {
-    char low[64];
-    size_t n = 0;
-    for (; symbol != NULL && symbol[n] != '\0' && n + 1 < sizeof low; n++)
-        low[n] = (char)(symbol[n] >= 'A' && symbol[n] <= 'Z' ? symbol[n] - 'A' + 'a'
-                                                             : symbol[n]);
-    low[n] = '\0';
-    for (; *word != NULL; word++)
-        if (strlen(*word) == 1 ? strcmp(low, *word) == 0 : strstr(low, *word) != NULL)
-            return true;
-    return false;
-}
 
 static role role_of(const kiln_declared_input *d, int axis) {
     static const char *const batch[] = {"batch", NULL};
@@ -80,13 +70,13 @@ static role role_of(const kiln_declared_input *d, int axis) {
                                            "frame", "t",   "s",    NULL};
     const char *const symbol = d->symbol[axis];
     const bool is_nhwc = d->rank == 4 && d->dim[3] >= 1 && d->dim[3] <= 4;
-    if (has_word(symbol, batch))
+    if (kiln_import_has_word(symbol, batch))
         return BATCH;
-    if (has_word(symbol, channel))
+    if (kiln_import_has_word(symbol, channel))
         return CHANNEL;
-    if (has_word(symbol, spatial))
+    if (kiln_import_has_word(symbol, spatial))
         return SPATIAL;
-    if (has_word(symbol, sequence))
+    if (kiln_import_has_word(symbol, sequence))
         return SEQUENCE;
     if (axis == 0 && d->rank > 1)
         return BATCH;
@@ -118,6 +108,42 @@ static bool has_value(const search *s, const char *name) {
     return false;
 }
 
+static kiln_tensor number(kiln_arena *a, kiln_dtype dtype, int64_t value) {
+    const kiln_type t = kiln_type_make(dtype, 0, NULL);
+    const kiln_tensor out = kiln_tensor_new(a, &t);
+    kiln_wide w = kiln_wide_new(a, &t);
+    if (w.f != NULL)
+        w.f[0] = (double)value;
+    else
+        w.i[0] = value;
+    kiln_narrow(&w, out.data);
+    return out;
+}
+
+/* What training sets is fixed, as if the caller did so: none of it is a size. */
+static void fix_settings(search *s) {
+    kiln_import_options *const o = &s->with_settings;
+    const size_t n = s->model.n_inputs;
+    kiln_value_binding *const all =
+        kiln_array(&s->scratch, kiln_value_binding, s->o->n_values + n);
+    s->setting = kiln_array(s->arena, kiln_suggested_setting, n);
+    *o = *s->o;
+    for (size_t i = 0; i < o->n_values; i++)
+        all[i] = o->values[i];
+    for (size_t i = 0; i < n; i++) {
+        const kiln_declared_input *const d = &s->model.input[i];
+        int64_t value;
+        if (!kiln_import_is_setting(d, &value) || given_shape(s, d->name) != NULL ||
+            has_value(s, d->name))
+            continue;
+        all[o->n_values++] =
+            (kiln_value_binding){d->name, number(&s->scratch, d->dtype, value)};
+        s->setting[s->n_settings++] = (kiln_suggested_setting){d->name, value};
+    }
+    o->values = all;
+    s->o = o;
+}
+
 static bool is_dynamic(const kiln_declared_input *d) {
     bool is = d->rank < 0;
     for (int k = 0; k < d->rank; k++)
@@ -139,7 +165,7 @@ static void find_variables(search *s) {
         const kiln_shape_binding *const given = given_shape(s, d->name);
         for (int k = 0; k < KILN_MAX_RANK; k++)
             *axis_of(s, i, k) = -1;
-        if (d->rank < 0 && given == NULL)
+        if (d->rank < 0 && given == NULL && !has_value(s, d->name))
             *axis_of(s, i, 0) = add_variable(s, NULL, WHOLE);
         for (int k = 0; k < d->rank; k++) {
             if (d->dim[k] >= 0)
@@ -269,10 +295,14 @@ static void answer(search *s, kiln_suggestion *out) {
     kiln_shape_binding *const shape =
         kiln_array(s->arena, kiln_shape_binding, s->model.n_inputs);
     *out = (kiln_suggestion){.shape = shape, .n_tried = s->n_tried, .reason = ""};
-    if (s->best == INT64_MAX)
+    out->is_found = s->best == INT64_MAX;
+    if (out->is_found) {
         out->n = all_shapes(s, shape);
-    else
+        out->setting = s->setting;
+        out->n_settings = s->n_settings;
+    } else {
         out->reason = kiln_str_dup(s->arena, s->reason != NULL ? s->reason : "");
+    }
 }
 
 kiln_status kiln_import_suggest(kiln_arena *a, const char *path,
@@ -286,6 +316,7 @@ kiln_status kiln_import_suggest(kiln_arena *a, const char *path,
                 .best = -1};
     const kiln_status st = kiln_import_survey(a, path, &s.model, err);
     if (st == KILN_OK) {
+        fix_settings(&s);
         find_variables(&s);
         if (s.var.n <= MAX_VARIABLES)
             try_now(&s);

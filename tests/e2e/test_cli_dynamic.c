@@ -166,6 +166,20 @@ static void make_picked(void) {
                           &err);
 }
 
+/* A rate that training sets, without a shape, as frozen graphs of TensorFlow have it. */
+static void make_setting(void) {
+    kiln_onnx_writer m;
+    kiln_err err = {0};
+    kiln_onnx_writer_init(&m, kiln_test_arena(), "g");
+    kiln_onnx_put_input(&m, "x", KILN_ONNX_FLOAT, "n,3");
+    kiln_onnx_put_input(&m, "keep_prob", KILN_ONNX_FLOAT, NULL);
+    kiln_onnx_put_node(&m, "Div", "", "x,keep_prob", "y");
+    kiln_onnx_put_output(&m, "y", KILN_ONNX_FLOAT, "n,3");
+    const kiln_str bytes = kiln_onnx_finish_model(&m, 8, 17);
+    kiln_assert_status_ok(kiln_file_write(file("setting.onnx"), bytes.p, bytes.n, &err),
+                          &err);
+}
+
 static void make_files(void **state) {
     static const float x[] = {1, -2, 3, -4}, half[] = {1.5f, 1.001f};
     (void)state;
@@ -173,6 +187,7 @@ static void make_files(void **state) {
     make_dynamic("dynamic.onnx", true);
     make_dynamic("unknown.onnx", false);
     make_choice();
+    make_setting();
     make_golden();
     make_picked();
     make_hostile("doubles.onnx", true, 9);
@@ -272,6 +287,29 @@ static kiln_test_cli_row dynamic_rows[] = {
      {"inspect", "@dynamic.onnx", "--json", "-"},
      0,
      "\"tried\": 1",
+     NULL},
+    {"fixes_what_training_sets",
+     {"inspect", "@setting.onnx"},
+     0,
+     "setting.onnx --shape x:1x3 --bind keep_prob=1\n                 'keep_prob' has "
+     "no shape and the name of what training sets: fixed, it is no input any more; an "
+     "input of one number is --shape keep_prob:\n",
+     NULL},
+    {"fixes_what_training_sets_in_json",
+     {"inspect", "@setting.onnx", "--json", "-"},
+     0,
+     "\"binds\": [\n      \"keep_prob=1\"",
+     NULL},
+    {"builds_with_a_setting_fixed",
+     {"build", "@setting.onnx", "--shape", "x:1x3", "--bind", "keep_prob=1",
+      "--profile", "native", "-o", "@setting.kiln.tar.zst"},
+     0,
+     "archive: ",
+     NULL},
+    {"takes_a_setting_as_one_number",
+     {"inspect", "@setting.onnx", "--shape", "x:1x3", "--shape", "keep_prob:"},
+     0,
+     "keep_prob: f32[]",
      NULL},
     {"has_no_graph_to_print",
      {"inspect", "@dynamic.onnx", "--graph"},

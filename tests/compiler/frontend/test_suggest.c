@@ -61,6 +61,18 @@ static void shapeless(kiln_onnx_writer *m) {
     kiln_onnx_put_output(m, "y", KILN_ONNX_FLOAT, NULL);
 }
 
+/* Only one number at most fits beside the product, and a switch decides what is no size. */
+static void settings(kiln_onnx_writer *m) {
+    put_weight(m, "w", "16,2", 32);
+    kiln_onnx_put_input(m, "x", KILN_ONNX_FLOAT, NULL);
+    kiln_onnx_put_input(m, "dropout_keep_prob", KILN_ONNX_FLOAT, NULL);
+    kiln_onnx_put_input(m, "is_training", KILN_ONNX_BOOL, NULL);
+    kiln_onnx_put_node(m, "Gemm", "", "x,w", "a");
+    kiln_onnx_put_node(m, "Div", "", "a,dropout_keep_prob", "b");
+    kiln_onnx_put_node(m, "Where", "", "is_training,a,b", "y");
+    kiln_onnx_put_output(m, "y", KILN_ONNX_FLOAT, NULL);
+}
+
 static void impossible(kiln_onnx_writer *m) {
     put_weight(m, "u", "5", 5);
     put_weight(m, "v", "7", 7);
@@ -76,6 +88,10 @@ static row rows[] = {
     {"sizes_of_the_models_constants", text, .want = "x:1x77x8 mask:1x77x1"},
     {"sizes_of_a_reshape", reshaped, .want = "x:7x389"},
     {"a_rank_for_what_has_none", shapeless, .want = "x:1x16"},
+    {"fixes_what_training_sets", settings,
+     .want = "x:1x16 dropout_keep_prob=1 is_training=0"},
+    {"keeps_a_shape_that_a_setting_is_given", settings,
+     .given = {"dropout_keep_prob", 1, {2}}, .want = "x:1x16 is_training=0"},
     {"keeps_what_is_given", text, .given = {"mask", 3, {2, 77, 1}}, .want = "x:2x77x8"},
     {"says_when_none_is_found", impossible, .want = "", .reason = "'sum' (Add)"},
 };
@@ -101,7 +117,24 @@ static const char *text_of(kiln_arena *a, const kiln_suggestion *s) {
             kiln_buf_printf(&b, "%s%lld", k > 0 ? "x" : "",
                             (long long)s->shape[i].dim[k]);
     }
+    for (size_t i = 0; i < s->n_settings; i++)
+        kiln_buf_printf(&b, "%s%s=%lld", b.n > 0 ? " " : "", s->setting[i].name,
+                        (long long)s->setting[i].value);
     return kiln_buf_str(&b).p;
+}
+
+/* As --bind makes them. */
+static kiln_value_binding *values_of(kiln_arena *a, const kiln_suggestion *s) {
+    kiln_value_binding *const v = kiln_array(a, kiln_value_binding, s->n_settings);
+    for (size_t i = 0; i < s->n_settings; i++) {
+        const bool is_switch = strcmp(s->setting[i].name, "is_training") == 0;
+        const kiln_type t = kiln_type_make(is_switch ? KILN_BOOL : KILN_F32, 0, NULL);
+        v[i] = (kiln_value_binding){s->setting[i].name, kiln_tensor_new(a, &t)};
+        const float value = (float)s->setting[i].value;
+        if (!is_switch)
+            memcpy(v[i].value.data, &value, sizeof value);
+    }
+    return v;
 }
 
 static void check_suggestion(void **state) {
@@ -114,6 +147,7 @@ static void check_suggestion(void **state) {
     kiln_assert_status_ok(kiln_import_suggest(a, path, &o, &s, &err), &err);
     assert_string_equal(text_of(a, &s), r->want);
     assert_true(s.n_tried > 0);
+    assert_int_equal(s.is_found, r->reason == NULL);
     if (r->reason != NULL) {
         assert_non_null(strstr(s.reason, r->reason));
         return;
@@ -124,6 +158,8 @@ static void check_suggestion(void **state) {
     memcpy(all + o.n_shapes, s.shape, s.n * sizeof *all);
     o.shapes = all;
     o.n_shapes += s.n;
+    o.values = values_of(a, &s);
+    o.n_values = s.n_settings;
     kiln_assert_status_ok(kiln_import(a, path, &o, &g, NULL, &err), &err);
 }
 

@@ -549,6 +549,33 @@ static void binds_what_is_dynamic(void **state) {
     assert_int_equal(report.n_imported, 1);
 }
 
+/* What has a default, or no axes, is not asked for; of what has no shape, its name says
+ * what it is. */
+static void asks_for_what_is_needed(void **state) {
+    (void)state;
+    static const char text[] =
+        "x Placeholder dtype=t1 shape=S-1,3\nr Placeholder dtype=t1 shape=S\n"
+        "c Const value=F:1\nd PlaceholderWithDefault c dtype=t1\n"
+        "net/Keep_Prob Placeholder dtype=t1\np Mul x r\nq Mul p d\n"
+        "y RealDiv q net/Keep_Prob";
+    const kiln_shape_binding shape = {"x", 2, {1, 3}};
+    float one = 1;
+    const kiln_type scalar = kiln_type_make(KILN_F32, 0, NULL);
+    const kiln_value_binding value = {"net/Keep_Prob", {scalar, &one}};
+    const kiln_import_options o = {
+        .shapes = &shape, .n_shapes = 1, .values = &value, .n_values = 1};
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    kiln_err err = {0};
+    kiln_assert_fails(import(text, NULL, &g, &report, &err), KILN_ERR_SHAPE, &err,
+                      "2 graph inputs are dynamic: 'x' [?,3], 'net/Keep_Prob' of any "
+                      "rank; bind them, for example --shape x:1x3 --bind "
+                      "net/Keep_Prob=1");
+    kiln_err_clear(&err);
+    kiln_assert_status_ok(import(text, &o, &g, &report, &err), &err);
+    assert_int_equal(g->inputs.n, 2);
+}
+
 static void names_all_outputs(void **state) {
     (void)state;
     kiln_graph *g = NULL;
@@ -622,6 +649,7 @@ static void suppression_may_be_bounded(void **state) {
 int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add("binds_what_is_dynamic", binds_what_is_dynamic, NULL);
+    kiln_test_add("asks_for_what_is_needed", asks_for_what_is_needed, NULL);
     kiln_test_add("names_all_outputs", names_all_outputs, NULL);
     kiln_test_add("says_what_it_is", says_what_it_is, NULL);
     kiln_test_add("suppression_may_be_bounded", suppression_may_be_bounded, NULL);

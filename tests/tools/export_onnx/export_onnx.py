@@ -63,10 +63,10 @@ def export(args, model, out, options=(), files=None):
         options += ["--bind", bind]
 
 
-def run(path, feeds):
+def run(path, feeds, level=ort.GraphOptimizationLevel.ORT_DISABLE_ALL):
     onnx.checker.check_model(path, full_check=True)
     o = ort.SessionOptions()
-    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    o.graph_optimization_level = level
     o.intra_op_num_threads, o.log_severity_level = 1, 4
     try:
         session = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
@@ -194,6 +194,7 @@ def words_of_shapes(args, model, name):
     words = {}
     for word in re.findall(r"--shape (\S+:[0-9x]+)", asked.stderr):
         words[word.rsplit(":", 1)[0]] = word
+    binds = [w for word in re.findall(r"--bind (\S+=[0-9]+)", asked.stderr) for w in ("--bind", word)]
     golden = os.path.join(MODELS, "golden", name, "golden.json")
     if words and os.path.exists(golden):
         with open(golden) as f:
@@ -201,8 +202,7 @@ def words_of_shapes(args, model, name):
         for key, t in zip(list(words), inputs):
             key = t.get("name") if t.get("name") in words else key
             words[key] = f"{key}:{'x'.join(map(str, t['shape']))}"
-    return [w for key, word in words.items() for w in (("--bind", f"{key}=1") if word.endswith(":") else
-                                                       ("--shape", word))]
+    return binds + [w for word in words.values() for w in ("--shape", word)]
 
 
 def random_inputs(path):
@@ -216,10 +216,18 @@ def random_inputs(path):
     return feeds
 
 
-def beside(got, want):
-    """What is wrong with it, or None; integers may be a step off where floats before them were near a tie."""
+def beside(got, want, again):
+    """What is wrong with it, or None; integers may be a step off where floats before them were near a tie.
+
+    `again` is ONNX Runtime's other result, behind its optimiser. A float whose two results are apart hangs on how a sum was
+    rounded (which of two equal scores is a maximum): another runtime is not held to either, if there are few of them.
+    """
     if got.dtype.kind == "f":
-        return difference(got, want, 1e-3, 1e-3 * float(np.sqrt(np.mean(np.square(want.astype(float))))) + 2**-22)
+        near = 1e-3, 1e-3 * float(np.sqrt(np.mean(np.square(want.astype(float))))) + 2**-22
+        hangs = ~np.isclose(as_number(again), as_number(want), *near, equal_nan=True)
+        if got.shape == want.shape and np.count_nonzero(hangs) <= want.size // 200:
+            got = np.where(hangs, want, got)
+        return difference(got, want, *near)
     apart = np.abs(got.astype(np.int64) - want.astype(np.int64))
     if got.shape != want.shape or (np.count_nonzero(apart) > got.size // 200 + 1 if apart.max() > 1 else False):
         return f"{np.count_nonzero(apart)} of {got.size} integers differ, by {apart.max()} at most"
@@ -227,7 +235,7 @@ def beside(got, want):
 
 
 def any_format(args, folder):
-    """The export, by ONNX Runtime, against the model compiled by kiln."""
+    """The export, by ONNX Runtime, against the model compiled by kiln, and, if that is an ONNX file, itself by ONNX Runtime."""
     model, out = file_of(folder), os.path.join(args.work, "model.onnx")
     package, results = os.path.join(args.work, "model.kiln.tar.zst"), os.path.join(args.work, "run")
     shapes = words_of_shapes(args, model, os.path.basename(folder))
@@ -235,11 +243,17 @@ def any_format(args, folder):
         export(args, model, out, shapes + more)
         feeds, given = random_inputs(out), []
         try:
-            wanted = run(out, feeds)
+            wanted, again = (run(out, feeds, level) for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+                                                                  ort.GraphOptimizationLevel.ORT_ENABLE_ALL))
             break
         except Left:
             if more:
                 raise
+    if model.endswith(".onnx") and {i.name for i in ort.InferenceSession(model).get_inputs()} <= set(feeds):
+        for name, want in run(model, feeds).items():
+            wrong = difference(wanted[name], want, 1e-4, 1e-4 * float(np.sqrt(np.mean(np.square(want.astype(float))))) + ATOL)
+            if wrong:
+                raise AssertionError(f"output '{name}', beside the file that was exported: {wrong}")
     for i, (name, x) in enumerate(feeds.items()):
         np.save(os.path.join(args.work, f"in{i}.npy"), x)
         given += ["--input", f"{name}={os.path.join(args.work, f'in{i}.npy')}"]
@@ -250,7 +264,7 @@ def any_format(args, folder):
             raise AssertionError(done.stderr.strip())
     for name, want in wanted.items():
         escaped = [f for f in os.listdir(results) if urllib.parse.unquote(f) == name + ".npy"]
-        wrong = beside(np.load(os.path.join(results, escaped[0])), want)
+        wrong = beside(np.load(os.path.join(results, escaped[0])), want, again[name])
         if wrong:
             raise AssertionError(f"output '{name}': {wrong}")
 

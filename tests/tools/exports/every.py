@@ -7,12 +7,20 @@ import subprocess
 import sys
 
 
+def part(text):
+    n, _, m = text.partition("/")
+    if not 1 <= int(n) <= int(m):
+        raise ValueError(text)
+    return int(n), int(m)
+
+
 def options(**extra):
     """What all of them take, and `extra`: a name and what argparse is told of it."""
     p = argparse.ArgumentParser()
     p.add_argument("--kiln", required=True)
     p.add_argument("--work", required=True)
     p.add_argument("--filter", default="")
+    p.add_argument("--part", type=part, default=(1, 1), metavar="N/M", help="the Nth of M parts of what --filter leaves")
     for name, how in extra.items():
         p.add_argument(f"--{name}", **how)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -45,7 +53,7 @@ def call(command):
 
 def all_of(run, names, o, what, refuser, runtime):
     """Ends the program. run(name, o) gives rows of title, outcome and words; runtime: what they are held to, with its version."""
-    chosen = [name for name in names if o.filter in name]
+    chosen = [name for name in names if o.filter in name][o.part[0] - 1::o.part[1]]
     count = {"right": 0, "refused": 0, "failed": 0}
     with concurrent.futures.ProcessPoolExecutor(o.jobs, max_tasks_per_child=1) as pool:
         running = {pool.submit(run, name, o): name for name in chosen}
