@@ -51,8 +51,8 @@ phase "tsan" "$results/tsan-gcc-tsan.txt" $make WERROR=1 CC=gcc tsan
 # End to end as users run it, and once more under the sanitizers.
 e2e "gcc release" gcc-release WERROR=1 CC=gcc V=release
 # What the emulator runs, a sanitizer does not see; planted faults make wrong code, which the debug build
-# has found; of tuners that are killed the sanitizer sees the fleet's own tests. The conformance tests, which frontends' own tests and fuzzers have met most of, are for make
-# soak under it.
+# has found; of tuners that are killed the sanitizer sees the fleet's own tests. The conformance tests, which
+# frontends' own tests and fuzzers have met most of, are for make soak under it.
 e2e "clang asan" clang-asan WERROR=1 CC=clang V=asan "SKIP=test_emulated test_conformance test_faults_planted test_killed_tuners"
 phase "build fuzz" - $make -k WERROR=1 CC=clang V=asan fuzz-programs &&
     phase "fuzz" "$results/fuzz.txt" $make WERROR=1 fuzz-smoke

@@ -58,16 +58,16 @@ const kiln_test_fault *kiln_test_fault_drawn(uint64_t index) {
     return is_left_out ? &kiln_test_faults[0] : f;
 }
 
-void kiln_test_compile_faults(kiln_arena *a, const char *to) {
+void kiln_test_compile_faults(kiln_arena *a, const char *folder) {
     for (int i = 0; i < KILN_TEST_N_FAULTS; i++)
         if (kiln_test_faults[i].is_object)
             kiln_test_compile_kernel(a, "tests/pipeline/measure/fault_kernels.c",
-                                     kiln_test_faults[i].name, to);
+                                     kiln_test_faults[i].name, folder);
 }
 
 /* ---- the builder ----------------------------------------------------------------- */
 
-static const char *folder;
+static const char *objects; /* their folder */
 static kiln_test_fault_fn *fault_of;
 
 static void take_all(kiln_arena *a) {
@@ -141,12 +141,12 @@ static kiln_status make_fault(kiln_arena *a, const kiln_op_work *w,
     }
     if (!f->is_object)
         return KILN_OK;
-    return kiln_file_map(a, kiln_format(a, "%s/%s.o", folder, f->name), 0,
+    return kiln_file_map(a, kiln_format(a, "%s/%s.o", objects, f->name), 0,
                          &out->object.bytes, err);
 }
 
-int kiln_test_faulty_builder(const char *from, kiln_test_fault_fn *of) {
-    folder = from;
+int kiln_test_faulty_builder(const char *folder, kiln_test_fault_fn *of) {
+    objects = folder;
     fault_of = of;
     return kiln_builder_main(make_fault);
 }
