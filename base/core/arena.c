@@ -233,14 +233,15 @@ void kiln_arena_rewind(kiln_arena *a, kiln_arena_mark mark) {
         KILN_ASSERT(a->head != NULL, "the mark was rewound past before");
         kiln_arena_block *b = a->head;
         a->head = b->next;
+        poison(b->data, b->used);
         b->used = 0;
-        poison(b->data, b->cap);
         b->next = a->spare;
         a->spare = b;
     }
     if (a->head != NULL) {
         KILN_ASSERT(mark.used <= a->head->used, "the mark was rewound past before");
-        poison(a->head->data + mark.used, a->head->cap - mark.used);
+        /* What lies behind was never handed out: it is poisoned. */
+        poison(a->head->data + mark.used, a->head->used - mark.used);
         a->head->used = mark.used;
     }
     a->bytes = mark.bytes;

@@ -17,14 +17,18 @@ static bool has_extension(const kiln_frontend *f, const char *path) {
     return false;
 }
 
-static const kiln_frontend *find(kiln_str bytes) {
+static const kiln_frontend *find(const kiln_frontend *own, kiln_str bytes) {
+    if (own != NULL && own->sniff(bytes))
+        return own;
     for (size_t i = 0; i < N_ROWS; i++)
         if (rows[i]->sniff(bytes))
             return rows[i];
     return NULL;
 }
 
-static const kiln_frontend *find_by_name(const char *path) {
+static const kiln_frontend *find_by_name(const kiln_frontend *own, const char *path) {
+    if (own != NULL && has_extension(own, path))
+        return own;
     for (size_t i = 0; i < N_ROWS; i++)
         if (has_extension(rows[i], path))
             return rows[i];
@@ -43,10 +47,10 @@ const char *kiln_import_file(kiln_arena *a, const char *path) {
     return path;
 }
 
-/* *f: the format, where the caller knows it; else NULL. *at: a file, or a folder, which
+/* own: one more format than the table has, or NULL. *at: a file, or a folder, which
  * becomes the file in it. */
-static kiln_status open_model(kiln_arena *a, const char **at, kiln_str *bytes,
-                              const kiln_frontend **f, kiln_err *err) {
+static kiln_status open_model(kiln_arena *a, const kiln_frontend *own, const char **at,
+                              kiln_str *bytes, const kiln_frontend **f, kiln_err *err) {
     const char *const path = *at = kiln_import_file(a, *at);
     if (kiln_dir_exists(path)) {
         KILN_TRY(kiln_foreign_check_folder(a, path, err));
@@ -64,12 +68,11 @@ static kiln_status open_model(kiln_arena *a, const char **at, kiln_str *bytes,
         return kiln_fail(err, KILN_ERR_PARSE,
                          "'%s' is a Git LFS pointer, not the model; run 'git lfs pull'",
                          path);
-    if (*f == NULL)
-        *f = find(*bytes);
+    *f = find(own, *bytes);
     if (*f == NULL)
         KILN_TRY(kiln_foreign_check(path, *bytes, err));
     if (*f == NULL)
-        *f = find_by_name(path);
+        *f = find_by_name(own, path);
     if (*f != NULL)
         return KILN_OK;
     kiln_buf known;
@@ -85,12 +88,12 @@ static kiln_status open_model(kiln_arena *a, const char **at, kiln_str *bytes,
 kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_options *o,
                         kiln_graph **out, kiln_import_report *report, kiln_err *err) {
     kiln_str bytes;
-    const kiln_frontend *f = o != NULL ? o->format : NULL;
+    const kiln_frontend *f = NULL;
     if (report != NULL)
         *report = (kiln_import_report){.format = "", .producer = ""};
     if (o != NULL)
         KILN_TRY(kiln_import_check_options(o, err));
-    KILN_TRY(open_model(a, &path, &bytes, &f, err));
+    KILN_TRY(open_model(a, o != NULL ? o->row : NULL, &path, &bytes, &f, err));
     if (o != NULL && o->signature != NULL && !f->has_signatures)
         return kiln_fail(err, KILN_ERR_ARG,
                          "--signature: models of format %s have no signatures",
@@ -106,7 +109,7 @@ kiln_status kiln_import_inputs(kiln_arena *a, const char *path,
                                kiln_declared_input **out, size_t *n, kiln_err *err) {
     kiln_str bytes;
     const kiln_frontend *f = NULL;
-    KILN_TRY(open_model(a, &path, &bytes, &f, err));
+    KILN_TRY(open_model(a, NULL, &path, &bytes, &f, err));
     const kiln_status st = f->list_inputs(a, bytes, path, out, n, err);
     if (st != KILN_OK)
         kiln_note(err, "reading the inputs of '%s'", path);
@@ -118,7 +121,7 @@ kiln_status kiln_import_list_data(kiln_arena *a, const char *path,
     kiln_str bytes;
     const kiln_frontend *f = NULL;
     *out = (kiln_import_locations){.n = 0};
-    KILN_TRY(open_model(a, &path, &bytes, &f, err));
+    KILN_TRY(open_model(a, NULL, &path, &bytes, &f, err));
     return f->list_data != NULL ? f->list_data(a, bytes, path, out, err) : KILN_OK;
 }
 
@@ -126,7 +129,7 @@ kiln_status kiln_import_survey(kiln_arena *a, const char *path, kiln_model_surve
                                kiln_err *err) {
     kiln_str bytes;
     const kiln_frontend *f = NULL;
-    KILN_TRY(open_model(a, &path, &bytes, &f, err));
+    KILN_TRY(open_model(a, NULL, &path, &bytes, &f, err));
     if (f->survey == NULL) {
         *out = (kiln_model_survey){.format = f->name, .producer = "", .stride = 1};
         return kiln_import_inputs(a, path, &out->input, &out->n_inputs, err);

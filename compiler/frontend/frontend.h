@@ -36,7 +36,8 @@ typedef struct kiln_import_options {
      * inputs behind all others, and what they are after a run outputs: NAME and NAME
      * KILN_STATE_SUFFIX, real numbers that begin with zeros. Else each run begins so. */
     bool has_state;
-    const struct kiln_frontend *format; /* NULL: found from the file */
+    /* One that is not in frontends.def, asked before them; NULL: none. */
+    const struct kiln_frontend *row;
 } kiln_import_options;
 
 /* One operator that the frontend or the compiler does not know. */

@@ -110,6 +110,13 @@ static void set_lane(kiln_lanes *to, int k, const kiln_lanes *from, int j) {
         to->i[k] = from->i[j];
 }
 
+static void no_quotient(kiln_interp *in, int64_t x, int64_t y) {
+    in->status =
+        kiln_fail(in->err, KILN_ERR_ARG,
+                  "%" PRId64 " and %" PRId64 " have no quotient, remainder or shift%s",
+                  x, y, kiln_interp_where(in));
+}
+
 /* One lane of a binary operation, by the builder's own folding: there is one meaning of
  * each operator. */
 static bool binary_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *x,
@@ -127,11 +134,44 @@ static bool binary_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *x
     }
     if (kiln_x_fold_int(e->kind, x->dtype, x->i[k], y->i[k], &out->i[k]))
         return true;
-    in->status =
-        kiln_fail(in->err, KILN_ERR_ARG,
-                  "%" PRId64 " and %" PRId64 " have no quotient, remainder or shift%s",
-                  x->i[k], y->i[k], kiln_interp_where(in));
+    no_quotient(in, x->i[k], y->i[k]);
     return false;
+}
+
+static bool is_int_binary(const kiln_expr *e) {
+    switch (e->kind) {
+    case KILN_EXPRS_ARITHMETIC:
+    case KILN_EXPRS_LOGICAL:
+        return !kiln_dtype_is_float(e->arg[0]->dtype);
+    case KILN_EXPRS_CONSTANT:
+    case KILN_EXPR_VAR:
+    case KILN_EXPRS_COMPOSED:
+    case KILN_EXPRS_LANES:
+        break;
+    }
+    return false;
+}
+
+static int64_t int_binary(kiln_interp *in, const kiln_expr *e);
+
+/* What indexes are made of needs no memory. */
+static int64_t eval_int(kiln_interp *in, const kiln_expr *e) {
+    if (e->kind == KILN_EXPR_INT)
+        return e->u.i;
+    if (is_int_binary(e))
+        return int_binary(in, e);
+    const kiln_interp_var *slot =
+        e->kind == KILN_EXPR_VAR && in->bound == NULL ? slot_of(in, e->u.var) : NULL;
+    return slot != NULL ? slot->i : kiln_interp_eval(in, e, NULL).i[0];
+}
+
+/* An operation of two whole numbers in one lane. */
+static int64_t int_binary(kiln_interp *in, const kiln_expr *e) {
+    const int64_t x = eval_int(in, e->arg[0]), y = eval_int(in, e->arg[1]);
+    int64_t v = 0;
+    if (in->status == KILN_OK && !kiln_x_fold_int(e->kind, e->arg[0]->dtype, x, y, &v))
+        no_quotient(in, x, y);
+    return v;
 }
 
 static kiln_lanes eval_binary(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -293,7 +333,8 @@ static kiln_lanes eval_load(kiln_interp *in, const kiln_expr *e, const bool *mas
     return out;
 }
 
-static kiln_lanes eval_ramp(kiln_interp *in, const kiln_expr *e) {
+static kiln_lanes eval_ramp(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    (void)mask;
     const kiln_lanes base = kiln_interp_eval(in, e->arg[0], NULL);
     const kiln_lanes step = kiln_interp_eval(in, e->arg[1], NULL);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
@@ -302,7 +343,8 @@ static kiln_lanes eval_ramp(kiln_interp *in, const kiln_expr *e) {
     return out;
 }
 
-static kiln_lanes eval_shuffle(kiln_interp *in, const kiln_expr *e) {
+static kiln_lanes eval_shuffle(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    (void)mask;
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     int begin = 0;
     for (int i = 0; i < e->n_arg; i++) {
@@ -352,7 +394,8 @@ static kiln_lanes scalar(kiln_interp *in, kiln_dtype dtype, double f, int64_t i)
     return out;
 }
 
-static kiln_lanes eval_var(kiln_interp *in, const kiln_expr *e) {
+static kiln_lanes eval_var(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    (void)mask;
     for (const kiln_interp_bound *b = in->bound; b != NULL; b = b->next)
         if (b->var == e->u.var)
             return b->value;
@@ -365,7 +408,9 @@ static kiln_lanes eval_var(kiln_interp *in, const kiln_expr *e) {
     return scalar(in, e->dtype, 0, 0);
 }
 
-static kiln_lanes eval_broadcast(kiln_interp *in, const kiln_expr *e) {
+static kiln_lanes eval_broadcast(kiln_interp *in, const kiln_expr *e,
+                                 const bool *mask) {
+    (void)mask;
     const kiln_lanes x = kiln_interp_eval(in, e->arg[0], NULL);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     for (int k = 0; k < e->lanes; k++)
@@ -428,7 +473,8 @@ static kiln_lanes eval_loop(kiln_interp *in, const kiln_expr *e, const bool *mas
     return v;
 }
 
-static kiln_lanes eval_table(kiln_interp *in, const kiln_expr *e) {
+static kiln_lanes eval_table(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    (void)mask;
     const kiln_lanes index = kiln_interp_eval(in, e->arg[0], NULL);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {
@@ -443,49 +489,56 @@ static kiln_lanes eval_table(kiln_interp *in, const kiln_expr *e) {
     return out;
 }
 
+static kiln_lanes eval_int_constant(kiln_interp *in, const kiln_expr *e,
+                                    const bool *mask) {
+    (void)mask;
+    return scalar(in, e->dtype, 0, e->u.i);
+}
+
+static kiln_lanes eval_float_constant(kiln_interp *in, const kiln_expr *e,
+                                      const bool *mask) {
+    (void)mask;
+    return scalar(in, e->dtype, e->u.f, 0);
+}
+
+static kiln_lanes eval_tensor(kiln_interp *in, const kiln_expr *e, const bool *mask) {
+    (void)mask;
+    in->status = kiln_fail(in->err, KILN_ERR_ARG,
+                           "a loop program must not hold reads or reductions of tensor "
+                           "expressions; lower it first");
+    return lanes_new(in, e->dtype, e->lanes);
+}
+
+/* A table, not a switch, so that each has a frame of its own and not all of them one, at
+ * each level of an expression: AddressSanitizer clears frames at each call. What is not
+ * here is binary. */
+static kiln_lanes (*const evaluate[])(kiln_interp *in, const kiln_expr *e,
+                                      const bool *mask) = {
+    [KILN_EXPR_INT] = eval_int_constant,
+    [KILN_EXPR_FLOAT] = eval_float_constant,
+    [KILN_EXPR_VAR] = eval_var,
+    [KILN_EXPR_NOT] = eval_not,
+    [KILN_EXPR_CAST] = eval_cast,
+    [KILN_EXPR_BITCAST] = eval_bitcast,
+    [KILN_EXPR_SELECT] = eval_select,
+    [KILN_EXPR_CALL] = eval_call,
+    [KILN_EXPR_LOAD] = eval_load,
+    [KILN_EXPR_RAMP] = eval_ramp,
+    [KILN_EXPR_BROADCAST] = eval_broadcast,
+    [KILN_EXPR_SHUFFLE] = eval_shuffle,
+    [KILN_EXPR_LET] = eval_let,
+    [KILN_EXPR_LOOP] = eval_loop,
+    [KILN_EXPR_TABLE] = eval_table,
+    [KILN_EXPR_READ] = eval_tensor,
+    [KILN_EXPR_REDUCE] = eval_tensor,
+};
+
+_Static_assert(sizeof evaluate / sizeof evaluate[0] == KILN_EXPR_LAST + 1,
+               "each kind is either here or binary");
+
 kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mask) {
-    switch (e->kind) {
-    case KILN_EXPR_INT:
-        return scalar(in, e->dtype, 0, e->u.i);
-    case KILN_EXPR_FLOAT:
-        return scalar(in, e->dtype, e->u.f, 0);
-    case KILN_EXPR_VAR:
-        return eval_var(in, e);
-    case KILN_EXPR_NOT:
-        return eval_not(in, e, mask);
-    case KILN_EXPR_CAST:
-        return eval_cast(in, e, mask);
-    case KILN_EXPR_BITCAST:
-        return eval_bitcast(in, e, mask);
-    case KILN_EXPR_SELECT:
-        return eval_select(in, e, mask);
-    case KILN_EXPR_CALL:
-        return eval_call(in, e, mask);
-    case KILN_EXPR_LOAD:
-        return eval_load(in, e, mask);
-    case KILN_EXPR_RAMP:
-        return eval_ramp(in, e);
-    case KILN_EXPR_BROADCAST:
-        return eval_broadcast(in, e);
-    case KILN_EXPR_SHUFFLE:
-        return eval_shuffle(in, e);
-    case KILN_EXPR_LET:
-        return eval_let(in, e, mask);
-    case KILN_EXPR_LOOP:
-        return eval_loop(in, e, mask);
-    case KILN_EXPR_TABLE:
-        return eval_table(in, e);
-    case KILN_EXPR_READ:
-    case KILN_EXPR_REDUCE:
-        in->status =
-            kiln_fail(in->err, KILN_ERR_ARG,
-                      "a loop program must not hold reads or reductions of tensor "
-                      "expressions; lower it first");
-        return lanes_new(in, e->dtype, e->lanes);
-    case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_COMPARING:
-    case KILN_EXPRS_BITWISE:
-        break;
-    }
-    return eval_binary(in, e, mask);
+    if (e->lanes == 1 && is_on(mask, 0) && is_int_binary(e))
+        return scalar(in, e->dtype, 0, int_binary(in, e));
+    return evaluate[e->kind] != NULL ? evaluate[e->kind](in, e, mask)
+                                     : eval_binary(in, e, mask);
 }

@@ -1,4 +1,5 @@
-/* A format that the compiler does not know builds a network with what is common to
+/* A format that is one row more than the table has is found from its bytes, or else by its
+ * name, and builds a network with what is common to
  * frontends: names, constants computed at once, operands that must be constant,
  * convolution and pooling with padding. */
 #include "compiler/frontend/frontend.h"
@@ -8,7 +9,7 @@
 
 #include "compiler/reference/reference.h"
 #include "tests/support/kiln_test.h"
-#include "tests/support/made_up/net_text.h"
+#include "tests/support/made_up/net/net_text.h"
 
 enum { IN = 2, OUT = 3, SIZE = 5, KERNEL = 3, STRIDE = 2, AFTER = 3 };
 
@@ -24,10 +25,12 @@ static const char text[] = "net \"tiny\"\n"
                            "output r\n"
                            "output y\n";
 
+static const char *name_of_file = "a.net";
+
 static kiln_status import_net(const char *from, kiln_graph **g, kiln_err *err) {
     kiln_import_report report;
-    const kiln_import_options o = {.format = &kiln_test_net_text};
-    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "a.net");
+    const kiln_import_options o = {.row = &kiln_test_net_text};
+    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), name_of_file);
     kiln_assert_status_ok(kiln_file_write(path, from, strlen(from), err), err);
     const kiln_status st = kiln_import(kiln_test_arena(), path, &o, g, &report, err);
     assert_string_equal(report.format, "net");
@@ -86,6 +89,22 @@ static void it_computes_what_it_says(void **state) {
     kiln_assert_close(out[0].data, want, OUT * AFTER * AFTER, 4, 1e-6);
 }
 
+/* Without its row nobody knows it; with it, bytes say enough, or the name. */
+static void it_is_found_by_its_row(void **state) {
+    (void)state;
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    kiln_import_report report;
+    name_of_file = "a.made";
+    kiln_assert_status_ok(import_net(text, &g, &err), &err);
+    const char *path = kiln_path_join(kiln_test_arena(), kiln_test_dir(), "b.made");
+    kiln_assert_status_ok(kiln_file_write(path, text, strlen(text), &err), &err);
+    kiln_assert_fails(kiln_import(kiln_test_arena(), path, NULL, &g, &report, &err),
+                      KILN_ERR_UNSUPPORTED, &err, "is of no format that kiln reads");
+    name_of_file = "a.net";
+    kiln_assert_fails(import_net("no net", &g, &err), KILN_ERR_PARSE, &err, "'net'");
+}
+
 typedef struct refusal {
     const char *name, *text;
     kiln_status want;
@@ -119,6 +138,7 @@ static void check_refusal(void **state) {
 int main(void) {
     kiln_test_add("a_net_becomes_a_graph", a_net_becomes_a_graph, NULL);
     kiln_test_add("it_computes_what_it_says", it_computes_what_it_says, NULL);
+    kiln_test_add("it_is_found_by_its_row", it_is_found_by_its_row, NULL);
     kiln_test_add_rows(check_refusal, refusals);
     return kiln_test_run("made_up_frontend");
 }

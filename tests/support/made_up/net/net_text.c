@@ -1,4 +1,4 @@
-#include "tests/support/made_up/net_text.h"
+#include "tests/support/made_up/net/net_text.h"
 
 #include "compiler/frontend/import_cx.h"
 #include "compiler/frontend/spatial.h"

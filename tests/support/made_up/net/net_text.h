@@ -11,8 +11,8 @@
  *     shape NAME X LIST                  X with that shape
  *     output NAME
  */
-#ifndef KILN_TESTS_SUPPORT_MADE_UP_NET_TEXT_H
-#define KILN_TESTS_SUPPORT_MADE_UP_NET_TEXT_H
+#ifndef KILN_TESTS_SUPPORT_MADE_UP_NET_NET_TEXT_H
+#define KILN_TESTS_SUPPORT_MADE_UP_NET_NET_TEXT_H
 
 #include "compiler/frontend/frontend_internal.h"
 
