@@ -89,9 +89,10 @@ static void record(kiln_db *db, const subject *s, int threads, uint64_t index,
     OK(kiln_db_record(db, id, &t, NULL, &err));
 }
 
+/* Of the work itself: its weights are constant, the paper machine's are not. */
 static uint64_t rule_of(const subject *s) {
     const kiln_tune_task *t = &s->sim.task;
-    const kiln_config c = t->tmpl->guess(t->work, t->profile, &t->space);
+    const kiln_config c = t->tmpl->guess(&s->work.workload, t->profile, &t->space);
     return kiln_config_index(&t->space, &c);
 }
 
