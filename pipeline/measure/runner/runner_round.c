@@ -107,7 +107,7 @@ static int run_round(caller *c, const kiln_round *r, kiln_slice *out,
     out->ns =
         kiln_slice_elapsed_ns(&begin, &end, threads, &out->disturbed) / (double)r->runs;
     if (!kiln_slice_is_sealed(&begin))
-        out->ns = NAN; /* no time, and found by who asked for it */
+        out->ns = (double)NAN; /* no time, and found by who asked for it */
     return code;
 }
 

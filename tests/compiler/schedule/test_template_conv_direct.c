@@ -168,14 +168,14 @@ static fetch_row fetch_rows[] = {
      6,
      6,
      128 << 10,
-     {{NULL}},
+     {{NULL, 0, NULL}},
      "c[i0.i1.outer.outer.fused.i2.outer.outer.fused*9216 + ic.outer*2304 + "
      "k0*768 + k1*256 + ic.inner*8 + i2.outer.inner % 2*128 + 13824]"},
     {"each_tile_of_a_row_fetches_its_part",
      1,
      30,
      128 << 10,
-     {{NULL}},
+     {{NULL, 0, NULL}},
      "c[i0.i1.outer.outer.fused.i2.outer.outer.fused*9216 + ic.outer*2304 + "
      "k0*768 + k1*256 + ic.inner*8 + i3.outer % 2*128 + 13824]"},
     {"steps_of_one_body_fetch_together",
@@ -185,9 +185,14 @@ static fetch_row fetch_rows[] = {
      {{"unroll", 4, NULL}},
      "c[i0.i1.outer.outer.fused.i2.outer.outer.fused*9216 + ic.outer*2304 + "
      "k0*768 + k1*256 + ic.inner.outer*32 + i2.outer.inner % 2*128 + 13840]"},
-    {"leaves_what_the_l2_cache_holds", 6, 6, 1 << 20, {{NULL}}, NULL},
-    {"leaves_panels_that_the_l2_cache_does_not_hold", 6, 6, 24 << 10, {{NULL}}, NULL},
-    {"leaves_a_single_tile", 1, 6, 128 << 10, {{NULL}}, NULL},
+    {"leaves_what_the_l2_cache_holds", 6, 6, 1 << 20, {{NULL, 0, NULL}}, NULL},
+    {"leaves_panels_that_the_l2_cache_does_not_hold",
+     6,
+     6,
+     24 << 10,
+     {{NULL, 0, NULL}},
+     NULL},
+    {"leaves_a_single_tile", 1, 6, 128 << 10, {{NULL, 0, NULL}}, NULL},
     {"is_a_knob", 6, 6, 128 << 10, {{"fetch", 0, "off"}}, NULL},
 };
 
