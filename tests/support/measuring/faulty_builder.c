@@ -49,12 +49,14 @@ const kiln_test_fault *kiln_test_fault_in_turn(uint64_t index) {
     return &kiln_test_faults[index % KILN_TEST_N_FAULTS];
 }
 
+/* By a hash: of neighbours in a space many are the same program, and are tried once. */
 const kiln_test_fault *kiln_test_fault_drawn(uint64_t index) {
     enum { DEAR_IN = 4 };
     const uint64_t n = (uint64_t)kiln_test_faults_drawn();
-    const kiln_test_fault *f = &kiln_test_faults[index % n];
+    const uint64_t draw = kiln_hash64(&index, sizeof index, 0);
+    const kiln_test_fault *f = &kiln_test_faults[draw % n];
     const bool is_left_out =
-        kiln_test_fault_is_dear(f, true) && index / n % DEAR_IN != 0;
+        kiln_test_fault_is_dear(f, true) && draw / n % DEAR_IN != 0;
     return is_left_out ? &kiln_test_faults[0] : f;
 }
 
