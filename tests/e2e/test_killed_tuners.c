@@ -66,14 +66,18 @@ static void make_place(void) {
 
 /* ---- the crew -------------------------------------------------------------------- */
 
-static pid_t start(int n_trials) {
+static const char *said_by(int i) {
+    kiln_arena *a = kiln_test_arena();
+    return kiln_path_join(a, dir, kiln_format(a, "said-%d.txt", i));
+}
+
+static pid_t start(int n_trials, int i) {
     const char *kiln = getenv("KILN");
     const char *count = kiln_format(kiln_test_arena(), "%d", n_trials);
     const pid_t pid = fork();
     if (pid == 0) {
-        const char *const said = kiln_path_join(kiln_test_arena(), dir, "said.txt");
         if (freopen("/dev/null", "w", stdout) == NULL ||
-            freopen(said, "a", stderr) == NULL)
+            freopen(said_by(i), "w", stderr) == NULL)
             _exit(126);
         execl(kiln, kiln, "tune", "--op", op, "--trials", count, "--search", "random",
               "--no-early-end", "--db", db_path, (char *)NULL);
@@ -83,24 +87,28 @@ static pid_t start(int n_trials) {
     return pid;
 }
 
-static void ended(pid_t pid, int status) {
+/* Well; or with nothing that works, where the others have claimed the rest of the trials
+ * and found nothing yet. */
+static void ended(int i, int status) {
+    enum { NONE_WORKS = 4 };
     kiln_str said = {"", 0};
     kiln_err err = {0};
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
-    (void)kiln_file_map(kiln_test_arena(),
-                        kiln_path_join(kiln_test_arena(), dir, "said.txt"), 0, &said,
-                        &err);
-    fail_msg("tuner %d ended with %#x:\n%.*s", (int)pid, (unsigned)status, (int)said.n,
-             said.p);
+    (void)kiln_file_map(kiln_test_arena(), said_by(i), 0, &said, &err);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != NONE_WORKS ||
+        strstr(kiln_str_dupv(kiln_test_arena(), said), "gave a kernel that works") ==
+            NULL)
+        fail_msg("tuner %d ended with %#x:\n%.*s", i, (unsigned)status, (int)said.n,
+                 said.p);
 }
 
 /* False: it was over. */
-static bool is_at_work(pid_t pid) {
+static bool is_at_work(const crew *c, int i) {
     int status = 0;
-    if (waitpid(pid, &status, WNOHANG) == 0)
+    if (waitpid(c->pid[i], &status, WNOHANG) == 0)
         return true;
-    ended(pid, status);
+    ended(i, status);
     return false;
 }
 
@@ -117,14 +125,14 @@ static void kill_one(crew *c) {
         c->n_in_a_row++;
         return;
     }
-    if (is_at_work(c->pid[i])) {
+    if (is_at_work(c, i)) {
         int status = 0;
         (void)kill(c->pid[i], SIGKILL);
         assert_int_equal(waitpid(c->pid[i], &status, 0), c->pid[i]);
     }
     c->n_tuners++;
     c->n_in_a_row = 0;
-    c->pid[i] = start(c->n_trials);
+    c->pid[i] = start(c->n_trials, i);
 }
 
 /* ---- what must hold -------------------------------------------------------------- */
@@ -242,7 +250,7 @@ static void work_and_kill(crew *c, int kills) {
     enum { LOOK_MS = 50, LATER_MS = 400 };
     int64_t stored = 0;
     for (int i = 0; i < TUNERS; i++)
-        c->pid[i] = start(c->n_trials);
+        c->pid[i] = start(c->n_trials, i);
     for (int k = 0; k < kills; k++) {
         const int64_t until = (int64_t)c->n_trials * k / kills;
         while (stored < until) {
@@ -257,7 +265,7 @@ static void work_and_kill(crew *c, int kills) {
     for (int i = 0; i < TUNERS; i++) {
         int status = 0;
         assert_int_equal(waitpid(c->pid[i], &status, 0), c->pid[i]);
-        ended(c->pid[i], status);
+        ended(i, status);
     }
     assert_true(n_stored() >= stored);
 }
@@ -276,7 +284,8 @@ static void accept_nothing_wrong_and_lose_nothing(void **state) {
                   "killed\n",
                   f.n, f.n_faulty, f.n_good, c.n_tuners, c.n_workers);
     assert_int_equal(f.n, c.n_trials); /* neither more nor one twice */
-    assert_true(f.n_good > 0 && f.n_faulty > f.n / 2);
+    assert_true(f.n_faulty >= kiln_test_times(1, 1000));
+    assert_true(f.n_good >= kiln_test_times(0, 100)); /* few may have none */
     assert_true(f.n_other <= c.n_workers);
 }
 
