@@ -94,6 +94,28 @@ kiln_status kiln_db_spent(kiln_db *db, const kiln_db_budget *b, int64_t *out,
     return count(db, b, 0, NULL, out, err);
 }
 
+kiln_status kiln_db_claimed(kiln_db *db, const kiln_db_budget *b, int64_t *out,
+                            kiln_err *err) {
+    kiln_arena scratch = {0};
+    kiln_query q = {0};
+    bool has_row = false;
+    kiln_status st = kiln_query_open(
+        db->sql,
+        kiln_format(&scratch,
+                    "SELECT count(*) FROM claim WHERE task IN (%s) AND expires_ms > ?1",
+                    list_of(&scratch, b)),
+        &q, err);
+    if (st == KILN_OK) {
+        kiln_query_i64(&q, 1, kiln_db_now_ms());
+        st = kiln_query_step(&q, &has_row, err);
+    }
+    if (st == KILN_OK)
+        *out = has_row ? kiln_query_get_i64(&q, 0) : 0;
+    kiln_query_close(&q);
+    kiln_arena_fini(&scratch);
+    return st;
+}
+
 static kiln_status claim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
                          const char *owner, int seconds, const kiln_db_budget *b,
                          kiln_db_claim_state *out, kiln_err *err) {

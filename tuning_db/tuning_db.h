@@ -138,6 +138,9 @@ kiln_status kiln_db_claim_within(kiln_db *db, int64_t task, const kiln_db_candid
 /* So many candidates there are with a trial, or claimed now. */
 kiln_status kiln_db_spent(kiln_db *db, const kiln_db_budget *b, int64_t *out,
                           kiln_err *err);
+/* So many of them are claimed now, whoever does. */
+kiln_status kiln_db_claimed(kiln_db *db, const kiln_db_budget *b, int64_t *out,
+                            kiln_err *err);
 /* Gives up one claim, where it is still this owner's; NULL: whoever's it is. */
 kiln_status kiln_db_unclaim(kiln_db *db, int64_t task, const kiln_db_candidate *c,
                             const char *owner, kiln_err *err);

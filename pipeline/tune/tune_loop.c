@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     LOW_WATER = 8,       /* so many on their way keep builder and runner busy; */
@@ -367,6 +368,37 @@ static kiln_status feed(kiln_tuning *r, bool *goes_on, kiln_err *err) {
     return KILN_OK;
 }
 
+static bool lacks_kernel(const kiln_tuning *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->work[i].lead == &r->work[i] && kiln_tune_best_ns(r, &r->work[i]) <= 0)
+            return true;
+    return false;
+}
+
+/* The rest of the trials may be with other tuners of this file. Where a work has no
+ * kernel yet, theirs are waited for: what they find counts, and what they give back, or
+ * leave when they die, is this one's (goes_on). */
+static kiln_status wait_for_others(kiln_tuning *r, bool *goes_on, kiln_err *err) {
+    int64_t n = 0;
+    while (r->n_left <= 0 && lacks_kernel(r) && !is_over(r)) {
+        KILN_TRY(kiln_db_claimed(r->o->db, &r->budget, &n, err));
+        if (n > 0) {
+            const struct timespec tick = {.tv_nsec = POLL_MS * 1000000L};
+            kiln_progress_step("waiting for other tuners", "trials", 0, (double)n,
+                               "their claims");
+            (void)nanosleep(&tick, NULL);
+        }
+        for (size_t i = 0; i < r->n; i++)
+            KILN_TRY(kiln_tune_hear(r, &r->work[i], err));
+        kiln_arena_reset(&r->scratch);
+        KILN_TRY(kiln_tune_count_left(r, err));
+        *goes_on = r->n_left > 0;
+        if (n == 0)
+            break;
+    }
+    return KILN_OK;
+}
+
 static kiln_status loop(kiln_tuning *r, kiln_err *err) {
     bool goes_on = true;
     KILN_TRY(first_look(r, err));
@@ -381,6 +413,8 @@ static kiln_status loop(kiln_tuning *r, kiln_err *err) {
             KILN_TRY(feed(r, &goes_on, err));
         if (pending(r) > 0)
             KILN_TRY(poll_one(r, err));
+        else if (!goes_on)
+            KILN_TRY(wait_for_others(r, &goes_on, err));
     }
     return KILN_OK;
 }

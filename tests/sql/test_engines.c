@@ -128,8 +128,10 @@ static const char *use_tuning_db(const char *path, const char *second,
     (void)kiln_test_db_claim(db, id, 8, "you", 60);
     const kiln_db_budget budget = {&id, 1, 100};
     kiln_db_owners owners;
-    int64_t spent = 0, n_trials = 0, n_gone = 0;
+    int64_t spent = 0, claimed = 0, n_trials = 0, n_gone = 0;
     kiln_assert_status_ok(kiln_db_spent(db, &budget, &spent, &err), &err);
+    kiln_assert_status_ok(kiln_db_claimed(db, &budget, &claimed, &err), &err);
+    assert_int_equal(claimed, 1);
     kiln_assert_status_ok(kiln_db_count(db, id, &n_trials, &err), &err);
     kiln_assert_status_ok(kiln_db_owners_of(db, arena(), &owners, &err), &err);
     kiln_buf_printf(&out, "spent %d of %d, %d claim, %s\n", (int)spent, (int)n_trials,

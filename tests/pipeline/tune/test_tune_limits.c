@@ -54,6 +54,41 @@ static void others_count(void **state) {
     kiln_db_close(db);
 }
 
+/* Others have the rest and leave it: a tuner with nothing that works waits, and does it
+ * itself. (Where the claims expire before it looks it has nothing to wait for.) */
+static void waits_for_what_others_leave(void **state) {
+    (void)state;
+    enum { DONE = 3, CLAIMED = 4, SECONDS = 2 };
+    kiln_err err = {0};
+    kiln_db *db = kiln_test_db_open(":memory:");
+    const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
+    const kiln_op_work *w = &works.list.v[0].op;
+    const int64_t id = kiln_test_tune_task(db, w, KILN_TUNE_CACHE);
+    const kiln_db_budget budget = {&id, 1, DONE + CLAIMED};
+    int64_t n = -1;
+    for (int i = 0; i < DONE + CLAIMED; i++) {
+        kiln_db_claim_state claimed;
+        kiln_db_trial t = kiln_test_db_trial(i, NULL, "refused");
+        t.candidate = candidate(w, (uint64_t)i);
+        if (i < DONE)
+            assert_true(kiln_test_db_record(db, id, &t));
+        else
+            kiln_assert_status_ok(kiln_db_claim(db, id, &t.candidate, "elsewhere.1-1",
+                                                SECONDS, &claimed, &err),
+                                  &err);
+    }
+    kiln_assert_status_ok(kiln_db_claimed(db, &budget, &n, &err), &err);
+    assert_int_equal(n, CLAIMED);
+    kiln_tune_options o = kiln_test_tune_options(db, DONE + CLAIMED);
+    o.search = kiln_search_find(kiln_str_from("random"));
+    const kiln_tune_result r = kiln_test_tune(&works, &o);
+    assert_int_equal(r.n_new, CLAIMED);
+    assert_true(r.row.v[0].best_ns > 0);
+    kiln_assert_status_ok(kiln_db_claimed(db, &budget, &n, &err), &err);
+    assert_int_equal(n, 0);
+    kiln_db_close(db);
+}
+
 /* The same operator under two names is one work. */
 static void equal_lines_are_one_work(void **state) {
     (void)state;
@@ -111,6 +146,7 @@ static void time_alone_is_used(void **state) {
 
 int main(void) {
     kiln_test_add("others_count", others_count, NULL);
+    kiln_test_add("waits_for_what_others_leave", waits_for_what_others_leave, NULL);
     kiln_test_add("equal_lines_are_one_work", equal_lines_are_one_work, NULL);
     kiln_test_add("time_alone_is_used", time_alone_is_used, NULL);
     return kiln_test_run("limits");
