@@ -54,9 +54,8 @@ static void hash_file(const char *path, char hex[KILN_SHA256_HEX]) {
 
 /* Where the file may not be written to, and where it is brought up to date. */
 static void every_record_is_found(void **state) {
-    (void)state;
     kiln_err err = {0};
-    const char *path = kiln_test_older_db("found.db");
+    const char *path = kiln_test_older_db(*state, "found");
     const kiln_test_goods goods = kiln_test_goods_of(path);
     char hash[2][KILN_SHA256_HEX], digest[3][KILN_SHA256_HEX];
     kiln_db_stats was, is;
@@ -95,10 +94,9 @@ static void assert_sound(kiln_db *db) {
 /* What was measured under the old text is measured: nobody claims it again, and a new
  * trial joins the old task. */
 static void a_newer_profile_goes_on(void **state) {
-    (void)state;
     static const double ns[] = {1000, 1001, 1002};
     kiln_err err = {0};
-    const char *path = kiln_test_older_db("goes_on.db");
+    const char *path = kiln_test_older_db(*state, "goes_on");
     const kiln_test_goods goods = kiln_test_goods_of(path);
     kiln_db *db = open_as(path, false);
     kiln_db_stats was, is;
@@ -138,9 +136,8 @@ static void a_newer_profile_goes_on(void **state) {
 
 /* An export of the older file, into one where a newer kiln measured already, twice. */
 static void exports_come_together(void **state) {
-    (void)state;
     kiln_err err = {0};
-    const char *path = kiln_test_older_db("export.db");
+    const char *path = kiln_test_older_db(*state, "export");
     const kiln_test_goods goods = kiln_test_goods_of(path);
     kiln_db *old = open_as(path, true), *db = open_as(":memory:", false);
     kiln_buf text;
@@ -250,10 +247,9 @@ static void what_is_no_profile_is_its_own_key(void **state) {
 
 /* Rows whose keys another version wrote are written anew; a wrong key is found. */
 static void keys_have_a_version(void **state) {
-    (void)state;
     kiln_err err = {0};
     kiln_db_problems p;
-    const char *path = kiln_test_older_db("version.db");
+    const char *path = kiln_test_older_db(*state, "version");
     const kiln_test_goods goods = kiln_test_goods_of(path);
     kiln_db *db = open_as(path, false);
     OK(kiln_sql_run(db->sql, "UPDATE profile SET key = 'x', key_version = 99", &err));
@@ -273,14 +269,14 @@ static void keys_have_a_version(void **state) {
 }
 
 int main(void) {
-    kiln_test_add("every_record_is_found", every_record_is_found, NULL);
-    kiln_test_add("a_newer_profile_goes_on", a_newer_profile_goes_on, NULL);
-    kiln_test_add("exports_come_together", exports_come_together, NULL);
+    kiln_test_add_older("every_record_is_found", every_record_is_found);
+    kiln_test_add_older("a_newer_profile_goes_on", a_newer_profile_goes_on);
+    kiln_test_add_older("exports_come_together", exports_come_together);
     kiln_test_add_rows(check_key, key_rows);
     kiln_test_add("gpus_go_by_their_limits", gpus_go_by_their_limits, NULL);
     kiln_test_add("fields_of_the_key_are_told", fields_of_the_key_are_told, NULL);
     kiln_test_add("what_is_no_profile_is_its_own_key",
                   what_is_no_profile_is_its_own_key, NULL);
-    kiln_test_add("keys_have_a_version", keys_have_a_version, NULL);
+    kiln_test_add_older("keys_have_a_version", keys_have_a_version);
     return kiln_test_run("profile_key");
 }

@@ -8,12 +8,11 @@
 #define OK(call) kiln_assert_status_ok((call), &err)
 
 static void builds_find_every_record(void **state) {
-    (void)state;
     kiln_err err = {0};
     kiln_db *db = NULL;
     kiln_arena *a = kiln_test_arena();
     const kiln_db_options reads = {.read_only = true};
-    const char *path = kiln_test_older_db("builds.db");
+    const char *path = kiln_test_older_db(*state, "builds");
     const kiln_test_goods goods = kiln_test_goods_of(path);
     OK(kiln_db_open(a, path, &reads, &db, &err));
     assert_true(goods.list.n > 20);
@@ -38,6 +37,6 @@ static void builds_find_every_record(void **state) {
 }
 
 int main(void) {
-    kiln_test_add("builds_find_every_record", builds_find_every_record, NULL);
+    kiln_test_add_older("builds_find_every_record", builds_find_every_record);
     return kiln_test_run("older_records");
 }

@@ -7,7 +7,15 @@
 
 #define OK(call) kiln_assert_status_ok((call), &err)
 
-const char *kiln_test_older_db(const char *name) {
+static kiln_test_older olders[] = {{"version2"}, {"version3"}};
+
+void kiln_test_add_older(const char *name, void (*test)(void **state)) {
+    for (size_t i = 0; i < sizeof olders / sizeof olders[0]; i++)
+        kiln_test_add(kiln_format(kiln_test_arena(), "%s_%s", name, olders[i].version),
+                      test, &olders[i]);
+}
+
+const char *kiln_test_older_db(const kiln_test_older *older, const char *name) {
     enum { MAX_BYTES = 4 << 20 };
     kiln_arena *a = kiln_test_arena();
     kiln_err err = {0};
@@ -15,12 +23,15 @@ const char *kiln_test_older_db(const char *name) {
     kiln_zstd_reader *r = NULL;
     size_t n = 0;
     char *bytes = kiln_arena_alloc(a, MAX_BYTES);
-    OK(kiln_file_map(a, "tests/tuning_db/older/version2.db.zst", 0, &packed, &err));
+    const char *from =
+        kiln_format(a, "tests/tuning_db/older/%s.db.zst", older->version);
+    OK(kiln_file_map(a, from, 0, &packed, &err));
     OK(kiln_zstd_reader_open(a, packed, &r, &err));
     OK(kiln_zstd_reader_read(r, bytes, MAX_BYTES, &n, &err));
     kiln_zstd_reader_close(r);
     assert_true(n > 0 && n < MAX_BYTES);
-    const char *path = kiln_path_join(a, kiln_test_dir(), name);
+    const char *path = kiln_path_join(a, kiln_test_dir(),
+                                      kiln_format(a, "%s-%s.db", name, older->version));
     OK(kiln_file_write(path, bytes, n, &err));
     return path;
 }
