@@ -12,56 +12,8 @@
  * Where several are summed up x becomes unsigned, x ^ 0x80 and z + 128: most machines
  * that add up products of bytes want one unsigned factor. Transpositions and views
  * between are repeated on bytes. */
+#include "compiler/pass/byte_source.h"
 #include "compiler/pass/pass_internal.h"
-
-enum { MOST_MOVES = 4 };
-
-typedef struct source {
-    kiln_value *x; /* 8 bits */
-    int64_t zero;
-    const kiln_node *move[MOST_MOVES]; /* the last first */
-    int n_moves;
-} source;
-
-/* ---- where x comes from ----------------------------------------------------------- */
-
-static bool int_of(const kiln_value *v, int64_t *out) {
-    if (!kiln_value_is_const(v) || kiln_type_elems(&v->type) != 1 ||
-        v->type.dtype != KILN_I32)
-        return false;
-    const kiln_type t = kiln_type_scalar(KILN_I32);
-    kiln_widen(&t, v->data, &(kiln_wide){.type = t, .i = out});
-    return true;
-}
-
-static bool is_move(const kiln_node *n) {
-    return n->op == &kiln_op_transpose || n->op == &kiln_op_reshape;
-}
-
-static bool is_byte(const kiln_value *v) {
-    return v->type.dtype == KILN_I8 || v->type.dtype == KILN_U8;
-}
-
-static bool find_source(kiln_value *v, source *s) {
-    bool is_centered = false;
-    *s = (source){.x = NULL};
-    for (const kiln_node *n = v->def; n != NULL && v->count == NULL; n = v->def) {
-        if (n->op == &kiln_op_cast && is_byte(n->in[0]) && n->in[0]->count == NULL) {
-            s->x = n->in[0];
-            const kiln_dtype_info *range = kiln_dtype_get(s->x->type.dtype);
-            return s->zero >= range->min_i && s->zero <= range->max_i;
-        }
-        if (is_move(n) && s->n_moves < MOST_MOVES)
-            s->move[s->n_moves++] = n;
-        else if (n->op == &kiln_op_sub && !is_centered && int_of(n->in[1], &s->zero) &&
-                 kiln_type_same_shape(&n->in[0]->type, &v->type))
-            is_centered = true;
-        else
-            return false;
-        v = n->in[0];
-    }
-    return false;
-}
 
 /* ---- weights ---------------------------------------------------------------------- */
 
@@ -143,7 +95,7 @@ static kiln_value *bias_of(kiln_sweep *s, const kiln_node *n, const weights *w,
 
 /* ---- rewriting -------------------------------------------------------------------- */
 
-static kiln_status unsign(kiln_sweep *s, const kiln_node *like, source *x) {
+static kiln_status unsign(kiln_sweep *s, const kiln_node *like, kiln_byte_source *x) {
     const kiln_attr_arg to = kiln_arg_dtype("to", KILN_U8);
     kiln_value *in[2] = {x->x, kiln_graph_const_scalar(s->g, "sign", KILN_U8, 0x80)};
     KILN_TRY(kiln_sweep_add(s, &kiln_op_bitcast, like, in, 1, &to, 1, &in[0]));
@@ -151,34 +103,22 @@ static kiln_status unsign(kiln_sweep *s, const kiln_node *like, source *x) {
     return kiln_sweep_add(s, &kiln_op_bitwise_xor, like, in, 2, NULL, 0, &x->x);
 }
 
-/* The moves again, in their order. */
-static kiln_status moved(kiln_sweep *s, const source *x, kiln_value **out) {
-    *out = x->x;
-    for (int i = x->n_moves; i-- > 0;) {
-        const kiln_node *n = x->move[i];
-        const char *name = n->op == &kiln_op_transpose ? "perm" : "shape";
-        const kiln_attr *list = kiln_node_attr(n, name);
-        const kiln_attr_arg arg = kiln_arg_ints(name, list->ints, list->n);
-        KILN_TRY(kiln_sweep_add(s, n->op, n, out, 1, &arg, 1, out));
-    }
-    return KILN_OK;
-}
-
 static kiln_status narrow(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     static const char *const lists[] = {"strides", "pads", "dilations"};
     enum { N_LISTS = sizeof lists / sizeof lists[0] };
-    source x;
+    kiln_byte_source x;
     weights w;
     kiln_attr_arg arg[N_LISTS + 3];
     if (n->op != &kiln_op_conv || n->out[0]->type.dtype != KILN_I32 ||
         kiln_type_elems(&n->out[0]->type) == 0 ||
         (n->n_in > 2 && n->in[2] != NULL && !kiln_value_is_const(n->in[2])) ||
-        !find_source(n->in[0], &x) || !describe(s, n, &w))
+        !kiln_byte_source_of(n->in[0], &x) || x.by != NULL || !describe(s, n, &w))
         return KILN_OK;
     if (w.is_dot && x.x->type.dtype == KILN_I8)
         KILN_TRY(unsign(s, n, &x));
     kiln_value *in[3] = {NULL, narrowed(s, n->in[1], &w), bias_of(s, n, &w, x.zero)};
-    KILN_TRY(moved(s, &x, &in[0]));
+    in[0] = x.x;
+    KILN_TRY(kiln_byte_source_move(s, &x, &in[0]));
     for (int i = 0; i < N_LISTS; i++)
         arg[i] = kiln_arg_ints(lists[i], kiln_node_attr(n, lists[i])->ints,
                                kiln_node_attr(n, lists[i])->n);

@@ -276,6 +276,17 @@ kiln_value *add_cast(maker *m, kiln_value *x, kiln_dtype to) {
     return add_op(m, &kiln_op_cast, &x, 1, &arg, 1);
 }
 
+kiln_value *add_widened(maker *m, kiln_value *x) {
+    const kiln_dtype d = x->type.dtype;
+    if (d != KILN_I8 && d != KILN_U8)
+        return x;
+    x = add_cast(m, x, KILN_I32);
+    if (x == NULL || one_in(m, 2))
+        return x;
+    kiln_value *in[2] = {x, draw_indices(m, KILN_I32, 0, NULL, 0, 5)};
+    return in[1] != NULL ? add_op(m, &kiln_op_sub, in, 2, NULL, 0) : NULL;
+}
+
 /* Bounds lie on both sides of zero, everything else between a quarter and 1.5. */
 static double draw_number(maker *m, const char *name) {
     const double unit = kiln_rng_unit(&m->rng);

@@ -79,18 +79,6 @@ static kiln_value *draw_weights(maker *m, kiln_dtype dtype, int rank,
                          : draw_const(m, dtype, rank, dim, term_scale(terms));
 }
 
-/* Integers of eight bits are convolved in wider ones: less a zero point, too. */
-static kiln_value *widened(maker *m, kiln_value *x) {
-    const kiln_dtype d = x->type.dtype;
-    if (d != KILN_I8 && d != KILN_U8)
-        return x;
-    x = add_cast(m, x, KILN_I32);
-    if (x == NULL || one_in(m, 2))
-        return x;
-    kiln_value *in[2] = {x, kiln_graph_const_scalar(m->g, "zero", KILN_I32, 3)};
-    return add_op(m, &kiln_op_sub, in, 2, NULL, 0);
-}
-
 /* Bytes as they are, into sums of 32 bits. */
 static bool convolve_bytes(maker *m, kiln_value *x) {
     kiln_attr_arg args[6];
@@ -117,7 +105,7 @@ bool random_graph_convolution(maker *m) {
     kiln_value *x = draw_image(m, KILN_DT_NUMBER);
     const bool is_narrow = x->type.dtype == KILN_I8 || x->type.dtype == KILN_U8;
     if (is_narrow && !one_in(m, 3))
-        x = widened(m, x);
+        x = add_widened(m, x);
     if (x == NULL)
         return false;
     if (is_narrow && x->type.dtype != KILN_I32 && one_in(m, 2))

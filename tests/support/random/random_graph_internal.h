@@ -71,6 +71,9 @@ kiln_value *add_reshape(maker *m, kiln_value *x, int rank, const int64_t *dim);
 /* Axes in any order. */
 kiln_value *add_transpose(maker *m, kiln_value *x, const int64_t *perm);
 kiln_value *add_cast(maker *m, kiln_value *x, kiln_dtype to);
+/* Integers of eight bits as wider ones, now and then less a zero point; anything else as
+ * it is. */
+kiln_value *add_widened(maker *m, kiln_value *x);
 /* Attributes of a row that have no meaning to shapes, drawn: numbers, words, booleans.
  */
 size_t draw_attrs(maker *m, const kiln_op_def *op, kiln_attr_arg *args);

@@ -42,11 +42,9 @@ bool random_graph_product(maker *m) {
     const int64_t last = x->type.dim[rank - 1];
     const int64_t n = one_in(m, 8) ? 1 : draw_dim(m);
     const int64_t kind = draw(m, 0, 9);
-    if ((x->type.dtype == KILN_I8 || x->type.dtype == KILN_U8) && one_in(m, 2)) {
-        in[0] = x = add_cast(m, x, KILN_I32);
-        if (x == NULL)
-            return false;
-    }
+    in[0] = x = one_in(m, 2) ? add_widened(m, x) : x;
+    if (x == NULL)
+        return false;
     if (rank > 1 && kind == 0) { /* with its own transpose */
         in[1] = swap_last(m, x);
         in[0] = scaled(m, x, 1 / sqrt((double)last));
@@ -76,6 +74,7 @@ static kiln_value *flattened(maker *m, kiln_value *x) {
 
 bool random_graph_general_product(maker *m) {
     kiln_value *x = flattened(m, draw_value(m, KILN_DT_NUMBER, 2, 4));
+    x = x != NULL && one_in(m, 2) ? add_widened(m, x) : x;
     if (x == NULL)
         return false;
     const bool turn_a = one_in(m, 3), turn_b = one_in(m, 2), is_right = one_in(m, 4);
