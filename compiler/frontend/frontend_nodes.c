@@ -60,9 +60,16 @@ static bool has_region(const kiln_op_def *op) {
     return false;
 }
 
+/* Weights of whole numbers, which the pass merge_quantized wants as they are. */
+static bool makes_weights(const kiln_op_def *op, kiln_value *const *in) {
+    return op == &kiln_op_dequantize_linear && in[0] != NULL && in[0]->type.rank > 1;
+}
+
 static bool may_evaluate(const kiln_import_cx *cx, const kiln_op_def *op,
                          kiln_value *const *in, int n_in) {
     int64_t bytes = 0;
+    if (makes_weights(op, in))
+        return false;
     for (int i = 0; i < n_in; i++) {
         if (in[i] == NULL)
             continue;

@@ -45,7 +45,7 @@ static bool is_joint(const fusing *f, const kiln_node *n) {
 
 /* One element of the output for each of that input, at the same place. */
 static bool is_elementwise(const kiln_node *n, const kiln_value *in) {
-    return is_injective(n) && n->op->layout == KILN_LAYOUT_OBLIVIOUS && !is_view(n) &&
+    return is_injective(n) && kiln_is_oblivious(n) && !is_view(n) &&
            kiln_type_same_shape(&in->type, &n->out[0]->type);
 }
 
@@ -143,8 +143,7 @@ static bool can_follow(const fusing *f, const kiln_node *n, const kiln_value *v)
 static bool suits_epilogue(const cluster *c, const kiln_type *y) {
     for (size_t i = 0; i < c->node.n; i++) {
         const kiln_node *n = c->node.v[i];
-        if (n->op->layout != KILN_LAYOUT_OBLIVIOUS ||
-            !kiln_type_same_shape(&n->out[0]->type, y))
+        if (!kiln_is_oblivious(n) || !kiln_type_same_shape(&n->out[0]->type, y))
             return false;
     }
     return true;

@@ -276,9 +276,7 @@ void kiln_plan_flow(kiln_arena *a, const kiln_flow *in, int64_t align,
 bool kiln_group_can_take(const kiln_group *group, const kiln_value *v) {
     for (int i = 0; i < group->n; i++) {
         const kiln_node *n = group->node[i];
-        const bool is_elementwise = n->op->fuse == KILN_FUSE_INJECTIVE &&
-                                    n->op->layout == KILN_LAYOUT_OBLIVIOUS &&
-                                    n->n_out == 1;
+        const bool is_elementwise = kiln_is_elementwise(n);
         for (int k = 0; k < n->n_in; k++)
             if (n->in[k] == v &&
                 (!is_elementwise || !kiln_type_same_shape(&v->type, &n->out[0]->type)))

@@ -31,3 +31,12 @@ const kiln_op_def *kiln_op_find(kiln_str name) {
     }
     return NULL;
 }
+
+bool kiln_is_oblivious(const kiln_node *n) {
+    return n->op->layout == KILN_LAYOUT_OBLIVIOUS ||
+           (n->op->is_oblivious != NULL && n->op->is_oblivious(n));
+}
+
+bool kiln_is_elementwise(const kiln_node *n) {
+    return n->op->fuse == KILN_FUSE_INJECTIVE && n->n_out == 1 && kiln_is_oblivious(n);
+}

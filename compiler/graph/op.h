@@ -115,6 +115,9 @@ struct kiln_op_def {
     unsigned dtypes; /* what input 0 may be (KILN_DT_...); other inputs by infer */
     kiln_fuse_kind fuse;
     kiln_layout_kind layout;
+    /* Is this node OBLIVIOUS, though others of a DEPENDENT operator are not? NULL: none
+     * is. kiln_is_oblivious asks it. */
+    bool (*is_oblivious)(const kiln_node *n);
     bool can_pick;       /* eval_ref honours kiln_eval_cx.pick */
     unsigned keeps_sign; /* inputs (1 << index) that say where, not how much: a DOT
                             bound's magnitude takes them as they are */
@@ -188,5 +191,10 @@ const kiln_op_def *kiln_op_find(kiln_str name); /* NULL when there is none */
  * out); of a whole graph. Sums stop at INT64_MAX. */
 void kiln_node_cost(const kiln_node *n, kiln_cost *c);
 void kiln_graph_cost(const kiln_graph *g, kiln_cost *c);
+
+/* Does the node take any layout, the same on all inputs and outputs? */
+bool kiln_is_oblivious(const kiln_node *n);
+/* And is it a one-to-one map with one result: element by element? */
+bool kiln_is_elementwise(const kiln_node *n);
 
 #endif

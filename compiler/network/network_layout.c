@@ -25,7 +25,6 @@ static bool keeps_places(const kiln_node *node, int axis) {
  * added or dropped at its end. */
 static bool goes_on(const kiln_node *node, const kiln_type *x, const kiln_type *y) {
     if (kiln_layout_is_plain(&x->layout) || x->rank != y->rank ||
-        kiln_dtype_bytes(x->dtype) != kiln_dtype_bytes(y->dtype) ||
         node->op == &kiln_op_transpose) /* its axes are others */
         return false;
     for (int i = 0; i < x->rank; i++) {

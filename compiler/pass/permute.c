@@ -103,14 +103,11 @@ static const struct {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
-static axes_kind kind_of(const kiln_op_def *op) {
+static axes_kind kind_of(const kiln_node *n) {
     for (int i = 0; i < N_ROWS; i++)
-        if (rows[i].op == op)
+        if (rows[i].op == n->op)
             return rows[i].kind;
-    return op->fuse == KILN_FUSE_INJECTIVE && op->layout == KILN_LAYOUT_OBLIVIOUS &&
-                   op->n_out_max <= 1
-               ? ALIGNED
-               : FIXED;
+    return kiln_is_elementwise(n) && n->op->n_out_max <= 1 ? ALIGNED : FIXED;
 }
 
 static bool is_plain(const kiln_value *v) {
@@ -241,7 +238,7 @@ static void permute_aligned(const kiln_node *n, const kiln_perm *known, kiln_per
 
 bool kiln_permute_node(const kiln_node *n, int at, const kiln_perm *known,
                        kiln_perm *in, kiln_perm *out) {
-    const axes_kind kind = kind_of(n->op);
+    const axes_kind kind = kind_of(n);
     const kiln_value *v = at < n->n_in ? n->in[at] : n->out[at - n->n_in];
     if (kind == FIXED || n->n_in == 0 || n->in[0] == NULL || !are_plain(n) ||
         v->type.rank != known->rank)
@@ -310,7 +307,7 @@ static kiln_attr permuted_shape(kiln_arena *a, const kiln_type *v, const kiln_pe
 
 kiln_attr_arg *kiln_permute_attrs(kiln_arena *a, const kiln_node *n,
                                   const kiln_perm *in, const kiln_perm *out) {
-    const axes_kind kind = kind_of(n->op);
+    const axes_kind kind = kind_of(n);
     kiln_attr_arg *args = kiln_array(a, kiln_attr_arg, n->op->n_attr);
     for (size_t i = 0; i < n->op->n_attr; i++) {
         const kiln_attr_def *def = &n->op->attr[i];

@@ -66,7 +66,7 @@ static bool is_stretched(const kiln_type *t, const kiln_type *shape) {
 }
 
 static bool is_elementwise(const kiln_node *n, const kiln_type *shape) {
-    if (n->op->fuse != KILN_FUSE_INJECTIVE || n->op->layout != KILN_LAYOUT_OBLIVIOUS)
+    if (n->op->fuse != KILN_FUSE_INJECTIVE || !kiln_is_oblivious(n))
         return false;
     for (int k = 0; k < n->n_out; k++)
         if (!kiln_type_same_shape(&n->out[k]->type, shape))

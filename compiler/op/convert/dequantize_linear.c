@@ -84,6 +84,7 @@ const kiln_op_def kiln_op_dequantize_linear = {
               (KILN_DT_LOW_FLOAT & ~KILN_DT(KILN_F8E8M0)),
     .fuse = KILN_FUSE_INJECTIVE,
     .layout = KILN_LAYOUT_DEPENDENT,
+    .is_oblivious = kiln_has_one_scale,
     .infer = infer,
     .eval_ref = eval_ref,
     .cost = cost,

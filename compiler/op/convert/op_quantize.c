@@ -95,3 +95,16 @@ void kiln_compute_scale_index(const kiln_compute_cx *cx, int64_t axis, int64_t b
     if (block == 0)
         at[0] = index[along];
 }
+
+bool kiln_has_one_scale(const kiln_node *n) {
+    const kiln_type *x = &n->in[0]->type;
+    const bool has_zero = n->n_in > 2 && n->in[2] != NULL;
+    if (kiln_node_attr(n, "block")->i != 0 || kiln_dtype_is_in(x->dtype, KILN_DT_LOW) ||
+        kiln_dtype_is_in(n->out[0]->type.dtype, KILN_DT_LOW) ||
+        kiln_dtype_is_in(n->in[1]->type.dtype, KILN_DT_LOW))
+        return false;
+    for (int i = 1; i < (has_zero ? 3 : 2); i++)
+        if (!is_single(&n->in[i]->type) || n->in[i]->type.rank > x->rank)
+            return false;
+    return true;
+}

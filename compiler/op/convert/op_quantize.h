@@ -33,6 +33,8 @@ typedef struct kiln_scale_map {
 void kiln_scale_map_init(kiln_scale_map *m, const kiln_node *n, int64_t axis,
                          int64_t block);
 int64_t kiln_scale_at(const kiln_scale_map *m, int64_t e);
+/* One scale for all elements, none of them packed: as any element-wise operator. */
+bool kiln_has_one_scale(const kiln_node *n);
 /* Indexes into the scale for the element of x at `index`. */
 void kiln_compute_scale_index(const kiln_compute_cx *cx, int64_t axis, int64_t block,
                               const kiln_expr *const *index, const kiln_expr **at);

@@ -123,6 +123,7 @@ const kiln_op_def kiln_op_quantize_linear = {
     .dtypes = KILN_DT_PRECISION | KILN_DT(KILN_I32),
     .fuse = KILN_FUSE_INJECTIVE,
     .layout = KILN_LAYOUT_DEPENDENT,
+    .is_oblivious = kiln_has_one_scale,
     .infer = infer,
     .eval_ref = eval_ref,
     .cost = cost,

@@ -11,9 +11,7 @@ bool kiln_ends_element_wise(const kiln_workload *w) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const kiln_node *n = g->nodes.v[i];
         if (n != w->anchor &&
-            (n->op->fuse != KILN_FUSE_INJECTIVE ||
-             n->op->layout != KILN_LAYOUT_OBLIVIOUS || n->n_out != 1 ||
-             !kiln_type_same_shape(&n->out[0]->type, y)))
+            (!kiln_is_elementwise(n) || !kiln_type_same_shape(&n->out[0]->type, y)))
             return false;
     }
     return true;

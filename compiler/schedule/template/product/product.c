@@ -24,8 +24,7 @@ bool kiln_product_fits(const kiln_workload *w) {
 }
 
 static const kiln_value *source_of(const kiln_value *v) {
-    while (v->def != NULL && v->def->op->fuse == KILN_FUSE_INJECTIVE &&
-           v->def->op->layout == KILN_LAYOUT_OBLIVIOUS && v->def->n_in > 0 &&
+    while (v->def != NULL && kiln_is_elementwise(v->def) && v->def->n_in > 0 &&
            v->def->in[0] != NULL &&
            kiln_type_same_shape(&v->def->in[0]->type, &v->type))
         v = v->def->in[0];
