@@ -180,7 +180,7 @@ run-bench: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(BENCH)
 
 # --- fuzzing: always clang, ASan + UBSan + coverage feedback ---------------------------------
 FUZZ_CC ?= clang
-FUZZ_SECONDS ?= 6
+FUZZ_SECONDS ?= 3
 FUZZ ?=
 FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 FUZZ_PICK = $(if $(FUZZ),$(FUZZ),$(FUZZ_NAMES))
@@ -191,7 +191,7 @@ $(FUZZ_PROGRAMS): $(B)/%: $(B)/%.o $(TEST_NEEDS)
 	@$(call LINK_TEST,-fsanitize=fuzzer)
 fuzz-programs: $(FUZZ_PROGRAMS)
 
-fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (6), two at a time
+fuzz-smoke: ## each fuzz target for FUZZ_SECONDS (3), two at a time
 	@$(MAKE) CC=$(FUZZ_CC) V=asan fuzz-programs
 	@tests/fuzz/run.sh -s $(FUZZ_SECONDS) -b build/$(notdir $(FUZZ_CC))-asan \
 		-r $(RESULTS)/fuzz.txt $(FUZZ_PICK)
@@ -203,9 +203,10 @@ fuzz-merge: ## FUZZ=x: add to the saved corpus the new inputs that reach new cod
 	@$(MAKE) CC=$(FUZZ_CC) V=asan fuzz-programs
 	@tests/fuzz/run.sh -m -b build/$(notdir $(FUZZ_CC))-asan $(FUZZ)
 
-soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, threads under TSan, fuzzing for 10 minutes a target
+soak: ## what has no place in check's budget: tests with KILN_SOAK=1 under ASan, cppcheck of tests, threads under TSan, fuzzing for 10 minutes a target
 	@KILN_SOAK=1 $(MAKE) CC=clang V=asan TEST_SECONDS=3600 E2E_SECONDS=7200 soak-tests
+	@KILN_SOAK=1 $(MAKE) check-cppcheck
 	@$(MAKE) V=tsan TEST=runtime quick
-	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 6,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
+	@$(MAKE) fuzz-smoke FUZZ_SECONDS=$(if $(filter-out 3,$(FUZZ_SECONDS)),$(FUZZ_SECONDS),600)
 soak-tests: $(KILN) $(RUNTIME) $(PROGRAMS) $(DATA) $(UNIT) $(REPLAY) $(E2E) $(KERNEL_RUNNERS) $(FAKE_DRIVERS)
 	@$(RUN_ENV) $(RUN) -t $(E2E_SECONDS) $(UNIT) $(REPLAY) $(E2E)

@@ -80,8 +80,11 @@ static void trials(void **state) {
         "conv C2 56 64 64 3 1", "conv C6 28 128 128 3 1", "conv C9 14 256 256 3 1"};
     (void)state;
     kiln_arena a = {0};
-    kiln_measure_options o = {.threads = from_env("KILN_THREADS", 1),
-                              .pins_caller = true};
+    kiln_err err = {0};
+    kiln_profile here;
+    kiln_assert_status_ok(kiln_profile_detect(&a, &here, &err), &err);
+    kiln_measure_options o = {
+        .profile = &here, .threads = from_env("KILN_THREADS", 1), .pins_caller = true};
     kiln_measure *m = kiln_test_measure_open(&a, &o);
     for (int i = 0; i < 3; i++)
         measure(m, o.profile, lines[i], from_env("KILN_TRIALS", 64));

@@ -264,8 +264,11 @@ static void tuner(void **state) {
     double sum = 0;
     int n = 0;
     kiln_assert_status_ok(kiln_profile_detect(a, &b.profile, &err), &err);
-    kiln_measure_options o = {
-        .threads = 1, .loser = -1, .measures_spilling = true, .budget_ms = 7};
+    kiln_measure_options o = {.profile = &b.profile,
+                              .threads = 1,
+                              .loser = -1,
+                              .measures_spilling = true,
+                              .budget_ms = 7};
     b.pool = kiln_test_measure_open(a, &o);
     for (int i = 0; i < N_OPS; i++) {
         if (!is_chosen(ops[i]))

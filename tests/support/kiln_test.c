@@ -73,6 +73,13 @@ bool kiln_test_is_sanitized(void) {
 #endif
 }
 
+void kiln_test_skip_repeat(void) {
+    if (kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL)
+        kiln_test_skip(
+            "its numbers are the same without a sanitizer, and tests beside it "
+            "run the same code under one: KILN_SOAK=1 runs it");
+}
+
 int64_t kiln_test_cases(int64_t n) {
     const char *wanted = getenv("KILN_SCHEDULES");
     if (wanted != NULL && !kiln_parse_i64(kiln_str_from(wanted), &n))

@@ -53,6 +53,9 @@ uint64_t kiln_test_seed(void);
 
 /* Is this program under AddressSanitizer or ThreadSanitizer, several times slower? */
 bool kiln_test_is_sanitized(void);
+/* Skips, under a sanitizer, what would only repeat there: its numbers are the same without,
+ * and what it runs other tests of the program run too. KILN_SOAK=1 runs it. */
+void kiln_test_skip_repeat(void);
 /* How many random cases to draw: n, or a third of them under a sanitizer, unless
  * KILN_SOAK or KILN_SCHEDULES=number asks for more. */
 int64_t kiln_test_cases(int64_t n);

@@ -106,7 +106,9 @@ static kiln_status make_args(kiln_meter_kernels *m, int threads, kiln_err *err) 
 
 /* What one thread reads of memory that no cache holds: the library's own search for a
  * byte that is not there, which reads as fast as it can and writes nothing. All threads
- * together read at most so many times that. */
+ * together read at most so many times that. In huge pages, as copies of weights lie: with
+ * small ones it read 10.9 GB/s where it reads 13.9 so, and 512 MiB of them, for a cache of
+ * 260, took 0.15 s to come instead of 0.06, each time that a runner starts. */
 static double memory_gbs(const kiln_runner *r) {
     enum { PASSES = 4 };
     static const uint64_t least = UINT64_C(64) << 20, most = UINT64_C(512) << 20;
@@ -116,7 +118,7 @@ static double memory_gbs(const kiln_runner *r) {
                                                : least;
     kiln_region memory;
     double best = 0;
-    if (kiln_region_open((size_t)bytes, false, &memory, NULL) != KILN_OK)
+    if (kiln_region_open_huge((size_t)bytes, &memory, NULL) != KILN_OK)
         return 0;
     for (int i = 0; i < PASSES; i++) {
         bool disturbed;

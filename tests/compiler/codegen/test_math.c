@@ -283,13 +283,16 @@ static void check_same(const fn_row *r, kiln_dtype dtype, const kiln_profile *pr
     kiln_arena_fini(&a);
 }
 
-/* Bit for bit: expansions leave a code generator nothing to decide. */
+/* Bit for bit: expansions leave a code generator nothing to decide. Under a sanitizer every
+ * third function on each profile, others on the next. */
 static void compiled_is_interpreted(void **state) {
     (void)state;
+    const size_t step = kiln_test_cases(3) == 1 ? 3 : 1;
     for (int p = 0; code_profile_at(p) != NULL; p++) {
         const kiln_profile *prof = code_profile_at(p);
         const kiln_natives natives = kiln_codegen_natives(prof);
-        for (size_t i = 0; i < sizeof fn_rows / sizeof fn_rows[0]; i++) {
+        for (size_t i = (size_t)p % step; i < sizeof fn_rows / sizeof fn_rows[0];
+             i += step) {
             if (code_is_variant(prof) ||
                 kiln_is_native(&natives, fn_rows[i].f, KILN_F32))
                 continue;

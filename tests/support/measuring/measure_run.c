@@ -27,13 +27,21 @@ void kiln_test_as_worker_environment(void) {
                      0);
 }
 
+void kiln_test_native_of(kiln_arena *a, kiln_profile *out) {
+    enum { MOST_L3 = 32 << 20 };
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_profile_detect(a, out, &err), &err);
+    if (out->l3_bytes > MOST_L3)
+        out->l3_bytes = MOST_L3;
+}
+
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o) {
     kiln_err err = {0};
     kiln_measure *m = NULL;
     kiln_test_as_worker_environment();
     if (o->profile == NULL) {
         kiln_profile *p = kiln_new(a, kiln_profile);
-        kiln_assert_status_ok(kiln_profile_detect(a, p, &err), &err);
+        kiln_test_native_of(a, p);
         o->profile = p;
     }
     if (o->build_limit_ms == 0)

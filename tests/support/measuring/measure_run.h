@@ -21,7 +21,11 @@ void kiln_test_compile_kernel_as(kiln_arena *a, const char *source, const char *
                                  const char *dir, const char *symbol, const char *more);
 /* Workers under AddressSanitizer catch signals of candidates themselves. */
 void kiln_test_as_worker_environment(void);
-/* Opens a fleet here: *o may have anything set; the profile, of this machine, builder_argv
+/* This machine, with a last cache of 32 MiB at most: a runner that starts reads twice as much
+ * of memory four times, and copies weights until they are as much, which for a server's cache
+ * of 260 MiB is most of what a test costs. */
+void kiln_test_native_of(kiln_arena *a, kiln_profile *out);
+/* Opens a fleet here: *o may have anything set; the profile, kiln_test_native_of(), builder_argv
  * and runner_argv are filled in where NULL. */
 kiln_measure *kiln_test_measure_open(kiln_arena *a, kiln_measure_options *o);
 
