@@ -14,10 +14,10 @@ bool kiln_keras_is_of_ops(const char *class_name) {
 }
 
 /* Functions of keras.ops have classes that are called as layers are; those that mean
- * what the layer does. */
+ * what the layer does, and those that take numbers in place of tensors. */
 static bool is_as_layer(const char *class_name) {
-    static const char *const names[] = {"Add", "Subtract", "Multiply", "Maximum",
-                                        "Minimum"};
+    static const char *const names[] = {"Add",     "Subtract", "Multiply",   "Maximum",
+                                        "Minimum", "Divide",   "TrueDivide", "Power"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(class_name, names[i]) == 0)
             return true;

@@ -26,34 +26,44 @@ static kiln_status refuse_shape(kiln_keras_call *k, int n, const int64_t *want) 
                      kiln_shape_text(&k->cx->common.scratch, n, want));
 }
 
-kiln_status kiln_keras_import_reshape(kiln_keras_call *k) {
-    const kiln_json *const v = kiln_keras_get(k, "target_shape", NULL);
+/* The shape in the config's member, behind `kept` axes that stay; one size may be -1. */
+static kiln_status reshape_to(kiln_keras_call *k, const char *member, size_t kept) {
+    const kiln_json *const v = kiln_keras_get(k, member, NULL);
     const kiln_type *const t = &k->in[0]->type;
-    const size_t n = kiln_json_size(v);
+    const size_t n = kept + (kiln_json_is_array(v) ? kiln_json_size(v) : v != NULL);
     int64_t dim[KILN_MAX_RANK] = {0}, known = 1;
-    int open = 0;
-    KILN_TRY(kiln_keras_min_rank(k, 1));
-    if (n >= KILN_MAX_RANK)
+    int open = -1;
+    KILN_TRY(kiln_keras_min_rank(k, (int)kept));
+    if (n > KILN_MAX_RANK)
         return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
-                         "'target_shape' may have %d axes, has %zu", KILN_MAX_RANK - 1,
-                         n);
-    if (n > 0)
-        KILN_TRY(kiln_keras_ints(k, "target_shape", NULL, -1, (int)n, dim + 1));
-    dim[0] = t->dim[0];
-    for (size_t i = 0; i <= n; i++) {
-        if (dim[i] == -1 && open == 0)
+                         "'%s' may have %zu axes, has %zu", member,
+                         KILN_MAX_RANK - kept, n - kept);
+    if (n > kept)
+        KILN_TRY(kiln_keras_ints(k, member, NULL, -1, (int)(n - kept), dim + kept));
+    memcpy(dim, t->dim, kept * sizeof *dim);
+    for (size_t i = 0; i < n; i++) {
+        if (dim[i] == -1 && open < 0)
             open = (int)i;
         else if (dim[i] < 0 || dim[i] > INT32_MAX || known > INT32_MAX)
-            return refuse_shape(k, (int)n + 1, dim);
+            return refuse_shape(k, (int)n, dim);
         else
             known *= dim[i];
     }
     const int64_t all = kiln_type_elems(t);
-    if (open > 0 && (known < 1 || all % known != 0))
-        return refuse_shape(k, (int)n + 1, dim);
-    if (open > 0)
+    if (open >= 0 && (known < 1 || all % known != 0))
+        return refuse_shape(k, (int)n, dim);
+    if (open >= 0)
         dim[open] = all / known;
-    return set(k, kiln_compose_reshape(&k->c, k->in[0], (int)n + 1, dim));
+    return set(k, kiln_compose_reshape(&k->c, k->in[0], (int)n, dim));
+}
+
+kiln_status kiln_keras_import_reshape(kiln_keras_call *k) {
+    return reshape_to(k, "target_shape", 1);
+}
+
+/* keras.ops.reshape: the batch is one of its sizes. */
+kiln_status kiln_keras_import_reshape_all(kiln_keras_call *k) {
+    return reshape_to(k, "newshape", 0);
 }
 
 /* dims count from 1: the batch stays. */
@@ -110,6 +120,13 @@ static kiln_value *fold(kiln_keras_call *k, const kiln_op_def *op) {
 
 kiln_status kiln_keras_import_merge(kiln_keras_call *k) {
     return set(k, fold(k, k->op));
+}
+
+/* x + scale y, of Inception-ResNet. */
+kiln_status kiln_keras_import_scaled_add(kiln_keras_call *k) {
+    kiln_value *const y = kiln_compose_scalar(&k->c, &kiln_op_mul, k->in[1],
+                                              kiln_keras_number(k, "scale", 1));
+    return set(k, kiln_compose_2(&k->c, &kiln_op_add, k->in[0], y));
 }
 
 kiln_status kiln_keras_import_average(kiln_keras_call *k) {

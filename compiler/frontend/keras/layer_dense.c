@@ -1,5 +1,6 @@
 /* Products with matrices, tables, and normalisation of Keras. Source: keras.layers,
  * "Core layers", "Normalization layers". */
+#include "compiler/frontend/einsum.h"
 #include "compiler/frontend/keras/keras_internal.h"
 
 #include <inttypes.h>
@@ -28,6 +29,25 @@ kiln_status kiln_keras_import_dense(kiln_keras_call *k) {
         x = has_bias ? kiln_compose_2(&k->c, &kiln_op_add, x, v[1]) : x;
     }
     return set(k, kiln_keras_activated(k, x, "activation", "linear"));
+}
+
+/* The bias has the sizes of the axes that 'bias_axes' names by the equation's letters, from
+ * the first on, and 1 for others behind: it broadcasts as it is. */
+kiln_status kiln_keras_import_einsum_dense(kiln_keras_call *k) {
+    static const char *const roles[] = {"kernel", "bias"};
+    const char *const equation = kiln_keras_text(k, "equation", NULL, NULL);
+    const bool has_bias = kiln_keras_get(k, "bias_axes", NULL) != NULL;
+    kiln_value *v[2] = {NULL, NULL};
+    if (equation == NULL)
+        return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
+                         "'equation' must be a text such as ab,bc->ac");
+    KILN_TRY(kiln_keras_weights(k, roles, has_bias ? 2 : 1, v));
+    kiln_value *const in[] = {k->in[0], v[0]};
+    kiln_value *y = kiln_compose_einsum(&k->c, kiln_str_from(equation), in, 2);
+    KILN_TRY(k->c.status);
+    if (has_bias)
+        y = kiln_compose_2(&k->c, &kiln_op_add, y, v[1]);
+    return set(k, kiln_keras_activated(k, y, "activation", "linear"));
 }
 
 kiln_status kiln_keras_import_embedding(kiln_keras_call *k) {

@@ -126,6 +126,21 @@ static row rows[] = {
     {"rescaling_of_each_channel",
      L("Rescaling", ", 'scale': [2.0, 3.0], 'offset': 1.0"), "1, 2", .shape = "[1,2]",
      .want = {1, 4}},
+    {"augmentation_is_nothing",
+     L("RandomFlip", ", 'mode': 'horizontal'") ", " L("RandomZoom", ""), "1, 1, 2, 1",
+     .shape = "[1,1,2,1]", .want = {0, 1}},
+    {"resizing", L("Resizing", ", 'height': 1, 'width': 4"), "1, 1, 2, 1",
+     .shape = "[1,1,4,1]", .want = {0, 0.25, 0.75, 1}},
+    {"resizing_to_the_nearest",
+     L("Resizing", ", 'height': 1, 'width': 4, 'interpolation': 'nearest'"),
+     "1, 1, 2, 1", .shape = "[1,1,4,1]", .want = {0, 0, 1, 1}},
+    {"center_crop", L("CenterCrop", ", 'height': 1, 'width': 2"), "1, 2, 5, 1",
+     .shape = "[1,1,2,1]", .want = {1, 2}},
+    {"einsum_dense",
+     L("EinsumDense",
+       ", 'equation': 'abc,cd->abd', 'bias_axes': 'd', 'activation': 'relu'"),
+     "1, 2, 2", .w = {W("kernel", "2,2:1 2 3 -4"), W("bias", "2:10 1")},
+     .shape = "[1,2,2]", .want = {13, 0, 21, 0}},
     {"normalization", L("Normalization", ", 'axis': -1"), "1, 2",
      .w = {W("mean", "2:1 2"), W("variance", "2:4 1")}, .shape = "[1,2]",
      .want = {-0.5, -1}},
@@ -317,6 +332,145 @@ static void functions_take_numbers(void **state) {
     kiln_arena_fini(&a);
 }
 
+typedef struct function_row {
+    const char *name, *kind; /* the class */
+    const char *config;      /* its members */
+    const char *args;
+    const char *shape; /* NULL: it fails */
+    double want[8];
+    const char *says; /* how */
+    double less;
+} function_row;
+
+#define X X_OF("x")
+static function_row function_rows[] = {
+    {"true_divide", "TrueDivide", "", X ", 4.0", "[2,3]",
+     .want = {0, .25, .5, .75, 1, 1.25}},
+    {"divides_a_number", "Divide", "", "2, " X, "[2,3]",
+     .want = {2, 1, 2.0 / 3, 0.5, 0.4, 1.0 / 3}, .less = -1},
+    {"power", "Power", "", X ", 2", "[2,3]", .want = {0, 1, 4, 9, 16, 25}},
+    {"square", "Square", "", X, "[2,3]", .want = {0, 1, 4, 9, 16, 25}},
+    {"negative", "Negative", "", X, "[2,3]", .want = {0, -1, -2, -3, -4, -5}},
+    {"clip", "Clip", ", 'x_min': 1.5, 'x_max': 4", X, "[2,3]",
+     .want = {1.5, 1.5, 2, 3, 4, 4}},
+    {"mean_of_one_axis", "Mean", ", 'axis': -1", X, "[2]", .want = {1, 4}},
+    {"sum_of_a_list_of_axes", "Sum", ", 'axis': [0, 1], 'keepdims': true", X, "[1,1]",
+     .want = {15}},
+    {"max_of_all", "Max", "", X, "[]", .want = {5}},
+    {"reduces_no_axis", "Sum", ", 'axis': []", X, "[2,3]", .want = {0, 1, 2, 3, 4, 5}},
+    {"reshape_with_the_batch", "Reshape", ", 'newshape': [-1, 2]", X, "[3,2]",
+     .want = {0, 1, 2, 3, 4, 5}},
+    {"transpose", "Transpose", ", 'axes': [1, 0]", X, "[3,2]",
+     .want = {0, 3, 1, 4, 2, 5}},
+    {"transpose_backwards", "Transpose", "", X, "[3,2]", .want = {0, 3, 1, 4, 2, 5}},
+    {"expand_dims", "ExpandDims", ", 'axis': [-1, 0]", X, "[1,2,3,1]",
+     .want = {0, 1, 2, 3, 4, 5}},
+    {"concatenate", "Concatenate", ", 'axis': 0", "[" X "]", "[2,3]",
+     .want = {0, 1, 2, 3, 4, 5}},
+    {"stack", "Stack", ", 'axis': 0", "[" X "]", "[1,2,3]", .want = {0, 1, 2, 3, 4, 5}},
+    {"refuses_axes_twice", "Mean", ", 'axis': [1, -1]", X,
+     .says = "its axes must be in [-2, 2), each once"},
+    {"refuses_an_axis_outside", "Max", ", 'axis': 2", X,
+     .says = "its axes must be in [-2, 2), each once"},
+    {"refuses_axes_of_more_elements", "Squeeze", ", 'axis': 1", X,
+     .says = "axis 1 must have 1 element, has 3"},
+    {"refuses_a_shape_of_other_elements", "Reshape", ", 'newshape': [4, -1]", X,
+     .says = "cannot become"},
+    {"refuses_bounds_that_are_arrays", "Clip", ", 'x_min': 0, 'x_max': 'y'", X,
+     .says = "'x_min' and 'x_max' must be numbers"},
+    {"refuses_initial", "Max", ", 'initial': 3", X, .says = "'initial' is not read"},
+};
+
+static void check_function(void **state) {
+    const function_row *const r = *state;
+    static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    const char *const model = kiln_format(
+        a,
+        "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["
+        "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "
+        "'batch_shape': [2, 3]}, 'inbound_nodes': []}, "
+        "{" OPS "'class_name': '%s', 'name': 'f', 'config': {'name': 'f'%s}, "
+        "'inbound_nodes': [{'args': [%s], 'kwargs': {}}]}"
+        "], 'input_layers': ['x', 0, 0], 'output_layers': ['f', 0, 0]}}",
+        r->kind, r->config, r->args);
+    const kiln_str bytes =
+        kiln_test_keras_h5(a, kiln_test_quoted(a, model), "3.15.1", none);
+    if (r->shape != NULL) {
+        const kiln_tensor y = run_model(a, bytes, r->less);
+        check_tensor(a, &y, r->shape, r->want);
+        return;
+    }
+    const kiln_status st = kiln_test_import_keras(a, bytes, NULL, &g, NULL, &err);
+    assert_int_not_equal(st, KILN_OK);
+    kiln_assert_fails(st, st, &err, r->says);
+}
+
+typedef struct pair_row {
+    const char *name, *kind, *config, *keywords;
+    double want[2];
+    const char *says; /* NULL: want is right */
+} pair_row;
+
+/* Layers that are called with x = 0, 1 [1, 2, 1] twice. */
+static pair_row pair_rows[] = {
+    {"scaled_add", "CustomScaleLayer", ", 'scale': 0.5", "", {0, 1.5}, NULL},
+    {"attention_of_products", "Attention", "", "", {0.5, 0.7310586}, NULL},
+    {"attention_of_sums",
+     "AdditiveAttention",
+     ", 'use_scale': false",
+     "",
+     {0.6816998, 0.5504381},
+     NULL},
+    {"attention_refuses_other_scores",
+     "Attention",
+     ", 'score_mode': 'concat'",
+     "",
+     {0},
+     "score_mode must be dot"},
+    {"attention_refuses_scores_as_results",
+     "Attention",
+     "",
+     "'return_attention_scores': true",
+     {0},
+     "'return_attention_scores' is not read"},
+    {"attention_refuses_a_missing_scale",
+     "Attention",
+     ", 'use_scale': true",
+     "",
+     {0},
+     "the file has no weight 'scale' for it"},
+};
+
+static void check_pair(void **state) {
+    const pair_row *const r = *state;
+    static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_graph *g = NULL;
+    const char *const model = kiln_format(
+        a,
+        "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["
+        "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "
+        "'batch_shape': [1, 2, 1]}, 'inbound_nodes': []}, "
+        "{'class_name': '%s', 'name': 'p', 'config': {'name': 'p'%s}, "
+        "'inbound_nodes': [[['x', 0, 0, {%s}], ['x', 0, 0, {}]]]}"
+        "], 'input_layers': [['x', 0, 0]], 'output_layers': [['p', 0, 0]]}}",
+        r->kind, r->config, r->keywords);
+    const kiln_str bytes =
+        kiln_test_keras_h5(a, kiln_test_quoted(a, model), "2.10.0", none);
+    if (r->says == NULL) {
+        const kiln_tensor y = run_model(a, bytes, 0);
+        check_tensor(a, &y, "[1,2,1]", r->want);
+        return;
+    }
+    const kiln_status st = kiln_test_import_keras(a, bytes, NULL, &g, NULL, &err);
+    assert_int_not_equal(st, KILN_OK);
+    kiln_assert_fails(st, st, &err, r->says);
+}
+
 /* What a layer of the name would take another way, and what is no number. */
 static void other_functions_are_refused(void **state) {
     (void)state;
@@ -324,9 +478,8 @@ static void other_functions_are_refused(void **state) {
     static const struct {
         const char *model, *says;
     } bad[] = {
-        {FUNCTIONS(FUNCTION(OPS, "Concatenate", "c", "[" X_OF("x") ", " X_OF("x") "]"),
-                   "c"),
-         "keras.ops.Concatenate (first in layer 'c'"},
+        {FUNCTIONS(FUNCTION(OPS, "Append", "c", X_OF("x") ", " X_OF("x")), "c"),
+         "keras.ops.Append (first in layer 'c'"},
         {FUNCTIONS(FUNCTION("", "Flatten", "c", X_OF("x")), "c"),
          "keras.ops.Flatten (first in layer 'c'"},
         {FUNCTIONS(FUNCTION(OPS, "Add", "c",
@@ -415,7 +568,6 @@ typedef struct attention_row {
     const char *says; /* NULL: want is right */
 } attention_row;
 
-#define X X_OF("x")
 static attention_row attention_rows[] = {
     {"attention_to_all", ATTENTION("", "{'args': [" X ", " X "], 'kwargs': {}}"),
      .want = {11, 16}},
@@ -580,6 +732,8 @@ int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add_rows(check_attention, attention_rows);
     kiln_test_add_rows(check_part, part_rows);
+    kiln_test_add_rows(check_function, function_rows);
+    kiln_test_add_rows(check_pair, pair_rows);
     kiln_test_add("shared_layers_and_models_in_models",
                   shared_layers_and_models_in_models, NULL);
     kiln_test_add("archives_have_weights_by_place", archives_have_weights_by_place,

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers as L
+from keras.src.applications.inception_resnet_v2 import CustomScaleLayer
 
 ROWS = {}
 
@@ -105,6 +106,44 @@ def decoder():
     y = L.MultiHeadAttention(HEADS, 8, output_shape=24)(y, memory, key=memory)
     y = L.UnitNormalization()(L.GroupNormalization(4)(L.Identity()(y)))
     return keras.Model([x, memory], y[..., ::-1, None, 2:20:3])
+
+
+# ---- layers and functions that code has between others ----
+
+
+@row
+def prepared():
+    """Images as training changes them, which is not at all afterwards, and sums of Inception-ResNet."""
+    image = keras.Input((20, 17, 3), name="image")
+    x = L.RandomZoom(0.2)(L.RandomRotation(0.1)(L.RandomFlip("horizontal")(image)))
+    x = L.RandomBrightness(0.2)(L.RandomContrast(0.1)(L.RandomTranslation(0.1, 0.1)(x)))
+    x = L.RandomSharpness(0.3)(L.RandomShear(0.2, 0.2)(x))
+    x = L.CenterCrop(15, 12)(L.Resizing(18, 23)(x))
+    x = L.Conv2D(6, 3, padding="same")(L.Resizing(8, 5, interpolation="nearest")(x))
+    y = CustomScaleLayer(0.3)([x, L.Conv2D(6, 1)(x)])
+    return keras.Model(image, L.EinsumDense("bhwc,cd->bhwd", (None, None, 7), bias_axes="d", activation="relu")(y))
+
+
+@row
+def attention_without_projections():
+    a, b, c = (keras.Input((n, 6), name=name) for n, name in ((5, "a"), (7, "b"), (7, "c")))
+    x = L.AdditiveAttention()([L.Attention(use_scale=True)([a, b]), c, b])
+    return keras.Model([a, b, c], L.EinsumDense("btc,chd->bhtd", (3, 5, 4), bias_axes="hd")(x))
+
+
+@row
+def functions():
+    """keras.ops, as a model's code calls them."""
+    f, x = keras.ops, keras.Input((4, 6), name="x")
+    y = f.mean(x / 2.5, axis=1)
+    a = f.concatenate([y, f.relu(y) ** 2, f.silu(y), f.square(y), 1 / (2.5 + f.abs(y))], axis=-1)
+    z = f.transpose(f.reshape(x, (-1, 3, 8)), (0, 2, 1))
+    z = f.squeeze(f.gelu(f.expand_dims(z, 1)), 1)
+    z = f.sqrt(f.clip(f.softmax(z, axis=1), 0.01, 0.5))
+    z = f.matmul(z, f.reshape(x, (1, 3, 8)))
+    b = f.stack([f.exp(-x), f.tanh(x), f.gelu(x, approximate=False), f.log(f.exp(x) + 1)], axis=-2)
+    c = f.max(x, axis=-1, keepdims=True) - f.min(x, axis=(1, 2), keepdims=True)
+    return keras.Model(x, [a, z, b, c, f.sum(x, axis=(0, -1)), keras.activations.relu(x, max_value=0.7)])
 
 
 # ---- others ----
@@ -226,7 +265,8 @@ def make(name):
     names = list(inputs)
 
     def outputs(*x):
-        y = model(dict(zip(names, x)) if is_keras(model) and len(x) > 1 else x[0])
+        options = {"training": False} if is_keras(model) else {}
+        y = model(dict(zip(names, x)) if is_keras(model) and len(x) > 1 else x[0], **options)
         if isinstance(y, dict):
             return y
         return {f"out{i}": v for i, v in enumerate(y if isinstance(y, (list, tuple)) else [y])}

@@ -1,0 +1,169 @@
+/* Functions of keras.ops in a model's code, such as keras.ops.mean(x, axis=1): of Keras 3,
+ * whose config holds what the function is called with beside tensors. Axes count the
+ * batch. Source: keras.src.ops, numpy and nn. */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static kiln_status set(kiln_keras_call *k, kiln_value *y) {
+    k->out = y;
+    return k->c.status;
+}
+
+kiln_status kiln_keras_import_unary(kiln_keras_call *k) {
+    return set(k, kiln_compose_1(&k->c, k->op, k->in[0]));
+}
+
+/* x / y, of integers too a fraction. */
+kiln_status kiln_keras_import_divide(kiln_keras_call *k) {
+    kiln_value *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = kiln_dtype_is_float(k->in[i]->type.dtype)
+                    ? k->in[i]
+                    : kiln_compose_cast(&k->c, k->in[i], KILN_F32);
+    return set(k, kiln_compose_2(&k->c, &kiln_op_div, in[0], in[1]));
+}
+
+kiln_status kiln_keras_import_product(kiln_keras_call *k) {
+    return set(k, kiln_compose_2(&k->c, &kiln_op_matmul, k->in[0], k->in[1]));
+}
+
+kiln_status kiln_keras_import_square(kiln_keras_call *k) {
+    return set(k, kiln_compose_2(&k->c, &kiln_op_mul, k->in[0], k->in[0]));
+}
+
+kiln_status kiln_keras_import_silu(kiln_keras_call *k) {
+    kiln_value *const s = kiln_compose_1(&k->c, &kiln_op_sigmoid, k->in[0]);
+    return set(k, kiln_compose_2(&k->c, &kiln_op_mul, k->in[0], s));
+}
+
+kiln_status kiln_keras_import_gelu(kiln_keras_call *k) {
+    const kiln_attr_arg arg = kiln_arg_word(
+        "approximate", kiln_keras_bool(k, "approximate", true) ? "tanh" : "none");
+    return set(k, kiln_compose_op(&k->c, &kiln_op_gelu, k->in, 1, &arg, 1));
+}
+
+kiln_status kiln_keras_import_clip(kiln_keras_call *k) {
+    const double lo = kiln_keras_number(k, "x_min", NAN);
+    const double hi = kiln_keras_number(k, "x_max", NAN);
+    if (isnan(lo) || isnan(hi))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "'x_min' and 'x_max' must be numbers");
+    const kiln_attr_arg args[] = {kiln_arg_float("min", lo), kiln_arg_float("max", hi)};
+    return set(k, kiln_compose_op(&k->c, &kiln_op_clip, k->in, 1, args, 2));
+}
+
+/* ---- axes ------------------------------------------------------------------------ */
+
+/* 'axis': a number or a list, each in [-rank, rank), none twice; absent: none. */
+static kiln_status read_axes(kiln_keras_call *k, int rank, int64_t *axes, size_t *n) {
+    const kiln_json *const v = kiln_keras_get(k, "axis", NULL);
+    bool is_in[KILN_MAX_RANK] = {false};
+    *n = v == NULL ? 0 : kiln_json_is_array(v) ? kiln_json_size(v) : 1;
+    bool is_good = *n <= (size_t)rank;
+    if (is_good && *n > 0)
+        KILN_TRY(kiln_keras_ints(k, "axis", NULL, 0, (int)*n, axes));
+    for (size_t i = 0; is_good && i < *n; i++) {
+        axes[i] += axes[i] < 0 ? rank : 0;
+        is_good = axes[i] >= 0 && axes[i] < rank && !is_in[axes[i]];
+        if (is_good)
+            is_in[axes[i]] = true;
+    }
+    return is_good ? KILN_OK
+                   : kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                               "its axes must be in [%d, %d), each once", -rank, rank);
+}
+
+kiln_status kiln_keras_import_reduction(kiln_keras_call *k) {
+    int64_t axes[KILN_MAX_RANK];
+    size_t n = 0;
+    if (kiln_keras_get(k, "initial", NULL) != NULL)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "'initial' is not read");
+    KILN_TRY(read_axes(k, k->in[0]->type.rank, axes, &n));
+    if (n == 0 && kiln_keras_get(k, "axis", NULL) != NULL) /* []: of nothing */
+        return set(k, k->in[0]);
+    return set(k, kiln_compose_reduce(&k->c, k->op, k->in[0], axes, n,
+                                      kiln_keras_bool(k, "keepdims", false)));
+}
+
+/* Axes of 1 at places of the result. */
+kiln_status kiln_keras_import_expand_dims(kiln_keras_call *k) {
+    const kiln_json *const v = kiln_keras_get(k, "axis", NULL);
+    const size_t more = kiln_json_is_array(v) ? kiln_json_size(v) : 1;
+    const kiln_type *const x = &k->in[0]->type;
+    int64_t axes[KILN_MAX_RANK], dim[KILN_MAX_RANK] = {0};
+    size_t n = 0;
+    if (v == NULL || more > (size_t)(KILN_MAX_RANK - x->rank))
+        return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
+                         "its result may have at most %d axes", KILN_MAX_RANK);
+    const int rank = x->rank + (int)more;
+    KILN_TRY(read_axes(k, rank, axes, &n));
+    for (size_t i = 0; i < n; i++)
+        dim[axes[i]] = -1;
+    for (int i = 0, from = 0; i < rank; i++)
+        dim[i] = dim[i] == -1 ? 1 : x->dim[from++];
+    return set(k, kiln_compose_reshape(&k->c, k->in[0], rank, dim));
+}
+
+kiln_status kiln_keras_import_squeeze(kiln_keras_call *k) {
+    const kiln_type *const x = &k->in[0]->type;
+    const bool is_any = kiln_keras_get(k, "axis", NULL) == NULL;
+    int64_t axes[KILN_MAX_RANK], dim[KILN_MAX_RANK] = {0};
+    bool goes[KILN_MAX_RANK] = {false};
+    size_t n = 0;
+    int rank = 0;
+    KILN_TRY(read_axes(k, x->rank, axes, &n));
+    for (size_t i = 0; i < n; i++) {
+        if (x->dim[axes[i]] != 1)
+            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                             "axis %" PRId64 " must have 1 element, has %" PRId64,
+                             axes[i], x->dim[axes[i]]);
+        goes[axes[i]] = true;
+    }
+    for (int i = 0; i < x->rank; i++)
+        if (!goes[i] && !(is_any && x->dim[i] == 1))
+            dim[rank++] = x->dim[i];
+    return set(k, kiln_compose_reshape(&k->c, k->in[0], rank, dim));
+}
+
+kiln_status kiln_keras_import_transpose(kiln_keras_call *k) {
+    const int rank = k->in[0]->type.rank;
+    int64_t perm[KILN_MAX_RANK] = {0};
+    bool is_in[KILN_MAX_RANK] = {false};
+    if (rank > 0 && kiln_keras_get(k, "axes", NULL) != NULL)
+        KILN_TRY(kiln_keras_ints(k, "axes", NULL, 0, rank, perm));
+    for (int i = 0; i < rank; i++) {
+        if (kiln_keras_get(k, "axes", NULL) == NULL)
+            perm[i] = rank - 1 - i;
+        perm[i] += perm[i] < 0 ? rank : 0;
+        if (perm[i] < 0 || perm[i] >= rank || is_in[perm[i]])
+            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                             "'axes' must have 0 to %d, each once", rank - 1);
+        is_in[perm[i]] = true;
+    }
+    return set(k, kiln_compose_transpose(&k->c, k->in[0], perm));
+}
+
+/* The values one behind the other, along a new axis. */
+kiln_status kiln_keras_import_stack(kiln_keras_call *k) {
+    const kiln_type x = k->in[0]->type;
+    const int rank = x.rank + 1;
+    int64_t axis = 0, dim[KILN_MAX_RANK] = {0};
+    KILN_TRY(kiln_keras_int(k, "axis", NULL, 0, &axis));
+    if (rank > KILN_MAX_RANK || axis < -rank || axis >= rank)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "its axis must be in [%d, %d), and there may be %d axes",
+                         -rank, rank, KILN_MAX_RANK);
+    axis += axis < 0 ? rank : 0;
+    for (int i = 0, from = 0; i < rank; i++)
+        dim[i] = i == axis ? 1 : x.dim[from++];
+    for (int i = 0; i < k->n_in; i++) {
+        KILN_TRY(kiln_keras_check_shape(k, k->in[i], "each value", x.rank, x.dim));
+        k->in[i] = kiln_compose_reshape(&k->c, k->in[i], rank, dim);
+    }
+    const kiln_attr_arg arg = kiln_arg_int("axis", axis);
+    return set(k, kiln_compose_op(&k->c, &kiln_op_concat, k->in, k->n_in, &arg, 1));
+}

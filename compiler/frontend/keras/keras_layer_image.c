@@ -1,0 +1,66 @@
+/* Layers of Keras that prepare images, as they are when nothing is trained. Source:
+ * keras.layers, "Image preprocessing layers". */
+#include "compiler/frontend/keras/keras_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static kiln_status read_size(kiln_keras_call *k, int64_t size[2]) {
+    KILN_TRY(kiln_keras_check_format(k));
+    KILN_TRY(kiln_keras_int(k, "height", NULL, 0, &size[0]));
+    KILN_TRY(kiln_keras_int(k, "width", NULL, 0, &size[1]));
+    if (k->in[0]->type.rank == 4 && size[0] > 0 && size[1] > 0 &&
+        size[0] <= INT32_MAX && size[1] <= INT32_MAX)
+        return KILN_OK;
+    return kiln_fail(
+        k->cx->common.err, KILN_ERR_SHAPE,
+        "it makes %" PRId64 " x %" PRId64 " pixels of images [N, H, W, C], not of %s",
+        size[0], size[1], kiln_type_text(&k->cx->common.scratch, &k->in[0]->type));
+}
+
+/* Integers would be rounded in between: floats only. */
+static kiln_status resize(kiln_keras_call *k, const int64_t size[2], bool is_nearest) {
+    kiln_value *const x = k->in[0];
+    if (!is_nearest && !kiln_dtype_is_float(x->type.dtype))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "it interpolates floats, not %s",
+                         kiln_type_text(&k->cx->common.scratch, &x->type));
+    k->out = kiln_channels_last_resize(&k->c, x, size, is_nearest, false, true);
+    return k->c.status;
+}
+
+kiln_status kiln_keras_import_resizing(kiln_keras_call *k) {
+    static const char *const others[] = {"crop_to_aspect_ratio", "pad_to_aspect_ratio",
+                                         "antialias"};
+    int64_t size[2] = {0};
+    const char *const mode = kiln_keras_text(k, "interpolation", NULL, "bilinear");
+    const bool is_nearest = strcmp(mode, "nearest") == 0;
+    KILN_TRY(read_size(k, size));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (kiln_keras_bool(k, others[i], false))
+            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                             "'%s' is not read", others[i]);
+    if (!is_nearest && strcmp(mode, "bilinear") != 0)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "interpolation must be nearest or bilinear, is '%s'",
+                         kiln_import_show(&k->cx->common, kiln_str_from(mode)));
+    return resize(k, size, is_nearest);
+}
+
+/* The middle; of an odd margin the smaller part comes first. */
+kiln_status kiln_keras_import_center_crop(kiln_keras_call *k) {
+    int64_t size[2] = {0};
+    kiln_value *x = k->in[0];
+    KILN_TRY(read_size(k, size));
+    for (int i = 0; i < 2; i++) {
+        const int64_t margin = x->type.dim[1 + i] - size[i];
+        if (margin < 0)
+            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                             "%" PRId64 " pixels are not cut out of %" PRId64
+                             ": it would resize them",
+                             size[i], x->type.dim[1 + i]);
+        x = kiln_compose_slice(&k->c, x, 1 + i, margin / 2, 1, size[i]);
+    }
+    k->out = x;
+    return k->c.status;
+}
