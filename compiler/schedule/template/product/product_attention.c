@@ -249,13 +249,13 @@ static double cycles_of(const work *x, const kiln_space *s, kiln_config *c,
     const int64_t scores = block * x->s * x->bytes;
     const int64_t blocks = kiln_ceil_div(x->m, block);
     const int64_t shared = divides(x, block) ? x->batch * blocks : x->batch;
-    const double score = guess_tile(x, s, c, SCORE_ROWS, block, x->s, false);
+    const double scored = guess_tile(x, s, c, SCORE_ROWS, block, x->s, false);
     const double mixed = guess_tile(x, s, c, MIXED_ROWS, block, x->e, is_cut);
     if (mixed < 0)
         return -1;
     c->option[CUT] = 0;
     const int64_t cut = is_cut ? guess_cut(x, s, c) : 0;
-    const double products = (double)x->d * score + (double)x->s * mixed;
+    const double products = (double)x->d * scored + (double)x->s * mixed;
     const int64_t rows_of_tile = kiln_config_int(s, c, MIXED_ROWS, 0);
     const int64_t columns_of_tile = kiln_config_int(s, c, MIXED_COLUMNS, 0);
     const double come = cycles_to_come(x, block, rows_of_tile, cut, scores);
