@@ -113,7 +113,8 @@ static kiln_status along(kiln_sweep *s, const product *p, int axis, int rank,
     int64_t dim[KILN_MAX_RANK];
     for (int i = 0; i < rank; i++)
         dim[i] = i == axis ? kiln_type_elems(&(*v)->type) : 1;
-    const kiln_attr_arg arg = kiln_arg_ints("shape", dim, is_one(*v) ? 0 : rank);
+    const kiln_attr_arg arg =
+        kiln_arg_ints("shape", dim, is_one(*v) ? 0 : (size_t)rank);
     return kiln_sweep_add(s, &kiln_op_reshape, p->node, v, 1, &arg, 1, v);
 }
 

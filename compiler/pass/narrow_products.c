@@ -136,7 +136,7 @@ static kiln_status reshape(kiln_sweep *s, const kiln_node *like, const int64_t *
     const kiln_type want = kiln_type_make((*v)->type.dtype, rank, dim);
     if (kiln_type_same_shape(&(*v)->type, &want))
         return KILN_OK;
-    const kiln_attr_arg arg = kiln_arg_ints("shape", dim, rank);
+    const kiln_attr_arg arg = kiln_arg_ints("shape", dim, (size_t)rank);
     return kiln_sweep_add(s, &kiln_op_reshape, like, v, 1, &arg, 1, v);
 }
 

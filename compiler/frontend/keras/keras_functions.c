@@ -46,8 +46,8 @@ kiln_status kiln_keras_import_gelu(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_clip(kiln_keras_call *k) {
-    const double lo = kiln_keras_number(k, "x_min", NAN);
-    const double hi = kiln_keras_number(k, "x_max", NAN);
+    const double lo = kiln_keras_number(k, "x_min", (double)NAN);
+    const double hi = kiln_keras_number(k, "x_max", (double)NAN);
     if (isnan(lo) || isnan(hi))
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "'x_min' and 'x_max' must be numbers");
