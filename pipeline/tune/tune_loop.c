@@ -375,12 +375,12 @@ static bool lacks_kernel(const kiln_tuning *r) {
     return false;
 }
 
-/* The rest of the trials may be with other tuners of this file. Where a work has no
- * kernel yet, theirs are waited for: what they find counts, and what they give back, or
- * leave when they die, is this one's (goes_on). */
+/* The rest of the trials, or of the spaces, may be with other tuners of this file. Where
+ * a work has no kernel yet, theirs are waited for: what they find counts, and the trials
+ * that they give back, or leave when they die, are this one's (goes_on). */
 static kiln_status wait_for_others(kiln_tuning *r, bool *goes_on, kiln_err *err) {
     int64_t n = 0;
-    while (r->n_left <= 0 && lacks_kernel(r) && !is_over(r)) {
+    do {
         KILN_TRY(kiln_db_claimed(r->o->db, &r->budget, &n, err));
         if (n > 0) {
             const struct timespec tick = {.tv_nsec = POLL_MS * 1000000L};
@@ -392,10 +392,10 @@ static kiln_status wait_for_others(kiln_tuning *r, bool *goes_on, kiln_err *err)
             KILN_TRY(kiln_tune_hear(r, &r->work[i], err));
         kiln_arena_reset(&r->scratch);
         KILN_TRY(kiln_tune_count_left(r, err));
-        *goes_on = r->n_left > 0;
-        if (n == 0)
-            break;
-    }
+        /* Where the scheduler has ended, trials that are left are nobody's. */
+        *goes_on = r->n_left > 0 &&
+                   kiln_task_scheduler_end(r->scheduler) == KILN_TASKS_RUNNING;
+    } while (n > 0 && !*goes_on && lacks_kernel(r) && !is_over(r));
     return KILN_OK;
 }
 
@@ -413,7 +413,7 @@ static kiln_status loop(kiln_tuning *r, kiln_err *err) {
             KILN_TRY(feed(r, &goes_on, err));
         if (pending(r) > 0)
             KILN_TRY(poll_one(r, err));
-        else if (!goes_on)
+        else if (!goes_on && lacks_kernel(r))
             KILN_TRY(wait_for_others(r, &goes_on, err));
     }
     return KILN_OK;

@@ -54,38 +54,52 @@ static void others_count(void **state) {
     kiln_db_close(db);
 }
 
+/* Claims of configurations `first` to before `end`: for so long from now, whatever they
+ * were before. */
+static void claim_elsewhere(kiln_db *db, int64_t id, const kiln_op_work *w, int first,
+                            int end, int seconds) {
+    kiln_err err = {0};
+    for (int i = first; i < end; i++) {
+        kiln_db_claim_state claimed;
+        const kiln_db_candidate c = candidate(w, (uint64_t)i);
+        kiln_assert_status_ok(
+            kiln_db_claim(db, id, &c, "elsewhere.1-1", seconds, &claimed, &err), &err);
+        assert_int_equal(claimed, KILN_DB_CLAIMED);
+    }
+}
+
+static int64_t n_claimed(kiln_db *db, const kiln_db_budget *budget) {
+    kiln_err err = {0};
+    int64_t n = -1;
+    kiln_assert_status_ok(kiln_db_claimed(db, budget, &n, &err), &err);
+    return n;
+}
+
 /* Others have the rest and leave it: a tuner with nothing that works waits, and does it
- * itself. (Where the claims expire before it looks it has nothing to wait for.) */
+ * itself. The claims expire one after another, and it needs one kernel: it waits for no
+ * more of them than that takes. (Where they expire before it looks it has nothing to wait
+ * for.) */
 static void waits_for_what_others_leave(void **state) {
     (void)state;
-    enum { DONE = 3, CLAIMED = 4, SECONDS = 2 };
-    kiln_err err = {0};
+    enum { DONE = 3, CLAIMED = 4, LONG = 3600, SECONDS = 2 };
     kiln_db *db = kiln_test_db_open(":memory:");
     const kiln_tune_works works = kiln_test_tune_works(&conv, 1);
     const kiln_op_work *w = &works.list.v[0].op;
     const int64_t id = kiln_test_tune_task(db, w, KILN_TUNE_CACHE);
     const kiln_db_budget budget = {&id, 1, DONE + CLAIMED};
-    int64_t n = -1;
-    for (int i = 0; i < DONE + CLAIMED; i++) {
-        kiln_db_claim_state claimed;
+    for (int i = 0; i < DONE; i++) {
         kiln_db_trial t = kiln_test_db_trial(i, NULL, "refused");
         t.candidate = candidate(w, (uint64_t)i);
-        if (i < DONE)
-            assert_true(kiln_test_db_record(db, id, &t));
-        else
-            kiln_assert_status_ok(kiln_db_claim(db, id, &t.candidate, "elsewhere.1-1",
-                                                SECONDS, &claimed, &err),
-                                  &err);
+        assert_true(kiln_test_db_record(db, id, &t));
     }
-    kiln_assert_status_ok(kiln_db_claimed(db, &budget, &n, &err), &err);
-    assert_int_equal(n, CLAIMED);
+    claim_elsewhere(db, id, w, DONE, DONE + CLAIMED, LONG);
+    assert_int_equal(n_claimed(db, &budget), CLAIMED);
+    claim_elsewhere(db, id, w, DONE, DONE + CLAIMED, SECONDS);
     kiln_tune_options o = kiln_test_tune_options(db, DONE + CLAIMED);
     o.search = kiln_search_find(kiln_str_from("random"));
     const kiln_tune_result r = kiln_test_tune(&works, &o);
-    assert_int_equal(r.n_new, CLAIMED);
+    assert_in_range(r.n_new, 1, CLAIMED);
     assert_true(r.row.v[0].best_ns > 0);
-    kiln_assert_status_ok(kiln_db_claimed(db, &budget, &n, &err), &err);
-    assert_int_equal(n, 0);
     kiln_db_close(db);
 }
 
