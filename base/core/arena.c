@@ -10,6 +10,7 @@
  * (`dirty`): only that part has to be zeroed again.
  */
 #include "base/core/arena.h"
+#include "base/core/asked.h"
 #include "base/core/resting.h"
 
 #include <stdio.h>
@@ -18,18 +19,7 @@
 
 #include "base/core/status.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-#ifndef HAS_ASAN
-#define HAS_ASAN 0
-#endif
-
-#if HAS_ASAN
+#if KILN_HAS_ASAN
 #include <sanitizer/asan_interface.h>
 /* Between objects, so that running over the end of one is seen. */
 enum { RED_ZONE = 16 };

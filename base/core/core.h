@@ -4,6 +4,7 @@
 #define KILN_BASE_CORE_H
 
 #include "base/core/arena.h"
+#include "base/core/asked.h"
 #include "base/core/attr.h"
 #include "base/core/hash.h"
 #include "base/core/resting.h"

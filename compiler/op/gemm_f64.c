@@ -14,15 +14,34 @@ enum {
     TILES = 2 * TILE,
 };
 
+static void ask_whole(const double *p, int64_t n) {
+    kiln_ask_whole(p, (size_t)n * sizeof *p);
+}
+
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t round_up(int64_t v, int64_t step) {
     return (v + step - 1) / step * step;
 }
 
-void kiln_gemm_pack_matrix(const void *user, int64_t k0, int64_t kc, int64_t j0,
-                           int64_t nc, double *dst) {
+/* A block of a matrix, by the lines of it that lie in one piece. */
+static void ask_block(const double *b, int64_t rows, int64_t row, int64_t columns,
+                      int64_t column) {
+    const bool is_turned = row == 1;
+    const int64_t step = is_turned ? row : column;
+    const int64_t n = is_turned ? rows : columns;
+    for (int64_t i = 0; i < (is_turned ? columns : rows); i++) {
+        const double *line = b + i * (is_turned ? column : row);
+        for (int64_t k = 0; k < (step == 1 ? 1 : n); k++)
+            ask_whole(line + k * step, step == 1 ? n : 1);
+    }
+}
+
+KILN_ASKED_WHOLE void kiln_gemm_pack_matrix(const void *user, int64_t k0, int64_t kc,
+                                            int64_t j0, int64_t nc, double *dst) {
     const kiln_gemm_matrix *m = user;
+    ask_block(m->b + k0 * m->row + j0 * m->col, kc, m->row, nc, m->col);
+    ask_whole(dst, kc * round_up(nc, NR));
     for (int64_t j = 0; j < nc; j += NR) {
         const int64_t nr = min_i64(NR, nc - j);
         for (int64_t p = 0; p < kc; p++, dst += NR) {
@@ -49,8 +68,9 @@ static void pack_a(const kiln_gemm_f64 *g, int64_t i0, int64_t mc, int64_t k0,
 
 /* sum[r][c] over kc terms of a panel of A and one of B. Fixed trip counts let the
  * compiler keep `s` in registers, two columns in each. */
-static void micro_kernel(int64_t kc, const double *restrict a, const double *restrict b,
-                         double *restrict sum) {
+KILN_ASKED_WHOLE static void micro_kernel(int64_t kc, const double *restrict a,
+                                          const double *restrict b,
+                                          double *restrict sum) {
     double s[MR * NR] = {0};
     for (int64_t p = 0; p < kc; p++, a += MR, b += NR) {
         for (int r = 0; r < MR; r++) {
@@ -66,10 +86,9 @@ static void micro_kernel(int64_t kc, const double *restrict a, const double *res
 #if defined(__x86_64__)
 typedef double quad __attribute__((vector_size(NR * sizeof(double))));
 
-__attribute__((target("avx2"))) static void two_panels(int64_t kc,
-                                                       const double *restrict a,
-                                                       const double *restrict b,
-                                                       double *restrict sum) {
+__attribute__((target("avx2"))) KILN_ASKED_WHOLE static void
+two_panels(int64_t kc, const double *restrict a, const double *restrict b,
+           double *restrict sum) {
     quad s[MR], t[MR];
     memset(s, 0, sizeof s);
     memset(t, 0, sizeof t);
@@ -111,6 +130,8 @@ static void macro_kernel(int64_t mc, int64_t nc, int64_t kc, const double *a,
                          const double *b, bool is_first, double *c, int64_t c_row) {
     double sum[TILES];
     int64_t j = 0;
+    ask_whole(a, round_up(mc, MR) * kc);
+    ask_whole(b, round_up(nc, NR) * kc);
     for (; j + NR < nc && has_wide_registers(); j += WIDE) {
         for (int64_t i = 0; i < mc; i += MR) {
             const int64_t mr = min_i64(MR, mc - i);

@@ -221,6 +221,28 @@ static void released_memory_is_poisoned(void **state) {
 #endif
 }
 
+static void ask_past_the_end(void *arg) {
+    (void)arg;
+    kiln_arena a = {0};
+    const char *p = kiln_arena_alloc(&a, 100);
+    kiln_ask_whole(p, 101);
+}
+
+static void one_byte_too_many_is_seen(void **state) {
+    (void)state;
+#ifdef HAS_ASAN
+    kiln_test_death death;
+    kiln_arena a = {0};
+    kiln_ask_whole(kiln_arena_alloc(&a, 100), 100);
+    kiln_arena_fini(&a);
+    kiln_test_in_child(ask_past_the_end, NULL, &death);
+    assert_int_equal(death.exit_code, 4);
+#else
+    ask_past_the_end(NULL);
+    kiln_test_skip("only AddressSanitizer sees poisoned memory");
+#endif
+}
+
 static void ask_for_too_many(void *arg) {
     (void)arg;
     kiln_arena a = {0};
@@ -267,6 +289,7 @@ int main(void) {
     kiln_test_add("rewound_memory_is_used_again", rewound_memory_is_used_again, NULL);
     kiln_test_add("a_big_object_is_not_touched", a_big_object_is_not_touched, NULL);
     kiln_test_add("released_memory_is_poisoned", released_memory_is_poisoned, NULL);
+    kiln_test_add("one_byte_too_many_is_seen", one_byte_too_many_is_seen, NULL);
     kiln_test_add("impossible_sizes_end_with_4", impossible_sizes_end_with_4, NULL);
     kiln_test_add("a_stale_mark_is_a_broken_invariant",
                   a_stale_mark_is_a_broken_invariant, NULL);
