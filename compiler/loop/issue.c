@@ -72,14 +72,15 @@ static bool is_fused(const scale *s, const kiln_expr *e) {
 /* Functions that are one instruction, or one that keeps its port for long. */
 static double function_cost(const kiln_expr *e) {
     static const int cost[KILN_N_INTRINS] = {
-        [KILN_INTRIN_abs] = 1,          [KILN_INTRIN_add_rn] = 1,
-        [KILN_INTRIN_ceil] = 1,         [KILN_INTRIN_copysign] = 1,
-        [KILN_INTRIN_dot4] = 1,         [KILN_INTRIN_floor] = 1,
-        [KILN_INTRIN_fma] = 1,          [KILN_INTRIN_isnan] = 1,
-        [KILN_INTRIN_mul_rn] = 1,       [KILN_INTRIN_round] = 1,
-        [KILN_INTRIN_sub_rn] = 1,       [KILN_INTRIN_trunc] = 1,
-        [KILN_INTRIN_prefetch] = 0,     [KILN_INTRIN_sqrt] = DIVISION,
-        [KILN_INTRIN_rsqrt] = DIVISION, [KILN_INTRIN_exp_low] = 13};
+        [KILN_INTRIN_abs] = 1,         [KILN_INTRIN_add_rn] = 1,
+        [KILN_INTRIN_ceil] = 1,        [KILN_INTRIN_copysign] = 1,
+        [KILN_INTRIN_dot4] = 1,        [KILN_INTRIN_floor] = 1,
+        [KILN_INTRIN_fma] = 1,         [KILN_INTRIN_isnan] = 1,
+        [KILN_INTRIN_mul_rn] = 1,      [KILN_INTRIN_round] = 1,
+        [KILN_INTRIN_quotient] = 4,    [KILN_INTRIN_sub_rn] = 1,
+        [KILN_INTRIN_trunc] = 1,       [KILN_INTRIN_prefetch] = 0,
+        [KILN_INTRIN_sqrt] = DIVISION, [KILN_INTRIN_rsqrt] = DIVISION,
+        [KILN_INTRIN_exp_low] = 13};
     const bool is_free = e->u.intrin == KILN_INTRIN_prefetch;
     return cost[e->u.intrin] > 0 || is_free ? cost[e->u.intrin] : FUNCTION;
 }

@@ -108,13 +108,13 @@ static bool is_operation(const kiln_expr *e) {
 /* Functions that are one instruction, or one that keeps its port for long. */
 static void sort_operation(const kiln_expr *e, kiln_nest_stmt *s) {
     static const bool is_instruction[KILN_N_INTRINS] = {
-        [KILN_INTRIN_abs] = true,    [KILN_INTRIN_add_rn] = true,
-        [KILN_INTRIN_ceil] = true,   [KILN_INTRIN_copysign] = true,
-        [KILN_INTRIN_dot4] = true,   [KILN_INTRIN_floor] = true,
-        [KILN_INTRIN_fma] = true,    [KILN_INTRIN_isnan] = true,
-        [KILN_INTRIN_mul_rn] = true, [KILN_INTRIN_prefetch] = true,
-        [KILN_INTRIN_round] = true,  [KILN_INTRIN_sub_rn] = true,
-        [KILN_INTRIN_trunc] = true};
+        [KILN_INTRIN_abs] = true,      [KILN_INTRIN_add_rn] = true,
+        [KILN_INTRIN_ceil] = true,     [KILN_INTRIN_copysign] = true,
+        [KILN_INTRIN_dot4] = true,     [KILN_INTRIN_floor] = true,
+        [KILN_INTRIN_fma] = true,      [KILN_INTRIN_isnan] = true,
+        [KILN_INTRIN_mul_rn] = true,   [KILN_INTRIN_prefetch] = true,
+        [KILN_INTRIN_quotient] = true, [KILN_INTRIN_round] = true,
+        [KILN_INTRIN_sub_rn] = true,   [KILN_INTRIN_trunc] = true};
     const bool is_call = e->kind == KILN_EXPR_CALL;
     const bool is_root = is_call && (e->u.intrin == KILN_INTRIN_sqrt ||
                                      e->u.intrin == KILN_INTRIN_rsqrt);

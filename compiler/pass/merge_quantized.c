@@ -10,11 +10,11 @@
  * Networks for Efficient Integer-Arithmetic-Only Inference", CVPR'18, section 2.2; that of
  * the pairs' meaning: ONNX, QuantizeLinear-21.
  *
- * Runs before constants are folded, or w would be real numbers already. narrow_products and
- * narrow_convs make products of bytes of it. */
-#include "compiler/pass/pass_internal.h"
-
-#include <string.h>
+ * Runs before constants are folded, or w would be real numbers already. Products of bytes
+ * are what is wanted, so what narrow_products and narrow_convs would leave as it is (which
+ * they ask byte_source.h as well) stays real numbers: products of 32-bit integers are no
+ * faster. */
+#include "compiler/pass/byte_source.h"
 
 typedef struct dequantized {
     kiln_value *whole, *scale, *zero; /* zero NULL: none */
@@ -27,6 +27,7 @@ typedef struct product {
     kiln_value *bias;     /* NULL: none */
     int out_axis, w_axis; /* of the channels of y, and of w */
     int64_t terms;        /* that are summed up */
+    bool is_dot;          /* several at once */
 } product;
 
 /* ---- what is taken ---------------------------------------------------------------- */
@@ -57,27 +58,27 @@ static bool takes_weights(const product *p) {
 }
 
 static bool is_conv(const kiln_node *n, product *p) {
+    if (n->op != &kiln_op_conv)
+        return false;
     const kiln_type *w = &n->in[1]->type;
     p->out_axis = 1;
     p->w_axis = 0;
     p->terms = kiln_type_elems(w) / (w->dim[0] > 0 ? w->dim[0] : 1);
-    p->bias = n->n_in > 2 ? n->in[2] : NULL;
-    return n->op == &kiln_op_conv;
+    /* Padding is the zero point, so it must be known. */
+    return kiln_byte_conv_pays(n, &p->is_dot) &&
+           (p->x.zero == NULL || kiln_value_is_const(p->x.zero));
 }
 
 static bool is_matrix(const kiln_node *n, product *p) {
-    const kiln_type *w = &n->in[1]->type;
-    const bool is_gemm = n->op == &kiln_op_gemm;
-    if ((!is_gemm && n->op != &kiln_op_matmul) || w->rank != 2 ||
-        n->in[0]->type.rank < 2)
+    kiln_byte_matrix w;
+    if (!kiln_byte_product_pays(n, &w))
         return false;
-    const bool turned = kiln_node_attr(n, "trans_b")->i != 0;
     p->out_axis = n->out[0]->type.rank - 1;
-    p->w_axis = turned ? 0 : 1;
-    p->terms = w->dim[turned ? 1 : 0];
-    p->bias = n->n_in > 2 ? n->in[2] : NULL;
-    return !is_gemm || (kiln_node_attr(n, "alpha")->f == 1 &&
-                        (p->bias == NULL || kiln_node_attr(n, "beta")->f == 1));
+    p->w_axis = kiln_node_attr(n, "trans_b")->i != 0 ? 0 : 1;
+    p->terms = w.terms;
+    p->is_dot = true;
+    return n->op != &kiln_op_gemm || p->bias == NULL ||
+           kiln_node_attr(n, "beta")->f == 1;
 }
 
 /* The largest factors of whole sums, both less a zero point. */
@@ -85,12 +86,40 @@ static bool sums_fit(int64_t terms) {
     return terms > 0 && terms <= INT32_MAX / ((int64_t)UINT8_MAX * UINT8_MAX);
 }
 
-static bool is_taken(const kiln_node *n, product *p) {
+/* Elements of w that have one scale, one after the other. */
+static int64_t run_of(const dequantized *w) {
+    int64_t n = 1;
+    for (int i = (int)w->axis + 1; i < w->whole->type.rank && !is_one(w->scale); i++)
+        n *= w->whole->type.dim[i];
+    return n;
+}
+
+/* Less their zero points. */
+static bool weights_fit(kiln_sweep *s, const product *p) {
+    const kiln_type *t = &p->w.whole->type;
+    const kiln_value *zero = p->w.zero;
+    kiln_byte_weights as;
+    kiln_wide w = kiln_wide_new(s->cx->scratch, t);
+    kiln_widen(t, p->w.whole->data, &w);
+    if (zero == NULL)
+        return kiln_byte_weights_of(&w, p->is_dot, &as);
+    const int64_t n = kiln_type_elems(t), zeros = kiln_type_elems(&zero->type);
+    const int64_t run = run_of(&p->w);
+    kiln_wide z = kiln_wide_new(s->cx->scratch, &zero->type);
+    kiln_widen(&zero->type, zero->data, &z);
+    for (int64_t i = 0; i < n; i++)
+        w.i[i] -= z.i[i / run % zeros];
+    return kiln_byte_weights_of(&w, p->is_dot, &as);
+}
+
+static bool is_taken(kiln_sweep *s, const kiln_node *n, product *p) {
     *p = (product){.node = n};
-    return n->n_in > 1 && (is_conv(n, p) || is_matrix(n, p)) &&
-           of_bytes(n->in[0], &p->x) && of_bytes(n->in[1], &p->w) &&
-           is_one(p->x.scale) && (p->x.zero == NULL || is_one(p->x.zero)) &&
-           takes_weights(p) && sums_fit(p->terms);
+    if (n->n_in < 2 || !of_bytes(n->in[0], &p->x) || !of_bytes(n->in[1], &p->w) ||
+        !is_one(p->x.scale) || (p->x.zero != NULL && !is_one(p->x.zero)))
+        return false;
+    p->bias = n->n_in > 2 ? n->in[2] : NULL;
+    return (is_conv(n, p) || is_matrix(n, p)) && takes_weights(p) &&
+           sums_fit(p->terms) && weights_fit(s, p);
 }
 
 /* ---- rewriting -------------------------------------------------------------------- */
@@ -156,7 +185,7 @@ static kiln_status repeat(kiln_sweep *s, const product *p, kiln_value *const *in
 static kiln_status merge(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     product p;
     kiln_value *in[2], *scale, *y;
-    if (!is_taken(n, &p))
+    if (!is_taken(s, n, &p))
         return KILN_OK;
     const int rank = n->out[0]->type.rank;
     kiln_value *x_scale = p.x.scale, *w_scale = p.w.scale;

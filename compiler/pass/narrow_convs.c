@@ -19,60 +19,29 @@
 
 typedef struct weights {
     kiln_wide w;
-    int64_t n, zero;
-    kiln_dtype dtype;
+    int64_t n;
+    kiln_byte_weights as;
     bool is_dot; /* bytes that several channels are summed over */
 } weights;
 
-/* Are channels summed up, or four taps in a row of one channel; or is each channel by
- * itself? Any other convolution would read bytes one by one. */
-static bool is_taken(const kiln_node *n, bool *is_dot) {
-    const kiln_type *w = &n->in[1]->type;
-    const int64_t groups = kiln_node_attr(n, "groups")->i;
-    const kiln_attr *dilations = kiln_node_attr(n, "dilations");
-    const bool is_row = w->dim[1] == 1 && w->dim[w->rank - 1] % 4 == 0 &&
-                        (dilations->n == 0 || dilations->ints[dilations->n - 1] == 1);
-    *is_dot = groups == 1 && (w->dim[1] > 2 || is_row);
-    return *is_dot || (groups > 1 && w->dim[1] == 1 && w->dim[0] == groups);
-}
-
 static bool describe(kiln_sweep *s, const kiln_node *n, weights *out) {
     const kiln_value *v = n->in[1];
-    int64_t lo = 0, hi = 0;
-    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout))
+    *out = (weights){.n = 0};
+    if (!kiln_value_is_const(v) || !kiln_layout_is_plain(&v->type.layout) ||
+        !kiln_byte_conv_pays(n, &out->is_dot))
         return false;
-    *out = (weights){.w = kiln_wide_new(s->cx->scratch, &v->type),
-                     .n = kiln_type_elems(&v->type),
-                     .dtype = KILN_I8};
+    out->w = kiln_wide_new(s->cx->scratch, &v->type);
+    out->n = kiln_type_elems(&v->type);
     kiln_widen(&v->type, v->data, &out->w);
-    for (int64_t i = 0; i < out->n; i++) {
-        lo = out->w.i[i] < lo ? out->w.i[i] : lo;
-        hi = out->w.i[i] > hi ? out->w.i[i] : hi;
-    }
-    if (!is_taken(n, &out->is_dot) || lo < INT16_MIN || hi > INT16_MAX)
-        return false;
-    if (lo >= INT8_MIN && hi <= INT8_MAX)
-        return true;
-    if (out->is_dot)
-        out->zero = INT8_MIN - lo;
-    else
-        out->dtype = KILN_I16;
-    return !out->is_dot || hi - lo <= UINT8_MAX;
-}
-
-static kiln_value *constant(kiln_sweep *s, const char *name, const kiln_type *t,
-                            const kiln_wide *v) {
-    void *made = kiln_tensor_new(s->g->arena, t).data;
-    kiln_narrow(v, made);
-    return kiln_graph_add_const(s->g, name, t, made);
+    return kiln_byte_weights_of(&out->w, out->is_dot, &out->as);
 }
 
 static kiln_value *narrowed(kiln_sweep *s, const kiln_value *v, const weights *w) {
-    const kiln_type t = kiln_type_make(w->dtype, v->type.rank, v->type.dim);
+    const kiln_type t = kiln_type_make(w->as.dtype, v->type.rank, v->type.dim);
     kiln_wide less = kiln_wide_new(s->cx->scratch, &t);
     for (int64_t i = 0; i < w->n; i++)
-        less.i[i] = w->w.i[i] + w->zero;
-    return constant(s, v->name, &t, &less);
+        less.i[i] = w->w.i[i] + w->as.zero;
+    return kiln_byte_const(s, v->name, &less);
 }
 
 /* Wraps as sums do. */
@@ -90,7 +59,7 @@ static kiln_value *bias_of(kiln_sweep *s, const kiln_node *n, const weights *w,
         kiln_widen(&t, given->data, &bias);
     for (int64_t i = 0; i < w->n; i++)
         bias.i[i / terms] -= zero * w->w.i[i];
-    return constant(s, given != NULL ? given->name : "bias", &t, &bias);
+    return kiln_byte_const(s, given != NULL ? given->name : "bias", &bias);
 }
 
 /* ---- rewriting -------------------------------------------------------------------- */
@@ -110,7 +79,6 @@ static kiln_status narrow(kiln_sweep *s, kiln_node *n, kiln_value **same) {
     weights w;
     kiln_attr_arg arg[N_LISTS + 3];
     if (n->op != &kiln_op_conv || n->out[0]->type.dtype != KILN_I32 ||
-        kiln_type_elems(&n->out[0]->type) == 0 ||
         (n->n_in > 2 && n->in[2] != NULL && !kiln_value_is_const(n->in[2])) ||
         !kiln_byte_source_of(n->in[0], &x) || x.by != NULL || !describe(s, n, &w))
         return KILN_OK;
@@ -124,7 +92,7 @@ static kiln_status narrow(kiln_sweep *s, kiln_node *n, kiln_value **same) {
                                kiln_node_attr(n, lists[i])->n);
     arg[N_LISTS] = kiln_arg_int("groups", kiln_node_attr(n, "groups")->i);
     arg[N_LISTS + 1] = kiln_arg_int("fill", x.zero);
-    arg[N_LISTS + 2] = kiln_arg_int("w_zero", w.zero);
+    arg[N_LISTS + 2] = kiln_arg_int("w_zero", w.as.zero);
     return kiln_sweep_add(s, &kiln_op_conv_bytes, n, in, in[2] != NULL ? 3 : 2, arg,
                           N_LISTS + 3, same);
 }

@@ -14,14 +14,10 @@
  * products of few terms or one column, stay. Sums wrap either way. */
 #include "compiler/pass/byte_source.h"
 
-/* As few channels as narrow_convs takes, and columns as templates of convolutions do. */
-enum { LEAST_TERMS = 3, LEAST_COLUMNS = 2 };
-
 typedef struct product {
     const kiln_node *node;
     kiln_byte_source x;
-    int64_t terms, columns;
-    int64_t row, col; /* strides of w */
+    kiln_byte_matrix of; /* w */
     kiln_wide w, bias;
     bool has_bias;
 } product;
@@ -33,100 +29,62 @@ static bool is_plain_const(const kiln_value *v) {
            kiln_layout_is_plain(&v->type.layout);
 }
 
-/* As 8 bits and a zero point. */
-static bool fits_bytes(const kiln_wide *w, int64_t n) {
-    int64_t lo = 0, hi = 0;
-    for (int64_t i = 0; i < n; i++) {
-        lo = w->i[i] < lo ? w->i[i] : lo;
-        hi = w->i[i] > hi ? w->i[i] : hi;
-    }
-    return lo >= INT16_MIN && hi <= INT16_MAX &&
-           ((lo >= INT8_MIN && hi <= INT8_MAX) || hi - lo <= UINT8_MAX);
-}
-
-/* A gemm is a product where it has no factors and its addend is of columns, or absent. */
-static bool is_gemm(const kiln_node *n, product *p) {
-    const bool turned = kiln_node_attr(n, "trans_b")->i != 0;
-    const int64_t columns = n->in[1]->type.dim[turned ? 0 : 1];
-    const double factors[] = {kiln_node_attr(n, "alpha")->f,
-                              kiln_node_attr(n, "beta")->f};
-    p->row = turned ? 1 : columns;
-    p->col = turned ? n->in[1]->type.dim[1] : 1;
-    p->columns = columns;
+/* A gemm's addend is of columns, or absent. */
+static bool takes_addend(const kiln_node *n, product *p) {
     p->has_bias = n->n_in > 2 && n->in[2] != NULL;
-    if (factors[0] != 1 || (p->has_bias && factors[1] != 1) ||
-        kiln_node_attr(n, "trans_a")->i != 0)
-        return false;
-    return !p->has_bias ||
-           (is_plain_const(n->in[2]) && kiln_type_elems(&n->in[2]->type) == columns &&
-            n->in[2]->type.rank > 0 &&
-            n->in[2]->type.dim[n->in[2]->type.rank - 1] == columns);
-}
-
-static bool is_matmul(const kiln_node *n, product *p) {
-    const kiln_type *w = &n->in[1]->type;
-    const bool turned = kiln_node_attr(n, "trans_b")->i != 0;
-    p->columns = w->rank == 2 ? w->dim[turned ? 0 : 1] : 0;
-    p->row = turned ? 1 : p->columns;
-    p->col = turned && w->rank == 2 ? w->dim[1] : 1;
-    return w->rank == 2 && n->in[0]->type.rank > 1;
+    if (!p->has_bias)
+        return true;
+    const kiln_type *t = &n->in[2]->type;
+    return kiln_node_attr(n, "beta")->f == 1 && is_plain_const(n->in[2]) &&
+           kiln_type_elems(t) == p->of.columns && t->rank > 0 &&
+           t->dim[t->rank - 1] == p->of.columns;
 }
 
 static bool is_taken(kiln_sweep *s, const kiln_node *n, product *p) {
-    const kiln_value *w = n->n_in > 1 ? n->in[1] : NULL;
+    kiln_byte_weights as;
     *p = (product){.node = n};
-    if ((n->op != &kiln_op_matmul && n->op != &kiln_op_gemm) ||
-        n->out[0]->type.dtype != KILN_I32 || kiln_type_elems(&n->out[0]->type) == 0 ||
-        !is_plain_const(w) || !kiln_byte_source_of(n->in[0], &p->x) ||
-        !(n->op == &kiln_op_gemm ? is_gemm(n, p) : is_matmul(n, p)))
+    if (!kiln_byte_product_pays(n, &p->of) || n->out[0]->type.dtype != KILN_I32 ||
+        !is_plain_const(n->in[1]) || !kiln_byte_source_of(n->in[0], &p->x) ||
+        !takes_addend(n, p))
         return false;
-    const int64_t all = kiln_type_elems(&w->type);
-    p->terms = all / p->columns;
-    if (p->terms < LEAST_TERMS || p->columns < LEAST_COLUMNS)
-        return false;
+    const kiln_value *w = n->in[1];
     p->w = kiln_wide_new(s->cx->scratch, &w->type);
     kiln_widen(&w->type, w->data, &p->w);
     if (p->has_bias) {
         p->bias = kiln_wide_new(s->cx->scratch, &n->in[2]->type);
         kiln_widen(&n->in[2]->type, n->in[2]->data, &p->bias);
     }
-    return fits_bytes(&p->w, all);
+    return kiln_byte_weights_of(&p->w, true, &as);
 }
 
 /* ---- constants -------------------------------------------------------------------- */
 
-static kiln_value *constant(kiln_sweep *s, const char *name, const kiln_wide *v) {
-    void *made = kiln_tensor_new(s->g->arena, &v->type).data;
-    kiln_narrow(v, made);
-    return kiln_graph_add_const(s->g, name, &v->type, made);
-}
-
 /* [columns, terms, 1] */
 static kiln_value *filters_of(kiln_sweep *s, const product *p) {
-    const int64_t dim[] = {p->columns, p->terms, 1};
+    const int64_t dim[] = {p->of.columns, p->of.terms, 1};
     const kiln_type t = kiln_type_make(KILN_I32, 3, dim);
     kiln_wide out = kiln_wide_new(s->cx->scratch, &t);
-    for (int64_t c = 0; c < p->columns; c++)
-        for (int64_t k = 0; k < p->terms; k++)
-            out.i[c * p->terms + k] = p->w.i[k * p->row + c * p->col];
-    return constant(s, p->node->in[1]->name, &out);
+    for (int64_t c = 0; c < p->of.columns; c++)
+        for (int64_t k = 0; k < p->of.terms; k++)
+            out.i[c * p->of.terms + k] = p->w.i[k * p->of.row + c * p->of.col];
+    return kiln_byte_const(s, p->node->in[1]->name, &out);
 }
 
 static kiln_value *bias_of(kiln_sweep *s, const product *p) {
-    const kiln_type t = kiln_type_make(KILN_I32, 1, &p->columns);
+    const kiln_type t = kiln_type_make(KILN_I32, 1, &p->of.columns);
     const kiln_wide bias = {.type = t, .i = p->bias.i};
-    return constant(s, p->node->in[2]->name, &bias);
+    return kiln_byte_const(s, p->node->in[2]->name, &bias);
 }
 
 static kiln_value *column_sums(kiln_sweep *s, const product *p) {
-    const kiln_type t = kiln_type_make(KILN_I32, 1, &p->columns);
+    const kiln_type t = kiln_type_make(KILN_I32, 1, &p->of.columns);
     kiln_wide sum = kiln_wide_new(s->cx->scratch, &t);
-    for (int64_t c = 0; c < p->columns; c++) {
+    for (int64_t c = 0; c < p->of.columns; c++) {
         sum.i[c] = 0;
-        for (int64_t k = 0; k < p->terms; k++)
-            sum.i[c] += p->w.i[k * p->row + c * p->col];
+        for (int64_t k = 0; k < p->of.terms; k++)
+            sum.i[c] += p->w.i[k * p->of.row + c * p->of.col];
     }
-    return constant(s, "sums", &sum);
+    return kiln_byte_const(s, "sums", &sum);
 }
 
 /* ---- rewriting -------------------------------------------------------------------- */
@@ -182,8 +140,8 @@ static kiln_status narrow(kiln_sweep *s, kiln_node *n, kiln_value **same) {
         return KILN_OK;
     images_of(&n->in[0]->type, &images, &rows);
     const kiln_type *y = &n->out[0]->type;
-    const int64_t x_dim[] = {images, rows, p.terms};
-    const int64_t pixels[] = {images, p.terms, rows};
+    const int64_t x_dim[] = {images, rows, p.of.terms};
+    const int64_t pixels[] = {images, p.of.terms, rows};
     kiln_value *in[3] = {NULL, filters_of(s, &p), NULL}, *v;
     KILN_TRY(uncentered(s, &p, &in[0]));
     if (rows == 1) { /* of one pixel there is nothing to turn */

@@ -33,6 +33,10 @@ kiln_status kiln_simplify_mul(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_div(kiln_sweep *s, kiln_node *n, kiln_value **same);
 kiln_status kiln_simplify_pow(kiln_sweep *s, kiln_node *n, kiln_value **same);
 
+/* Known scales (simplify_quantize.c). */
+kiln_status kiln_simplify_quantize_linear(kiln_sweep *s, kiln_node *n,
+                                          kiln_value **same);
+
 /* Batch norm (simplify_batch_norm.c). */
 kiln_status kiln_simplify_batch_norm(kiln_sweep *s, kiln_node *n, kiln_value **same);
 

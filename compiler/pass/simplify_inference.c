@@ -29,6 +29,7 @@ static const struct {
     {&kiln_op_div, kiln_simplify_div},
     {&kiln_op_pow, kiln_simplify_pow},
     {&kiln_op_batch_norm, kiln_simplify_batch_norm},
+    {&kiln_op_quantize_linear, kiln_simplify_quantize_linear},
 };
 enum { N_RULES = sizeof rules / sizeof rules[0] };
 

@@ -36,6 +36,8 @@ static double eval_several(kiln_intrin i, const double *arg) {
         return x * y;
     case KILN_INTRIN_pow:
         return pow(x, y);
+    case KILN_INTRIN_quotient:
+        return x / y;
     case KILN_INTRIN_sub_rn:
         return x - y;
     case KILN_INTRINS_CURVED:
@@ -59,6 +61,7 @@ double kiln_intrin_eval(kiln_intrin i, const double *arg) {
     case KILN_INTRIN_fmod:
     case KILN_INTRIN_mul_rn:
     case KILN_INTRIN_pow:
+    case KILN_INTRIN_quotient:
     case KILN_INTRIN_sub_rn:
         return eval_several(i, arg);
     case KILN_INTRIN_abs:
@@ -161,6 +164,7 @@ bool kiln_intrin_eval_int(kiln_intrin i, kiln_dtype dtype, const int64_t *arg,
     case KILN_INTRIN_copysign:
     case KILN_INTRIN_fma:
     case KILN_INTRIN_fmod:
+    case KILN_INTRIN_quotient:
     case KILN_INTRIN_sqrt:
         return false;
     }

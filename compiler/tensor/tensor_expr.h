@@ -177,7 +177,8 @@ typedef enum kiln_intrin {
     case KILN_INTRIN_tanh
 #define KILN_INTRINS_PAIRED /* of two */                                               \
     KILN_INTRIN_fmod:                                                                  \
-    case KILN_INTRIN_pow
+    case KILN_INTRIN_pow:                                                              \
+    case KILN_INTRIN_quotient
 #define KILN_INTRINS_SPECIAL /* no function of numbers, and how many rows there are */ \
     KILN_INTRIN_dot4:                                                                  \
     case KILN_INTRIN_prefetch:                                                         \

@@ -83,3 +83,36 @@ val kiln_expand_fma(kiln_formula *f, kiln_intrin i, const val *arg) {
         wide[j] = cast(&k, KILN_F64, arg[j]);
     return cast(&k, KILN_F32, add(&k, mul(&k, wide[0], wide[1]), wide[2]));
 }
+
+/* Division by a number that is often the same for many: what depends on it alone is
+ * computed once, and each quotient takes a multiplication and three multiply-adds, with
+ * no divider waited for. Where there is no fused multiply-add it is the division.
+ *
+ * Let u be the unit roundoff, Q = x / y, and every operation rounded to nearest; under the
+ * limits of intrinsics.def none of them, of f32 or wider, leaves the normal range, but for
+ * zeros and for |Q| < 2^-10, where what is lost is below 2^-80.
+ *
+ *   r = 1 / y        r = (1 + e) / y with |e| <= u / (1 + u)
+ *   l = (1 - y r) r  1 - y r is exact: (r + l) y = 1 + d with |d| <= 2.1 u^2
+ *   q = x r + x l    what is rounded last is Q (1 + d'), |d'| <= 3.2 u^2, which is less than
+ *                    half an ulp off: q is Q, or one of the two floats beside it
+ *   (x - q y) r + q  with such a q and such an r is Q, rounded to nearest: x - q y is exact,
+ *                    and what is rounded last is Q + (Q - q) e. For S the significand of y,
+ *                    an integer, Q is S^-1 / 2 ulp or more from where rounding turns, so
+ *                    more than u / 2 ulp, which |(Q - q) e| is less than there.
+ *
+ * Source: Markstein, "Computation of elementary functions on the IBM RISC System/6000
+ * processor", IBM J. Res. Dev. 34 (1990), theorem 5; the two factors: Brisebarre, Muller and
+ * Raina, "Accelerating correctly rounded floating-point division when the divisor is known
+ * in advance", IEEE Trans. Computers 53 (2004). */
+val kiln_expand_quotient(kiln_formula *f, kiln_intrin i, const val *arg) {
+    const num k = num_of(f, arg[0]);
+    const val x = arg[0], y = arg[1];
+    (void)i;
+    if (!has(&k, KILN_INTRIN_fma))
+        return divide(&k, x, y);
+    const val r = divide(&k, real(&k, 1), y), less = neg(&k, y);
+    const val l = mul(&k, call(&k, KILN_INTRIN_fma, less, r, real(&k, 1)), r);
+    const val q = call(&k, KILN_INTRIN_fma, x, r, mul(&k, x, l));
+    return call(&k, KILN_INTRIN_fma, call(&k, KILN_INTRIN_fma, q, less, x), r, q);
+}

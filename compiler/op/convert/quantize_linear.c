@@ -4,13 +4,20 @@
  * rounding.
  *
  * Where `dtype` is `precision` y = x / scale + zero is not rounded to integers: what
- * cast_low makes floats of 8 and 4 bits of. */
+ * cast_low makes floats of 8 and 4 bits of.
+ *
+ * With `tame` x is clipped ahead of the division, by bounds that do not change from one
+ * element to the next: to (min - zero - 1/4) scale and (max - zero + 1/4) scale. What is
+ * beyond gives the smallest or the largest integer, NaN the smallest, as the bound does: it
+ * is off by less than 1/8 of scale, and its quotient by the rest of a half from the
+ * integer. So quotients are at most 2^17, and those below 2^-9 are all rounded to 0, which
+ * is what KILN_INTRIN_quotient asks for. */
 #include "compiler/op/convert/op_quantize.h"
 #include "base/fault.h"
 
 #include <math.h>
 
-enum { AXIS, BLOCK, DTYPE, PRECISION, N_ATTR };
+enum { AXIS, BLOCK, DTYPE, PRECISION, TAME, N_ATTR };
 
 static const kiln_attr_def attrs[N_ATTR] = {
     {.name = "axis", .kind = KILN_ATTR_INT, .doc = "axis of scales", .default_i = 1},
@@ -22,9 +29,23 @@ static const kiln_attr_def attrs[N_ATTR] = {
      .kind = KILN_ATTR_DTYPE,
      .doc = "dtype of the division",
      .default_i = KILN_F32},
+    {.name = "tame",
+     .kind = KILN_ATTR_BOOL,
+     .doc =
+         "the scale is known to be one number from 2^-60 to 2^60: of f32, to integers "
+         "of 8 or 16 bits"},
 };
 
 static const char *const names[] = {"x", "scale", "zero", NULL};
+
+static bool may_be_tame(const kiln_node *n, kiln_dtype dtype) {
+    const unsigned wide =
+        KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) | KILN_DT(KILN_U16);
+    return kiln_dtype_is_in(dtype, wide) &&
+           (kiln_dtype)n->attr[PRECISION].i == KILN_F32 &&
+           n->in[1]->type.dtype == KILN_F32 && kiln_type_elems(&n->in[1]->type) == 1 &&
+           n->attr[BLOCK].i == 0;
+}
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_type *x = &n->in[0]->type;
@@ -39,6 +60,11 @@ static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
                          "precision, %s, is %s",
                          kiln_dtype_name(precision), kiln_dtype_name(dtype));
     KILN_TRY(kiln_check_scale(n, n->attr[AXIS].i, n->attr[BLOCK].i, dtype, err));
+    if (n->attr[TAME].i != 0 && !may_be_tame(n, dtype))
+        return kiln_fail(
+            err, KILN_ERR_SHAPE,
+            "only one scale of f32, in precision f32, to integers of 8 or 16 "
+            "bits may be tame");
     *out = kiln_type_make(dtype, x->rank, x->dim);
     out->place = x->place;
     return KILN_OK;
@@ -86,6 +112,49 @@ static const kiln_expr *rounded(kiln_arena *a, const kiln_expr *v,
     return precision == KILN_F64 ? v : kiln_x_cast(a, KILN_F32, v);
 }
 
+typedef struct quantizer {
+    kiln_arena *a;
+    const kiln_expr *scale, *zero; /* zero NULL: none; of scale's dtype */
+    double min, max;
+} quantizer;
+
+static const kiln_expr *round_of(const quantizer *q, const kiln_expr *v) {
+    return kiln_x_fn(
+        q->a, KILN_FAULT(quantize_round) ? KILN_INTRIN_trunc : KILN_INTRIN_round, v);
+}
+
+/* NaN: the smallest. */
+static const kiln_expr *clipped(const quantizer *q, const kiln_expr *v,
+                                const kiln_expr *min, const kiln_expr *max) {
+    v = kiln_x_select(q->a, kiln_x_less(q->a, min, v), v, min);
+    return kiln_x_binary(q->a, KILN_EXPR_MIN, v, max);
+}
+
+/* (end - zero) * scale */
+static const kiln_expr *bound(const quantizer *q, double end) {
+    const kiln_expr *v = kiln_x_like(q->a, q->scale, end);
+    v = q->zero != NULL ? kiln_x_sub(q->a, v, q->zero) : v;
+    return kiln_x_mul(q->a, v, q->scale);
+}
+
+static const kiln_expr *tame(const quantizer *q, const kiln_expr *v) {
+    v = clipped(q, v, bound(q, q->min - 0.25), bound(q, q->max + 0.25));
+    const kiln_expr *const arg[2] = {v, q->scale};
+    v = round_of(q, kiln_x_call(q->a, KILN_INTRIN_quotient, arg));
+    return q->zero != NULL ? kiln_x_add(q->a, v, q->zero) : v;
+}
+
+static const kiln_expr *divided(const quantizer *q, const kiln_expr *v,
+                                kiln_dtype precision, bool is_real) {
+    v = rounded(q->a, kiln_x_div(q->a, v, q->scale), precision);
+    v = is_real ? v : round_of(q, v);
+    /* Where the sum is not exact it is far outside of the range. */
+    v = q->zero != NULL ? kiln_x_add(q->a, v, q->zero) : v;
+    return is_real ? v
+                   : clipped(q, v, kiln_x_like(q->a, v, q->min),
+                             kiln_x_like(q->a, v, q->max));
+}
+
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_arena *a = cx->arena;
     const kiln_dtype_info *info = kiln_dtype_get(cx->out[0].type.dtype);
@@ -94,21 +163,14 @@ static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_te *y = kiln_compute_begin(cx, "", &cx->out[0].type, index);
     kiln_compute_scale_index(cx, n->attr[AXIS].i, n->attr[BLOCK].i, index, at);
     const kiln_expr *v = rounded(a, kiln_compute_read(cx, 0, index), precision);
-    const kiln_expr *scale = rounded(a, kiln_low_read(cx, 1, at), precision);
-    v = rounded(a, kiln_x_div(a, v, scale), precision);
-    if (!info->is_float)
-        v = kiln_x_fn(
-            a, KILN_FAULT(quantize_round) ? KILN_INTRIN_trunc : KILN_INTRIN_round, v);
-    /* Where the sum is not exact it is far outside of the range. */
+    quantizer q = {
+        .a = a,
+        .scale = rounded(a, kiln_low_read(cx, 1, at), precision),
+        .min = (double)info->min_i,
+        .max = (double)(info->max_i - (KILN_FAULT(quantize_saturation) ? 1 : 0))};
     if (kiln_has_in(n, 2))
-        v = kiln_x_add(a, v, kiln_x_cast(a, v->dtype, kiln_compute_read(cx, 2, at)));
-    if (info->is_float)
-        return kiln_compute_end(cx, 0, y, v);
-    const kiln_expr *min = kiln_x_like(a, v, (double)info->min_i);
-    const kiln_expr *max = kiln_x_like(
-        a, v, (double)(info->max_i - (KILN_FAULT(quantize_saturation) ? 1 : 0)));
-    v = kiln_x_select(a, kiln_x_less(a, min, v), v, min); /* NaN: the smallest */
-    v = kiln_x_binary(a, KILN_EXPR_MIN, v, max);
+        q.zero = kiln_x_cast(a, v->dtype, kiln_compute_read(cx, 2, at));
+    v = n->attr[TAME].i != 0 ? tame(&q, v) : divided(&q, v, precision, info->is_float);
     return kiln_compute_end(cx, 0, y, v);
 }
 

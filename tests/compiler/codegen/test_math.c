@@ -302,7 +302,7 @@ static void compiled_is_interpreted(void **state) {
     }
 }
 
-/* Two arguments: specials by specials, then what `draw` makes. */
+/* Two arguments: specials by specials, where all have a meaning, then what `draw` makes. */
 typedef void draw_pair(kiln_rng *rng, int i, kiln_dtype dtype, double *x, double *y);
 
 static void check_pairs(const fn_row *r, kiln_dtype dtype, double ulps,
@@ -319,7 +319,7 @@ static void check_pairs(const fn_row *r, kiln_dtype dtype, double ulps,
     kiln_rng_init(&rng, kiln_test_seed());
     for (int i = 0; i < N; i++) {
         draw(&rng, i, dtype, &x.f[i], &z.f[i]);
-        if (i < N_SPECIALS * N_SPECIALS) {
+        if (i < N_SPECIALS * N_SPECIALS && r->f != KILN_INTRIN_quotient) {
             x.f[i] = (double)specials[i / N_SPECIALS];
             z.f[i] = (double)specials[i % N_SPECIALS];
         }
@@ -386,6 +386,26 @@ static void fmod_is_exact(void **state) {
     check_pairs(&r, KILN_BF16, 0, draw_remainder);
 }
 
+/* A dividend near a half, or anything; a divisor within limits. */
+static void draw_quotient(kiln_rng *rng, int i, kiln_dtype dtype, double *x,
+                          double *y) {
+    const double near = dtype == KILN_F64 ? 0x1p-50 : 0x1p-21;
+    double q = ldexp(1 + kiln_rng_unit(rng), (int)(kiln_rng_next(rng) % 26) - 10);
+    if (i % 4 != 0)
+        q = ((double)(kiln_rng_next(rng) % 512) - 255.5) *
+            (1 + near * (kiln_rng_unit(rng) - 0.5));
+    *y = kiln_round_f64(
+        dtype, ldexp(1 + kiln_rng_unit(rng), (int)(kiln_rng_next(rng) % 120) - 60));
+    *x = q * *y;
+}
+
+static void quotient_is_the_division(void **state) {
+    const fn_row r = {.name = "quotient", .f = KILN_INTRIN_quotient};
+    (void)state;
+    check_pairs(&r, KILN_F32, 0, draw_quotient);
+    check_pairs(&r, KILN_F64, 0, draw_quotient);
+}
+
 /* ---- refusals -------------------------------------------------------------------- */
 
 static void refuses_exp_of_integers_by_name(void **state) {
@@ -418,6 +438,7 @@ int main(void) {
     kiln_test_add_rows(check_function, fn_rows);
     kiln_test_add("compiled_is_interpreted", compiled_is_interpreted, NULL);
     kiln_test_add("pow_of_pairs", pow_of_pairs, NULL);
+    kiln_test_add("quotient_is_the_division", quotient_is_the_division, NULL);
     kiln_test_add("fmod_is_exact", fmod_is_exact, NULL);
     kiln_test_add("refuses_exp_of_integers_by_name", refuses_exp_of_integers_by_name,
                   NULL);

@@ -149,6 +149,18 @@ static double in_domain(kiln_intrin f, double x) {
     return f == KILN_INTRIN_exp_low && x > 40 ? -x : x;
 }
 
+/* A divisor within limits, and a dividend near it, near a half or anywhere. */
+static void draw_quotient(kiln_rng *rng, kiln_dtype dtype, double *x, double *y) {
+    const double half = (double)(kiln_rng_next(rng) % 0x20000) - 0x10000 + 0.5;
+    *y = kiln_round_f64(
+        dtype, ldexp(1 + kiln_rng_unit(rng), (int)(kiln_rng_next(rng) % 120) - 60));
+    const double near =
+        1 + (kiln_rng_unit(rng) - 0.5) * (dtype == KILN_F64 ? 0x1p-50 : 0x1p-21);
+    const double any =
+        ldexp(1 + kiln_rng_unit(rng), (int)(kiln_rng_next(rng) % 26) - 10);
+    *x = kiln_round_f64(dtype, *y * (kiln_rng_next(rng) % 4 == 0 ? any : half * near));
+}
+
 static void draw(kiln_rng *rng, kiln_intrin f, int sweep, kiln_dtype dtype, values *v) {
     const double low = low_high[sweep][0], high = low_high[sweep][1];
     for (int i = 0; i < N; i++) {
@@ -161,6 +173,8 @@ static void draw(kiln_rng *rng, kiln_intrin f, int sweep, kiln_dtype dtype, valu
         }
         v->x.f[i] = in_domain(f, kiln_round_f64(dtype, v->x.f[i]));
         v->z.f[i] = kiln_round_f64(dtype, v->z.f[i]);
+        if (f == KILN_INTRIN_quotient)
+            draw_quotient(rng, dtype, &v->x.f[i], &v->z.f[i]);
     }
 }
 
@@ -216,6 +230,7 @@ static long double meaning(kiln_intrin f, long double x, long double z) {
     case KILN_INTRIN_copysign:
     case KILN_INTRIN_fma:
     case KILN_INTRIN_fmod:
+    case KILN_INTRIN_quotient:
     case KILN_INTRIN_isnan:
     case KILN_INTRIN_sqrt:
         break;
@@ -228,6 +243,8 @@ static double wanted(kiln_intrin f, kiln_dtype dtype, double x, double z) {
     if (f == KILN_INTRIN_fma) /* rounded once, which long double would not be */
         return dtype == KILN_F32 ? (double)fmaf((float)x, (float)z, (float)z)
                                  : fma(x, z, z);
+    if (f == KILN_INTRIN_quotient)
+        return dtype == KILN_F32 ? (double)((float)x / (float)z) : x / z;
     const long double v = meaning(f, (long double)x, (long double)z);
     return dtype == KILN_F32 ? (double)(float)v : (double)v;
 }

@@ -20,6 +20,7 @@
 #define U16 KILN_T_DTYPE("dtype", KILN_U16)
 #define F16 KILN_T_DTYPE("dtype", KILN_F16)
 #define F32 KILN_T_DTYPE("dtype", KILN_F32)
+#define TAME KILN_T_BOOL("tame", true)
 #define AXIS(v) KILN_T_INT("axis", v)
 #define BLOCK(v) KILN_T_INT("block", v)
 
@@ -46,6 +47,29 @@ static kiln_test_op_row quantize[] = {
     {"nan_is_smallest", &kiln_op_quantize_linear,
      .in = {KILN_TF(KILN_F32, 1, (2), QNAN, -QNAN), SCALE(1)}, .args = {I8},
      .want = KILN_TI(KILN_I8, 1, (2), -128, -128)},
+    {"tame_halves_go_to_even", &kiln_op_quantize_linear,
+     .in = {KILN_TF(KILN_F32, 1, (6), -3, -1, 1, 3, 5, 7), SCALE(2)},
+     .args = {I8, TAME}, .want = KILN_TI(KILN_I8, 1, (6), -2, 0, 0, 2, 2, 4)},
+    {"tame_saturates_around_zero_point", &kiln_op_quantize_linear,
+     .in = {KILN_TF(KILN_F32, 1, (10), -86.51, -86.4, -86.1, 0, 10.1, 10.2, 1e38, INF,
+                    -INF, QNAN),
+            SCALE(0.3), KILN_TI(KILN_U8, 0, (0), 221)},
+     .args = {U8, TAME},
+     .want = KILN_TI(KILN_U8, 1, (10), 0, 0, 0, 221, 255, 255, 255, 255, 0, 0)},
+    {"tame_saturates_i16", &kiln_op_quantize_linear,
+     .in = {KILN_TF(KILN_F32, 1, (6), 1e30, -1e30, 32766.5, -32767.5, 0x1p-149, QNAN),
+            SCALE(1)},
+     .args = {I16, TAME},
+     .want = KILN_TI(KILN_I16, 1, (6), 32767, -32768, 32766, -32768, 0, -32768)},
+    {"tame_by_the_least_scale", &kiln_op_quantize_linear,
+     .in = {KILN_TF(KILN_F32, 1, (4), 0x1.8p-60, 0x1p-149, -INF, 1), SCALE(0x1p-60)},
+     .args = {I8, TAME}, .want = KILN_TI(KILN_I8, 1, (4), 2, 0, -128, 127)},
+    {"tame_by_the_greatest_scale", &kiln_op_quantize_linear,
+     .in = {KILN_TF(KILN_F32, 1, (4), 0x1.8p60, 0x1p-149, 3e38, -INF), SCALE(0x1p60)},
+     .args = {I16, TAME}, .want = KILN_TI(KILN_I16, 1, (4), 2, 0, 32767, -32768)},
+    {"rejects_tame_rows", &kiln_op_quantize_linear,
+     .in = {X24, KILN_TF(KILN_F32, 1, (2), 1, 0.1)}, .args = {U8, AXIS(0), TAME},
+     .fails = KILN_ERR_SHAPE, .text = "only one scale of f32, in precision f32"},
     {"scale_0_saturates", &kiln_op_quantize_linear,
      .in = {KILN_TF(KILN_F32, 1, (3), 1, -1, 0), SCALE(0)}, .args = {I8},
      .want = KILN_TI(KILN_I8, 1, (3), 127, -128, -128)},

@@ -119,6 +119,37 @@ static void check_facts(void **state) {
     kiln_assert_text_equal(kiln_buf_str(&twice), kiln_buf_str(&once));
 }
 
+/* What merge_quantized takes, narrow_products and narrow_convs make products of bytes of:
+ * no product of wider integers is left, and none is made where they would take nothing. */
+static void check_products_of_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        size_t n_bytes;
+    } row[] = {{GOLDEN "/merge_quantized/products.txt", 4},
+               {GOLDEN "/merge_quantized/no_bytes.txt", 0},
+               {GOLDEN "/merge_quantized/others.txt", 0}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        kiln_test_golden golden;
+        size_t n_bytes = 0;
+        kiln_test_golden_read(row[i].path, &golden);
+        kiln_assert_status_ok(
+            kiln_graph_parse(kiln_test_arena(), golden.input, golden.path, &g, &err),
+            &err);
+        kiln_assert_status_ok(kiln_graph_optimize(g, NULL, &err), &err);
+        for (size_t k = 0; k < g->nodes.n; k++) {
+            const kiln_node *n = g->nodes.v[k];
+            n_bytes += n->op == &kiln_op_conv_bytes;
+            if (n->op == &kiln_op_conv || n->op == &kiln_op_matmul ||
+                n->op == &kiln_op_gemm)
+                assert_int_equal(n->out[0]->type.dtype, KILN_F32);
+        }
+        assert_int_equal(n_bytes, row[i].n_bytes);
+    }
+}
+
 /* A pass that is wrong: relu for neg. */
 static kiln_status wrong_run(kiln_graph *g, kiln_pass_cx *cx) {
     g->nodes.v[0]->op = &kiln_op_relu;
@@ -197,6 +228,7 @@ int main(void) {
     kiln_test_add("rejects_missing_facts", check_needs, NULL);
     kiln_test_add("prints_after_passes", check_print_after, NULL);
     kiln_test_add("makes_facts_and_is_stable", check_facts, NULL);
+    kiln_test_add("makes_products_of_bytes", check_products_of_bytes, NULL);
     kiln_test_add("check_finds_a_wrong_pass", check_meaning, NULL);
     kiln_test_add("tells_large_constants_apart", check_large_constants, NULL);
     kiln_test_add("is_linear_in_nodes", check_large, NULL);

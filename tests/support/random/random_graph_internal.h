@@ -74,6 +74,9 @@ kiln_value *add_cast(maker *m, kiln_value *x, kiln_dtype to);
 /* Integers of eight bits as wider ones, now and then less a zero point; anything else as
  * it is. */
 kiln_value *add_widened(maker *m, kiln_value *x);
+/* Bytes as floats, with one scale or, where axis is not negative, one for each of its
+ * elements; with a zero point now and then. */
+kiln_value *add_dequantized(maker *m, kiln_value *q, int axis);
 /* Attributes of a row that have no meaning to shapes, drawn: numbers, words, booleans.
  */
 size_t draw_attrs(maker *m, const kiln_op_def *op, kiln_attr_arg *args);

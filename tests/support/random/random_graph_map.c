@@ -142,13 +142,30 @@ static kiln_value *draw_scales(maker *m, kiln_dtype dtype, int rank,
     return kiln_graph_add_const(m->g, "scale", &t, s.data);
 }
 
-static bool dequantize(maker *m, kiln_value *q, int64_t axis, kiln_value *scale,
-                       kiln_value *zero) {
+static kiln_value *draw_zeros(maker *m, kiln_dtype dtype, int rank,
+                              const int64_t *dim) {
+    const int64_t lo = kiln_dtype_is_in(dtype, KILN_DT_SIGNED) ? -9 : 0;
+    const int64_t n = rank > 0 ? *dim : 1;
+    int64_t *v = kiln_array(m->g->arena, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = draw(m, lo, 12);
+    return const_ints(m, dtype, rank, dim, v);
+}
+
+static kiln_value *dequantize(maker *m, kiln_value *q, int64_t axis, kiln_value *scale,
+                              kiln_value *zero) {
     kiln_value *in[3] = {q, scale, zero};
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_dtype("dtype", scale->type.dtype)};
-    return add_op(m, &kiln_op_dequantize_linear, in, zero != NULL ? 3 : 2, args, 2) !=
-           NULL;
+    return add_op(m, &kiln_op_dequantize_linear, in, zero != NULL ? 3 : 2, args, 2);
+}
+
+kiln_value *add_dequantized(maker *m, kiln_value *q, int axis) {
+    const int rank = axis < 0 ? 0 : 1;
+    const int64_t n = axis < 0 ? 1 : q->type.dim[axis];
+    kiln_value *scale = draw_scales(m, KILN_F32, rank, &n);
+    return dequantize(m, q, axis < 0 ? 0 : axis, scale,
+                      one_in(m, 2) ? draw_zeros(m, q->type.dtype, rank, &n) : NULL);
 }
 
 bool random_graph_quantized(maker *m) {
@@ -165,21 +182,16 @@ bool random_graph_quantized(maker *m) {
     const int64_t n = x->type.dim[axis];
     const kiln_dtype real = is_whole ? KILN_F32 : x->type.dtype;
     kiln_value *scale = draw_scales(m, real, rank, &n), *zero = NULL;
-    if (one_in(m, 2) && q != KILN_I32) {
-        const int64_t lo = kiln_dtype_is_in(q, KILN_DT_SIGNED) ? -9 : 0;
-        int64_t *v = kiln_array(m->g->arena, int64_t, rank > 0 ? n : 1);
-        for (int64_t i = 0; i < (rank > 0 ? n : 1); i++)
-            v[i] = draw(m, lo, 12);
-        zero = const_ints(m, q, rank, &n, v);
-    }
+    if (one_in(m, 2) && q != KILN_I32)
+        zero = draw_zeros(m, q, rank, &n);
     if (is_whole)
-        return dequantize(m, x, axis, scale, zero);
+        return dequantize(m, x, axis, scale, zero) != NULL;
     kiln_value *in[3] = {x, scale, zero};
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_dtype("dtype", q)};
     kiln_value *y =
         add_op(m, &kiln_op_quantize_linear, in, zero != NULL ? 3 : 2, args, 2);
-    return y != NULL && (one_in(m, 3) || dequantize(m, y, axis, scale, zero));
+    return y != NULL && (one_in(m, 3) || dequantize(m, y, axis, scale, zero) != NULL);
 }
 
 bool random_graph_bits(maker *m) {

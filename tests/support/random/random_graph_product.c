@@ -36,7 +36,32 @@ static kiln_value *draw_matrix(maker *m, const kiln_type *x, int64_t rows, int64
                         : draw_const(m, x->dtype, rank, dim, term_scale(terms));
 }
 
+/* Of what bytes stand for: a product of bytes, where passes make one of it. */
+static bool dequantized_product(maker *m) {
+    enum { BYTES = KILN_DT(KILN_I8) | KILN_DT(KILN_U8) };
+    kiln_value *x = draw_value(m, BYTES, 2, 4);
+    const int64_t terms = x->type.dim[x->type.rank - 1], n = draw_dim(m);
+    const bool is_gemm = x->type.rank == 2 && one_in(m, 2);
+    const bool turned = is_gemm && one_in(m, 2);
+    const int64_t along[2] = {terms, n}, across[2] = {n, terms};
+    kiln_value *w =
+        draw_const(m, one_in(m, 2) ? KILN_I8 : KILN_U8, 2, turned ? across : along, 1);
+    const int axis = (int)draw(m, -1, 1);
+    kiln_value *in[3] = {add_dequantized(m, x, -1), add_dequantized(m, w, axis)};
+    if (in[0] == NULL || in[1] == NULL)
+        return false;
+    if (!is_gemm)
+        return add_op(m, &kiln_op_matmul, in, 2, NULL, 0) != NULL;
+    const bool has_bias = one_in(m, 2);
+    if (has_bias)
+        in[2] = draw_operand(m, KILN_F32, 1, &n, 1);
+    const kiln_attr_arg arg = kiln_arg_bool("trans_b", turned);
+    return add_op(m, &kiln_op_gemm, in, has_bias ? 3 : 2, &arg, 1) != NULL;
+}
+
 bool random_graph_product(maker *m) {
+    if (one_in(m, 6))
+        return dequantized_product(m);
     kiln_value *x = draw_value(m, KILN_DT_NUMBER, 1, 5), *in[2] = {x, NULL};
     const int rank = x->type.rank;
     const int64_t last = x->type.dim[rank - 1];
