@@ -236,6 +236,72 @@ def detector_best():
     return Detector(finish)
 
 
+class Operators(tf.Module):
+    """TensorFlow's own operators over an image."""
+
+    def __init__(self, size, run):
+        super().__init__()
+        image = keras.Input((size, size, 3))
+        self.net = keras.Model(image, L.Conv2D(4, 3, padding="same")(image))
+        self.run = run
+
+    def __call__(self, image):
+        return self.run(image, self.net(image))
+
+
+@row
+def rounded_as_in_training():
+    """Of the input itself, so that ties are the same for all."""
+    def run(image, x):
+        q = tf.quantization
+        return {"args": q.fake_quant_with_min_max_args(image, -1.5, 2.0, 8),
+                "vars": q.fake_quant_with_min_max_vars(image, tf.constant(-0.7), tf.constant(1.1), 6)}
+    return Operators(9, run)
+
+
+@row
+def rounded_by_channels():
+    def run(image, x):
+        low, high = tf.constant([-1.0, -0.3, 0.0]), tf.constant([1.0, 2.0, 0.6])
+        q = tf.quantization
+        return {"channels": q.fake_quant_with_min_max_vars_per_channel(image, low, high, 4),
+                "narrow": q.fake_quant_with_min_max_args(image, -1.5, 2.0, 5, narrow_range=True)}
+    return Operators(9, run)
+
+
+@row
+def images():
+    """Crops by boxes that data decides, cubic pieces, places of the largest."""
+    def run(image, x):
+        middle = tf.reshape(tf.sigmoid(x[0, :2, :3, :2]), (6, 2))
+        size = tf.reshape(tf.sigmoid(x[0, :2, :3, 2:]), (6, 2)) * 0.8 - 0.2
+        boxes = tf.concat([middle - size, middle + size], 1)
+        two, which = tf.concat([image, x[..., :3]], 0), tf.constant([0, 1, 1, 0, 1, 0])
+        best, at = tf.nn.max_pool_with_argmax(x, 3, 2, "SAME", include_batch_in_index=True)
+        return {"crop": tf.image.crop_and_resize(two, boxes, which, (5, 4), extrapolation_value=0.5),
+                "cubic": tf.image.resize(image, (15, 23), "bicubic"),
+                "old": tf.raw_ops.ResizeBicubic(images=x, size=(17, 6), align_corners=True),
+                "smaller": tf.raw_ops.ResizeBicubic(images=x, size=(4, 5)), "best": best, "at": at}
+    return Operators(11, run)
+
+
+@row
+def diagonals():
+    def run(image, x):
+        a = tf.linalg
+        return {"matrix": a.diag(x[..., 0]), "set": a.set_diag(x, x[..., 1, :] * 2.0)}
+    return Operators(6, run)
+
+
+@row
+def other_diagonals():
+    def run(image, x):
+        a = tf.linalg
+        return {"above": a.diag(x[0, 0], k=2, padding_value=0.25), "below": a.set_diag(image, image[:, :, 0], k=-3),
+                "part": a.diag_part(x), "part_above": a.diag_part(image, k=1)}
+    return Operators(6, run)
+
+
 # ---- what programs do with them ----
 
 
