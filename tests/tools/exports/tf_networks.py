@@ -164,6 +164,13 @@ def unet():
 
 
 @row
+def volumes():
+    x = keras.Input((5, 6, 4, 2), name="x")
+    y = L.MaxPooling3D((1, 2, 1))(L.Conv3D(6, 3, padding="same", activation="relu")(x))
+    return keras.Model(x, L.Conv3DTranspose(3, (2, 3, 3), strides=(1, 2, 2), padding="same", activation="relu")(y))
+
+
+@row
 def lstm():
     ids = keras.Input((LENGTH,), dtype="int32", name="ids")
     x = L.Embedding(VOCABULARY, 16)(ids)
