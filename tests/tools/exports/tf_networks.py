@@ -146,6 +146,31 @@ def functions():
     return keras.Model(x, [a, z, b, c, f.sum(x, axis=(0, -1)), keras.activations.relu(x, max_value=0.7)])
 
 
+@row
+def functions_of_integers():
+    """Numbers beside integers are integers; comparisons and what is made of truths."""
+    f, x = keras.ops, keras.Input((9,), dtype="int32", name="ids")
+    y = x + 1
+    rows = L.Embedding(VOCABULARY + 1, 4)(y)
+    is_large = f.logical_and(x > 30, f.logical_not(x >= 80))
+    some = f.cast(f.any(is_large, axis=-1, keepdims=True), "float32")
+    half = y * 0.5 - 2.0
+    return keras.Model(x, [rows, f.where(is_large, x - 7, 0), f.cast(x != 50, "int32"), some * half, f.maximum(x, 20)])
+
+
+@row
+def wrapped():
+    """Layers around layers, pools of so many windows, attention whose heads share keys."""
+    image, x = keras.Input((11, 13, 3), name="image"), keras.Input((7, 6), name="x")
+    y = L.SpectralNormalization(L.Conv2D(5, 3, activation="relu"))(L.Resizing(15, 14, interpolation="bicubic")(image))
+    y = L.Add()([L.AdaptiveAveragePooling2D((4, 3))(y), L.AdaptiveMaxPooling2D((4, 3))(y)])
+    y = L.AdaptiveAveragePooling1D(5)(L.Reshape((12, 5))(y))
+    z = L.GroupQueryAttention(4, 6, 2, use_gate=True)(x, x, use_causal_mask=True)
+    z = L.MultiHeadAttention(2, 3, sliding_window=2)(L.Add()([x, z]), x)
+    z = L.GroupQueryAttention(3, 4, 1, use_bias=False, sliding_window=3)(z, x)
+    return keras.Model([image, x], [y, L.AdaptiveMaxPooling1D(3)(z)])
+
+
 # ---- others ----
 
 
