@@ -186,6 +186,30 @@ static row rows[] = {
      .w = {W("kernel", "1,4:0 0 1 0"), W("recurrent_kernel", "1,4:0 0 0 0"),
            W("bias", "4:40 40 0 40")},
      .shape = "[1,3,1]", .want = {0, 1, 3}},
+    /* the same of each place of a line */
+    {"conv_lstm",
+     L("ConvLSTM1D", ", 'filters': 1, 'kernel_size': [1], 'activation': 'linear', "
+                     "'return_sequences': true"),
+     "1, 2, 2, 1",
+     .w = {W("kernel", "1,1,4:0 0 1 0"), W("recurrent_kernel", "1,1,4:0 0 0 0"),
+           W("bias", "4:40 40 0 40")},
+     .shape = "[1,2,2,1]", .want = {0, 1, 2, 4}},
+    {"conv_lstm_backwards",
+     L("ConvLSTM1D", ", 'filters': 1, 'kernel_size': [1], 'activation': 'linear', "
+                     "'return_sequences': true, 'go_backwards': true"),
+     "1, 2, 2, 1",
+     .w = {W("kernel", "1,1,4:0 0 1 0"), W("recurrent_kernel", "1,1,4:0 0 0 0"),
+           W("bias", "4:40 40 0 40")},
+     .shape = "[1,2,2,1]", .want = {2, 3, 2, 4}},
+    /* c = x + c + what is right of h */
+    {"conv_lstm_of_its_neighbour",
+     L("ConvLSTM1D", ", 'filters': 1, 'kernel_size': [3], 'padding': 'same', "
+                     "'activation': 'linear'"),
+     "1, 2, 2, 1",
+     .w = {W("kernel", "3,1,4:0 0 0 0 0 0 1 0 0 0 0 0"),
+           W("recurrent_kernel", "3,1,4:0 0 0 0 0 0 0 0 0 0 1 0"),
+           W("bias", "4:40 40 0 40")},
+     .shape = "[1,2,1]", .want = {3, 4}},
     /* half of the state is kept: h = h / 2 + x / 2 */
     {"gru",
      L("GRU", ", 'units': 1, 'activation': 'linear', 'recurrent_activation': "

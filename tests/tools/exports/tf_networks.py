@@ -209,6 +209,17 @@ def gru():
     return keras.Model(x, L.SimpleRNN(5)(L.GRU(8, return_sequences=True)(x)))
 
 
+@row
+def frames():
+    """Recurrent convolutions, forwards and backwards, over images and lines."""
+    x = keras.Input((4, 9, 8, 2), name="x")
+    y = L.ConvLSTM2D(3, 3, padding="same", return_sequences=True)(x)
+    y = L.ConvLSTM2D(4, (2, 3), strides=(1, 2), recurrent_activation="hard_sigmoid", go_backwards=True,
+                     return_sequences=True)(y)
+    z = L.ConvLSTM1D(5, 3, dilation_rate=2, use_bias=False)(L.Reshape((4, 8, 12))(y))
+    return keras.Model(x, [y, z])
+
+
 class Detector(tf.Module):
     """Boxes of four anchors a place, decoded, with their scores; `finish` picks."""
     CLASSES, BEST, SIZE = 3, 10, 32
