@@ -5,6 +5,7 @@
 #include "base/numbers.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 bool kiln_keras_is_model(const char *class_name) {
@@ -37,6 +38,12 @@ static const char *snake_case(kiln_arena *a, const char *name) {
     return b.n > 0 ? b.p : "";
 }
 
+/* The class itself, where Keras has it by another name too: weights are by the first. */
+static const char *own_name(const char *class_name) {
+    return strcmp(class_name, "GroupQueryAttention") == 0 ? "GroupedQueryAttention"
+                                                          : class_name;
+}
+
 typedef struct model {
     kiln_keras_cx *cx;
     const char *name;
@@ -56,7 +63,7 @@ static void place_layers(model *m, const kiln_keras_layer *around) {
     kiln_numbers counts = {0};
     for (size_t i = 0; i < m->n; i++) {
         kiln_keras_layer *const l = &m->layer[i];
-        const char *const name = snake_case(a, l->class_name);
+        const char *const name = snake_case(a, own_name(l->class_name));
         const size_t n = kiln_numbers_get(&counts, kiln_str_from(name));
         kiln_numbers_set(a, &counts, kiln_str_from(name), n + 1);
         const char *const numbered = n == 0 ? name : kiln_format(a, "%s_%zu", name, n);
@@ -213,6 +220,51 @@ static kiln_status run_sequence(model *m, kiln_value *const *in, size_t n_in,
     return KILN_OK;
 }
 
+/* The type that numbers beside tensors of integers have: that of the tensors, unless one has
+ * a fraction, or who reads the result says that it is of floats (JSON has no 2.0 apart from
+ * 2). Of tensors of floats and bools: f32. */
+static kiln_dtype type_of_numbers(const model *m, size_t i, const kiln_keras_refs *from,
+                                  kiln_value *const *in) {
+    kiln_dtype dtype = KILN_F32;
+    for (size_t k = 0; k < from->n; k++) {
+        const double v = from->v[k].number;
+        if (from->v[k].layer == NULL) {
+            if (!(fabs(v) <= 0x1p31) || floor(v) < v)
+                return KILN_F32;
+        } else if (kiln_dtype_is_float(in[k]->type.dtype)) {
+            return KILN_F32;
+        } else if (in[k]->type.dtype != KILN_BOOL) {
+            dtype = in[k]->type.dtype;
+        }
+    }
+    const char *said = NULL;
+    for (size_t l = 0; l < m->n && said == NULL && dtype != KILN_F32; l++)
+        said = kiln_keras_said_dtype(m->layer[l].nodes, m->layer[i].name,
+                                     m->first[i] + m->n_called[i]);
+    return said != NULL && strncmp(said, "float", 5) == 0 ? KILN_F32 : dtype;
+}
+
+/* What the call of layer i is given; beside fractions integers are floats, too. */
+static kiln_status gather_operands(model *m, size_t i, const kiln_keras_refs *from,
+                                   kiln_value **in) {
+    kiln_import_cx *const cx = &m->cx->common;
+    bool has_numbers = false;
+    for (size_t k = 0; k < from->n; k++) {
+        has_numbers = has_numbers || from->v[k].layer == NULL;
+        in[k] = from->v[k].layer == NULL ? NULL : value_of(m, &from->v[k]);
+    }
+    if (!has_numbers)
+        return KILN_OK;
+    const kiln_dtype dtype = type_of_numbers(m, i, from, in);
+    for (size_t k = 0; k < from->n; k++) {
+        if (in[k] == NULL)
+            in[k] = kiln_import_scalar(cx, dtype, from->v[k].number);
+        else if (in[k]->type.dtype != KILN_BOOL)
+            KILN_TRY(kiln_import_cast(cx, &m->layer[i], in[k], dtype, &in[k]));
+    }
+    return KILN_OK;
+}
+
 /* Calls the next node of layer i where its operands are there. */
 static kiln_status try_node(model *m, size_t i, bool *done) {
     kiln_arena *const a = &m->cx->common.scratch;
@@ -230,11 +282,8 @@ static kiln_status try_node(model *m, size_t i, bool *done) {
     }
     kiln_value **const in = kiln_array(a, kiln_value *, from.n), **out = NULL;
     size_t n_out = 0;
-    for (size_t k = 0; k < from.n; k++)
-        in[k] = from.v[k].layer == NULL
-                    ? kiln_import_scalar(&m->cx->common, KILN_F32, from.v[k].number)
-                    : value_of(m, &from.v[k]);
     l->node = m->next_node[i];
+    KILN_TRY(gather_operands(m, i, &from, in));
     KILN_TRY(call(m, l, in, from.n, &out, &n_out));
     for (size_t t = 0; t < n_out; t++)
         kiln_map_set(a, &m->values,

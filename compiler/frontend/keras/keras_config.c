@@ -16,8 +16,11 @@ bool kiln_keras_is_of_ops(const char *class_name) {
 /* Functions of keras.ops have classes that are called as layers are; those that mean
  * what the layer does, and those that take numbers in place of tensors. */
 static bool is_as_layer(const char *class_name) {
-    static const char *const names[] = {"Add",     "Subtract", "Multiply",   "Maximum",
-                                        "Minimum", "Divide",   "TrueDivide", "Power"};
+    static const char *const names[] = {
+        "Add",       "Subtract",     "Multiply", "Maximum",   "Minimum",
+        "Divide",    "TrueDivide",   "Power",    "Equal",     "NotEqual",
+        "Greater",   "GreaterEqual", "Less",     "LessEqual", "LogicalAnd",
+        "LogicalOr", "LogicalXor",   "Where"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(class_name, names[i]) == 0)
             return true;
@@ -33,7 +36,7 @@ static bool is_function(const kiln_json *layer) {
     if (module[0] == '\0')
         return kiln_json_is_array(kiln_json_get(node, "args")) &&
                kiln_json_get(config, "trainable") == NULL &&
-               kiln_json_get(config, "dtype") == NULL;
+               !kiln_json_is_object(kiln_json_get(config, "dtype"));
     return strncmp(module, "keras.src.ops", 13) == 0 ||
            strncmp(module, "keras.ops", 9) == 0;
 }

@@ -55,6 +55,42 @@ kiln_status kiln_keras_import_clip(kiln_keras_call *k) {
     return set(k, kiln_compose_op(&k->c, &kiln_op_clip, k->in, 1, args, 2));
 }
 
+kiln_status kiln_keras_import_not_equal(kiln_keras_call *k) {
+    kiln_value *const same = kiln_compose_2(&k->c, &kiln_op_equal, k->in[0], k->in[1]);
+    return set(k, kiln_compose_1(&k->c, &kiln_op_logical_not, same));
+}
+
+/* Of numbers, what is not zero is true. */
+static kiln_value *as_truth(kiln_keras_call *k, kiln_value *x) {
+    return kiln_compose_cast(&k->c, x, KILN_BOOL);
+}
+
+kiln_status kiln_keras_import_logical(kiln_keras_call *k) {
+    kiln_value *const x = as_truth(k, k->in[0]);
+    return set(k, k->n_in < 2 ? kiln_compose_1(&k->c, k->op, x)
+                              : kiln_compose_2(&k->c, k->op, x, as_truth(k, k->in[1])));
+}
+
+kiln_status kiln_keras_import_where(kiln_keras_call *k) {
+    return set(k, kiln_compose_where(&k->c, as_truth(k, k->in[0]), k->in[1], k->in[2]));
+}
+
+kiln_status kiln_keras_import_cast(kiln_keras_call *k) {
+    static const struct {
+        const char *name;
+        kiln_dtype dtype;
+    } known[] = {{"float32", KILN_F32}, {"int32", KILN_I32}, {"int64", KILN_I64},
+                 {"uint8", KILN_U8},    {"int8", KILN_I8},   {"bool", KILN_BOOL}};
+    const char *const name = kiln_keras_text(k, "dtype", NULL, "");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(name, known[i].name) == 0)
+            return set(k, kiln_compose_cast(&k->c, k->in[0], known[i].dtype));
+    return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                     "it casts to float32, bool and integers of 8, 32 or 64 bits, not "
+                     "to '%s'",
+                     kiln_import_show(&k->cx->common, kiln_str_from(name)));
+}
+
 /* ---- axes ------------------------------------------------------------------------ */
 
 /* 'axis': a number or a list, each in [-rank, rank), none twice; absent: none. */
@@ -87,6 +123,14 @@ kiln_status kiln_keras_import_reduction(kiln_keras_call *k) {
         return set(k, k->in[0]);
     return set(k, kiln_compose_reduce(&k->c, k->op, k->in[0], axes, n,
                                       kiln_keras_bool(k, "keepdims", false)));
+}
+
+/* Any and All: the largest, or the smallest, of 0 and 1. */
+kiln_status kiln_keras_import_truth(kiln_keras_call *k) {
+    k->in[0] = kiln_compose_cast(&k->c, as_truth(k, k->in[0]), KILN_U8);
+    KILN_TRY(k->c.status);
+    KILN_TRY(kiln_keras_import_reduction(k));
+    return set(k, as_truth(k, k->out));
 }
 
 /* Axes of 1 at places of the result. */

@@ -139,6 +139,8 @@ typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
 /* All values that JSON refers to, in its order: as lists ["layer", node, tensor], of
  * Keras 3 also {"class_name": "__keras_tensor__"}. */
 void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out);
+/* The type that a reference in `j` says the layer's call has ("int32"); NULL: none does. */
+const char *kiln_keras_said_dtype(const kiln_json *j, const char *layer, int64_t node);
 /* The call's value by place `at`, or else by keyword; NULL: it is not given, or is not
  * one value. What a call is given by place comes first in `in`, in both's order. */
 kiln_value *kiln_keras_operand(const kiln_keras_call *k, const char *name, size_t at);

@@ -1,5 +1,6 @@
 /* Layers of Keras that prepare images, as they are when nothing is trained. Source:
  * keras.layers, "Image preprocessing layers". */
+#include "compiler/frontend/bicubic.h"
 #include "compiler/frontend/keras/keras_internal.h"
 
 #include <inttypes.h>
@@ -19,13 +20,16 @@ static kiln_status read_size(kiln_keras_call *k, int64_t size[2]) {
 }
 
 /* Integers would be rounded in between: floats only. */
-static kiln_status resize(kiln_keras_call *k, const int64_t size[2], bool is_nearest) {
+static kiln_status resize(kiln_keras_call *k, const int64_t size[2], bool is_nearest,
+                          bool is_cubic) {
     kiln_value *const x = k->in[0];
     if (!is_nearest && !kiln_dtype_is_float(x->type.dtype))
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "it interpolates floats, not %s",
                          kiln_type_text(&k->cx->common.scratch, &x->type));
-    k->out = kiln_channels_last_resize(&k->c, x, size, is_nearest, false, true);
+    k->out = is_cubic
+                 ? kiln_channels_last_bicubic(&k->c, x, size, false, true)
+                 : kiln_channels_last_resize(&k->c, x, size, is_nearest, false, true);
     return k->c.status;
 }
 
@@ -35,16 +39,17 @@ kiln_status kiln_keras_import_resizing(kiln_keras_call *k) {
     int64_t size[2] = {0};
     const char *const mode = kiln_keras_text(k, "interpolation", NULL, "bilinear");
     const bool is_nearest = strcmp(mode, "nearest") == 0;
+    const bool is_cubic = strcmp(mode, "bicubic") == 0;
     KILN_TRY(read_size(k, size));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (kiln_keras_bool(k, others[i], false))
             return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                              "'%s' is not read", others[i]);
-    if (!is_nearest && strcmp(mode, "bilinear") != 0)
+    if (!is_nearest && !is_cubic && strcmp(mode, "bilinear") != 0)
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "interpolation must be nearest or bilinear, is '%s'",
+                         "interpolation must be nearest, bilinear or bicubic, is '%s'",
                          kiln_import_show(&k->cx->common, kiln_str_from(mode)));
-    return resize(k, size, is_nearest);
+    return resize(k, size, is_nearest, is_cubic);
 }
 
 /* The middle; of an odd margin the smaller part comes first. */

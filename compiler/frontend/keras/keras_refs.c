@@ -38,6 +38,24 @@ void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out)
         kiln_keras_collect(a, i, out);
 }
 
+/* The parser bounds the depth. */
+const char *kiln_keras_said_dtype(const kiln_json *j, const char *layer, int64_t node) {
+    kiln_keras_ref r;
+    const kiln_json *const config = kiln_json_get(j, "config");
+    if (as_ref(kiln_json_get(config, "keras_history"), &r))
+        return r.node == node && strcmp(r.layer, layer) == 0
+                   ? kiln_json_string(kiln_json_get(config, "dtype"), NULL)
+                   : NULL;
+    if (!kiln_json_is_array(j) && !kiln_json_is_object(j))
+        return NULL;
+    for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i)) {
+        const char *const said = kiln_keras_said_dtype(i, layer, node);
+        if (said != NULL)
+            return said;
+    }
+    return NULL;
+}
+
 /* ---- a call's operands by what they are called ------------------------------------- */
 
 /* Keras 2 has them in the first reference: ["layer", node, tensor, {...}]. */

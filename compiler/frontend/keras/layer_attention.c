@@ -65,6 +65,16 @@ static kiln_value *causal(kiln_keras_call *k, int64_t n, int64_t m) {
     return kiln_compose_2(c, &kiln_op_less_equal, kiln_compose_iota(c, m), i);
 }
 
+/* Query i sees the keys less than `reach` from it. */
+static kiln_value *near(kiln_keras_call *k, int64_t n, int64_t m, int64_t reach) {
+    kiln_compose *const c = &k->c;
+    const int64_t column[] = {n, 1};
+    kiln_value *const i = kiln_compose_reshape(c, kiln_compose_iota(c, n), 2, column);
+    kiln_value *const apart = kiln_compose_1(
+        c, &kiln_op_abs, kiln_compose_2(c, &kiln_op_sub, kiln_compose_iota(c, m), i));
+    return kiln_compose_scalar(c, &kiln_op_less, apart, (double)reach);
+}
+
 /* What is added to scores [N, heads, T, S]: `mask` is true, or not 0, where a key is
  * seen. */
 static kiln_value *bias_of(kiln_keras_call *k, kiln_value *mask) {
@@ -79,6 +89,7 @@ static kiln_status add_masks(kiln_keras_call *k, kiln_value *mask,
                              kiln_value **scores) {
     kiln_compose *const c = &k->c;
     const int64_t *const d = (*scores)->type.dim;
+    int64_t reach = 0;
     if (mask != NULL) {
         const kiln_type t = mask->type;
         if (t.rank != 3)
@@ -92,6 +103,14 @@ static kiln_status add_masks(kiln_keras_call *k, kiln_value *mask,
     if (kiln_json_bool(kiln_keras_keyword(k, "use_causal_mask"), false))
         *scores =
             kiln_compose_2(c, &kiln_op_add, *scores, bias_of(k, causal(k, d[2], d[3])));
+    if (kiln_keras_get(k, "sliding_window", NULL) == NULL)
+        return c->status;
+    KILN_TRY(kiln_keras_int(k, "sliding_window", NULL, 0, &reach));
+    if (reach < 1 || reach > INT32_MAX)
+        return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
+                         "'sliding_window' must be 1 or more");
+    *scores = kiln_compose_2(c, &kiln_op_add, *scores,
+                             bias_of(k, near(k, d[2], d[3], reach)));
     return c->status;
 }
 
@@ -118,10 +137,6 @@ static kiln_status check_call(kiln_keras_call *k, int n_known) {
     if (kiln_json_bool(kiln_keras_keyword(k, "return_attention_scores"), false))
         return kiln_fail(err, KILN_ERR_UNSUPPORTED,
                          "return_attention_scores is not read");
-    if (kiln_keras_bool(k, "use_gate", false) ||
-        kiln_keras_get(k, "sliding_window", NULL) != NULL)
-        return kiln_fail(err, KILN_ERR_UNSUPPORTED,
-                         "use_gate and sliding_window are not read");
     return KILN_OK;
 }
 
@@ -138,34 +153,79 @@ static kiln_status project_back(kiln_keras_call *k, kiln_value *x, int64_t heads
     return k->c.status;
 }
 
-kiln_status kiln_keras_import_multi_head_attention(kiln_keras_call *k) {
+/* Each head of y [N, heads, T, size] times what a projection of the queries says of it. */
+static kiln_status gate(kiln_keras_call *k, int64_t heads, int64_t size,
+                        kiln_value **y) {
+    kiln_value *by = NULL;
+    if (!kiln_keras_bool(k, "use_gate", false))
+        return KILN_OK;
+    KILN_TRY(take_heads(k, k->in[0], "gate", heads, size, &by));
+    by = kiln_compose_1(&k->c, &kiln_op_sigmoid, by);
+    *y = kiln_compose_2(&k->c, &kiln_op_mul, *y, by);
+    return k->c.status;
+}
+
+/* Heads of the queries, and those of keys and values that they share. */
+typedef struct heads {
+    int64_t n, shared;
+    int64_t size, size_of_v;
+} heads;
+
+static kiln_status check_heads(kiln_keras_call *k, const heads *h) {
     enum { MAX_HEADS = 1 << 16 };
-    kiln_compose *const c = &k->c;
+    if (kiln_keras_operand(k, "value", 1) != NULL && h->n >= 1 && h->n <= MAX_HEADS &&
+        h->shared >= 1 && h->shared <= h->n && h->n % h->shared == 0 && h->size >= 1 &&
+        h->size <= INT32_MAX && h->size_of_v >= 1 && h->size_of_v <= INT32_MAX)
+        return KILN_OK;
+    return kiln_fail(
+        k->cx->common.err, KILN_ERR_PARSE,
+        "it must be called with a query and a value, have 1 to %d heads of "
+        "1 or more elements, and heads of keys that divide them",
+        MAX_HEADS);
+}
+
+static kiln_status attend(kiln_keras_call *k, const heads *h) {
     static const int64_t turned[] = {0, 1, 3, 2};
+    kiln_compose *const c = &k->c;
     kiln_value *const value = kiln_keras_operand(k, "value", 1);
     kiln_value *const named = kiln_keras_operand(k, "key", 2);
     kiln_value *const mask = kiln_keras_operand(k, "attention_mask", SIZE_MAX);
     kiln_value *q = NULL, *key = NULL, *v = NULL, *y = NULL;
-    int64_t heads = 0, size = 0, size_of_v = 0;
     KILN_TRY(check_call(k, 1 + (value != NULL) + (named != NULL) + (mask != NULL)));
-    KILN_TRY(kiln_keras_int(k, "num_heads", NULL, 0, &heads));
-    KILN_TRY(kiln_keras_int(k, "key_dim", NULL, 0, &size));
-    KILN_TRY(kiln_keras_int(k, "value_dim", NULL, size, &size_of_v));
-    if (value == NULL || heads < 1 || heads > MAX_HEADS || size < 1 ||
-        size > INT32_MAX || size_of_v < 1 || size_of_v > INT32_MAX)
-        return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
-                         "it must be called with a query and a value, and have 1 to %d "
-                         "'num_heads' of 1 or more 'key_dim' and 'value_dim'",
-                         MAX_HEADS);
-    KILN_TRY(take_heads(k, k->in[0], "query", heads, size, &q));
-    KILN_TRY(take_heads(k, named != NULL ? named : value, "key", heads, size, &key));
-    KILN_TRY(take_heads(k, value, "value", heads, size_of_v, &v));
-    q = kiln_compose_scalar(c, &kiln_op_mul, q, 1 / sqrt((double)size));
+    KILN_TRY(check_heads(k, h));
+    KILN_TRY(take_heads(k, k->in[0], "query", h->n, h->size, &q));
+    KILN_TRY(
+        take_heads(k, named != NULL ? named : value, "key", h->shared, h->size, &key));
+    KILN_TRY(take_heads(k, value, "value", h->shared, h->size_of_v, &v));
+    key = kiln_compose_repeat_heads(c, key, h->n / h->shared);
+    v = kiln_compose_repeat_heads(c, v, h->n / h->shared);
+    q = kiln_compose_scalar(c, &kiln_op_mul, q, 1 / sqrt((double)h->size));
     kiln_value *scores =
         kiln_compose_2(c, &kiln_op_matmul, q, kiln_compose_transpose(c, key, turned));
     KILN_TRY(add_masks(k, mask, &scores));
     y = kiln_compose_axis(c, &kiln_op_softmax, scores, NULL, 3);
-    y = kiln_compose_join_heads(c, kiln_compose_2(c, &kiln_op_matmul, y, v));
+    y = kiln_compose_2(c, &kiln_op_matmul, y, v);
     KILN_TRY(c->status);
-    return project_back(k, y, heads, size_of_v, &k->out);
+    KILN_TRY(gate(k, h->n, h->size_of_v, &y));
+    y = kiln_compose_join_heads(c, y);
+    return project_back(k, y, h->n, h->size_of_v, &k->out);
+}
+
+kiln_status kiln_keras_import_multi_head_attention(kiln_keras_call *k) {
+    heads h = {0};
+    KILN_TRY(kiln_keras_int(k, "num_heads", NULL, 0, &h.n));
+    KILN_TRY(kiln_keras_int(k, "key_dim", NULL, 0, &h.size));
+    KILN_TRY(kiln_keras_int(k, "value_dim", NULL, h.size, &h.size_of_v));
+    h.shared = h.n;
+    return attend(k, &h);
+}
+
+/* Source: keras.layers.GroupQueryAttention; Ainslie et al., GQA (2023). */
+kiln_status kiln_keras_import_group_query_attention(kiln_keras_call *k) {
+    heads h = {0};
+    KILN_TRY(kiln_keras_int(k, "num_query_heads", NULL, 0, &h.n));
+    KILN_TRY(kiln_keras_int(k, "num_key_value_heads", NULL, 0, &h.shared));
+    KILN_TRY(kiln_keras_int(k, "head_dim", NULL, 0, &h.size));
+    h.size_of_v = h.size;
+    return attend(k, &h);
 }

@@ -1,5 +1,6 @@
 /* Pools, margins and scaling of Keras, channels last. Source: keras.layers, "Pooling
  * layers" and "Reshaping layers". */
+#include "compiler/frontend/adaptive_pool.h"
 #include "compiler/frontend/keras/keras_internal.h"
 
 #include <inttypes.h>
@@ -49,6 +50,24 @@ kiln_status kiln_keras_import_global_pool(kiln_keras_call *k) {
         axes[i] = 1 + i;
     return set(k, kiln_compose_reduce(&k->c, k->op, k->in[0], axes, (size_t)n,
                                       kiln_keras_bool(k, "keepdims", false)));
+}
+
+static kiln_status adaptive(kiln_keras_call *k, bool is_max) {
+    int n = 0;
+    int64_t size[KILN_MAX_SPATIAL];
+    KILN_TRY(read_axes(k, &n));
+    KILN_TRY(kiln_keras_ints(k, "output_size", NULL, 0, n, size));
+    kiln_value *const x = kiln_channels_first(&k->c, k->in[0]);
+    return set(k, kiln_channels_last(
+                      &k->c, kiln_compose_adaptive_pool(&k->c, x, size, is_max)));
+}
+
+kiln_status kiln_keras_import_adaptive_average(kiln_keras_call *k) {
+    return adaptive(k, false);
+}
+
+kiln_status kiln_keras_import_adaptive_max(kiln_keras_call *k) {
+    return adaptive(k, true);
 }
 
 /* ---- margins --------------------------------------------------------------------- */

@@ -294,3 +294,17 @@ kiln_status kiln_keras_import_time_distributed(kiln_keras_call *k) {
     k->out = kiln_compose_reshape(&k->c, y, rank, out);
     return k->c.status;
 }
+
+/* The wrapped layer as it is: its kernel is divided by its norm when it is trained, and
+ * kept so. */
+kiln_status kiln_keras_import_spectral_normalization(kiln_keras_call *k) {
+    kiln_keras_layer inner;
+    KILN_TRY(kiln_keras_inner_layer(k, &inner));
+    inner.place = k->layer->place;
+    inner.place.path =
+        kiln_format(&k->cx->common.scratch, "%s/layer", k->layer->place.path);
+    if (kiln_keras_is_model(inner.class_name))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "it is read around layers, not around models");
+    return kiln_keras_run(k->cx, &inner, k->in, k->n_in, &k->out);
+}

@@ -4,6 +4,7 @@
  *
  * Pooling's conventions: valid, out = floor((in + 2 pad - kernel) / stride) + 1; full, the
  * same rounded up; same, out = ceil(in / stride), with what lies behind the end left out. */
+#include "compiler/frontend/adaptive_pool.h"
 #include "compiler/frontend/mxnet/mxnet_internal.h"
 #include "compiler/frontend/spatial.h"
 
@@ -241,15 +242,22 @@ IMPORTER(pooling) {
     return global_pool(cx, &c, in[0], type, &out->v[0]);
 }
 
+/* To one size of both axes, or one of each; without any to 1 x 1. */
 IMPORTER(adaptive_avg_pooling) {
     kiln_compose c = kiln_mx_compose(cx, n);
-    int64_t size[KILN_MX_MAX_TUPLE];
+    int64_t size[KILN_MX_MAX_TUPLE] = {1, 1};
+    const kiln_type *const t = &in[0]->type;
     const size_t count = kiln_mx_tuple(cx, n, "output_size", size);
-    for (size_t i = 0; i < count; i++)
-        if (size[i] != 1)
-            return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
-                             "'output_size' must be 1, is %" PRId64, size[i]);
-    return global_pool(cx, &c, in[0], AVG, &out->v[0]);
+    if (count == 1)
+        size[1] = size[0];
+    if (t->rank != 4 || count > 2 || size[0] < 1 || size[0] > MAX_SETTING ||
+        size[1] < 1 || size[1] > MAX_SETTING)
+        return kiln_fail(cx->common.err, KILN_ERR_SHAPE,
+                         "[N, C, H, W] is pooled to one or two sizes of 1 to %d; has "
+                         "shape %s and %zu sizes",
+                         (int)MAX_SETTING, kiln_mx_shape(cx, in[0]), count);
+    out->v[0] = kiln_compose_adaptive_pool(&c, in[0], size, false);
+    return c.status;
 }
 
 /* ---- planes ---------------------------------------------------------------------- */

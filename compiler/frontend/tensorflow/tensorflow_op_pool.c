@@ -1,4 +1,5 @@
 /* Importers of pools, resizes, and of what moves spatial axes into others. */
+#include "compiler/frontend/argmax_pool.h"
 #include "compiler/frontend/tensorflow/tf_window.h"
 
 #include <inttypes.h>
@@ -46,25 +47,68 @@ kiln_status kiln_tf_import_pool(kiln_tf_cx *cx, const kiln_tf_node *n) {
     return kiln_tf_end(&c, n, kiln_tf_from_last(&c, y, is_first));
 }
 
+/* Places are counted through rows, columns and channels, and through images where
+ * include_batch_in_index says so. */
+static kiln_value *places(kiln_compose *c, kiln_value *at, const int64_t *dim,
+                          bool has_batch) {
+    kiln_value *const channel = kiln_compose_iota(c, dim[3]);
+    at = kiln_compose_scalar(c, &kiln_op_mul, at, (double)dim[3]);
+    at = kiln_compose_2(c, &kiln_op_add, at, channel);
+    if (!has_batch || dim[0] == 1)
+        return at;
+    const int64_t first[] = {dim[0], 1, 1, 1};
+    kiln_value *image = kiln_compose_iota(c, dim[0]);
+    image =
+        kiln_compose_scalar(c, &kiln_op_mul, image, (double)(dim[1] * dim[2] * dim[3]));
+    return kiln_compose_2(c, &kiln_op_add, at,
+                          kiln_compose_reshape(c, image, 4, first));
+}
+
+kiln_status kiln_tf_import_argmax_pool(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *x, *y[2];
+    kiln_spatial s;
+    int64_t kernel[KILN_MAX_RANK];
+    kiln_dtype dtype;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
+    KILN_TRY(kiln_tf_attr_dtype(cx, n, "Targmax", KILN_I64, &dtype));
+    const bool has_batch = kiln_tf_attr_b(cx, n, "include_batch_in_index", false);
+    KILN_TRY(kiln_tf_spatial_ints(cx, n, "ksize", x->type.rank, false, kernel));
+    KILN_TRY(kiln_tf_window(&c, cx, n, x, kernel, false, &s));
+    kiln_channels_last_argmax_pool(&c, x, &s, y);
+    KILN_TRY(c.status);
+    y[1] = kiln_compose_cast(&c, places(&c, y[1], x->type.dim, has_batch), dtype);
+    KILN_TRY(c.status);
+    return kiln_tf_set_all(cx, n, y, 2);
+}
+
 /* ---- resizing --------------------------------------------------------------------- */
+
+kiln_status kiln_tf_resize_operands(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                    kiln_value **x, const int64_t **size,
+                                    bool *align_corners, bool *has_centers) {
+    size_t count;
+    KILN_TRY(kiln_tf_need(cx, n, 0, "images", x));
+    KILN_TRY(kiln_tf_ints(cx, n, 1, "size", size, &count));
+    *align_corners = kiln_tf_attr_b(cx, n, "align_corners", false);
+    *has_centers = kiln_tf_attr_b(cx, n, "half_pixel_centers", false);
+    if (count != 2 || (*x)->type.rank != 4)
+        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
+                            "'images' must have rank 4 and 'size' two entries, have %d "
+                            "and %zu",
+                            (*x)->type.rank, count);
+    if (*align_corners && *has_centers)
+        return kiln_tf_fail(cx, KILN_ERR_PARSE,
+                            "align_corners and half_pixel_centers exclude each other");
+    return KILN_OK;
+}
 
 static kiln_status resize(kiln_tf_cx *cx, const kiln_tf_node *n, bool is_nearest) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x;
     const int64_t *size;
-    size_t count;
-    KILN_TRY(kiln_tf_need(cx, n, 0, "images", &x));
-    KILN_TRY(kiln_tf_ints(cx, n, 1, "size", &size, &count));
-    const bool align = kiln_tf_attr_b(cx, n, "align_corners", false);
-    const bool half = kiln_tf_attr_b(cx, n, "half_pixel_centers", false);
-    if (count != 2 || x->type.rank != 4)
-        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
-                            "'images' must have rank 4 and 'size' two entries, have %d "
-                            "and %zu",
-                            x->type.rank, count);
-    if (align && half)
-        return kiln_tf_fail(cx, KILN_ERR_PARSE,
-                            "align_corners and half_pixel_centers exclude each other");
+    bool align, half;
+    KILN_TRY(kiln_tf_resize_operands(cx, n, &x, &size, &align, &half));
     if (!is_nearest && !kiln_dtype_is_float(x->type.dtype))
         x = kiln_compose_cast(&c, x, KILN_F32);
     x = kiln_channels_last_resize(&c, x, size, is_nearest, align, half);

@@ -296,6 +296,13 @@ kiln_status kiln_tf_choose(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *co
                            const kiln_tf_slot *yes, const kiln_tf_slot *no, int count,
                            kiln_tf_slot *out);
 
+/* ---- images: op_pool.c ------------------------------------------------------------ */
+
+/* What Resize... has: images of rank 4, two sizes, how positions are taken. */
+kiln_status kiln_tf_resize_operands(kiln_tf_cx *cx, const kiln_tf_node *n,
+                                    kiln_value **x, const int64_t **size,
+                                    bool *align_corners, bool *has_centers);
+
 /* Importers by the names that tf_ops.def has. */
 #define KILN_TF(name, importer, op, outputs)                                           \
     kiln_status kiln_tf_import_##importer(kiln_tf_cx *cx, const kiln_tf_node *n);

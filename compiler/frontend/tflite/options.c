@@ -145,6 +145,10 @@ static const kiln_fb_field reverse_sequence_fields[] = {INT(0, seq_dim),
                                                         INT(1, batch_dim)};
 OPTIONS(reverse_sequence, "ReverseSequenceOptions");
 
+static const kiln_fb_field fake_quant_fields[] = {REAL(0, min), REAL(1, max),
+                                                  INT(2, bits), BOOL(3, is_narrow)};
+OPTIONS(fake_quant, "FakeQuantOptions");
+
 /* IfOptions, WhileOptions */
 static const kiln_fb_field branches_fields[] = {INT(0, first), INT(1, second)};
 OPTIONS(branches, "options");

@@ -142,7 +142,8 @@ typedef struct kiln_tflite_options {
     int64_t mode, type, adj_x, adj_y, exclusive, reverse, approximate, time_major;
     int64_t rank, seq_dim, batch_dim, kernel_type, radius;
     int64_t first, second; /* subgraphs: then and else, condition and body */
-    double beta, alpha, bias, cell_clip, proj_clip;
+    int64_t bits, is_narrow;
+    double beta, alpha, bias, cell_clip, proj_clip, min, max;
     const int32_t *dims; /* new_shape, squeeze_dims */
     size_t n_dims;
 } kiln_tflite_options;

@@ -1,4 +1,5 @@
-/* Importers of CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV, CONV_3D, the pools, and of
+/* Importers of CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV, CONV_3D,
+ * CONV_3D_TRANSPOSE, the pools, and of
  * MediaPipe's Convolution2DTransposeBias. Source: TensorFlow Lite, reference kernels. */
 #include "compiler/frontend/tflite/tflite_internal.h"
 
@@ -134,6 +135,40 @@ kiln_status kiln_tflite_import_transpose_conv(kiln_tflite_cx *cx) {
     KILN_TRY(c.status);
     return transposed(cx, &c, in, (const int64_t[]){o->stride_h, o->stride_w},
                       shape + 1, o->padding == KILN_TFLITE_SAME);
+}
+
+/* output_shape, filter [d, h, w, O, I], x, and a bias that may be left out. */
+kiln_status kiln_tflite_import_conv_3d_transpose(kiln_tflite_cx *cx) {
+    enum { RANK = 5 };
+    const kiln_tflite_options *const o = &cx->opt;
+    const bool is_same = o->padding == KILN_TFLITE_SAME;
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *in[3] = {NULL, NULL, kiln_tflite_in(cx, 3)};
+    kiln_spatial s;
+    const int64_t *shape;
+    size_t n;
+    KILN_TRY(kiln_tflite_need_ints(cx, 0, "output_shape", &shape, &n));
+    KILN_TRY(kiln_tflite_need(cx, 1, "filter", &in[1]));
+    KILN_TRY(kiln_tflite_need(cx, 2, "input", &in[0]));
+    const kiln_type *const x = &in[0]->type, *const w = &in[1]->type;
+    if (n != RANK || x->rank != RANK || w->rank != RANK ||
+        x->dim[RANK - 1] != w->dim[RANK - 1] ||
+        (in[2] != NULL && in[2]->type.rank != 1))
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "input, filter and output_shape must have rank %d, "
+                                "input and filter one last dimension, have %s, %s and "
+                                "%zu",
+                                RANK, kiln_type_text(&cx->common.scratch, x),
+                                kiln_type_text(&cx->common.scratch, w), n);
+    if (!kiln_window_over(
+            &c, in[0], w->dim, (const int64_t[]){o->stride_d, o->stride_h, o->stride_w},
+            (const int64_t[]){o->dilation_d, o->dilation_h, o->dilation_w},
+            KILN_PADDING_GIVEN, &s))
+        return c.status;
+    in[1] = kiln_turn_filter(&c, in[1], KILN_FILTER_SIO);
+    kiln_value *const y =
+        kiln_channels_last_conv_transpose(&c, in, &s, shape + 1, is_same, 1);
+    return kiln_tflite_end(cx, &c, kiln_tflite_activate(&c, y, o->activation));
 }
 
 /* MediaPipe's: x, filter, bias. Its options are TfLiteTransposeConvParams as they lay in

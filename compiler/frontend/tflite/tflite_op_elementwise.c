@@ -1,5 +1,6 @@
 /* Importers of operators that work on each element: arithmetic with a fused activation,
  * activations, comparisons, choices. Source: TensorFlow Lite, reference kernels. */
+#include "compiler/frontend/fake_quant.h"
 #include "compiler/frontend/tflite/tflite_internal.h"
 
 kiln_status kiln_tflite_import_unary(kiln_tflite_cx *cx) {
@@ -236,4 +237,17 @@ kiln_status kiln_tflite_import_select(kiln_tflite_cx *cx) {
         cond = kiln_compose_reshape(&c, cond, x->type.rank, dim);
     }
     return kiln_tflite_end(cx, &c, kiln_compose_where(&c, cond, x, y));
+}
+
+/* The interpreter's kernel, too, knows no narrow range. */
+kiln_status kiln_tflite_import_fake_quant(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x;
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
+    if (cx->opt.is_narrow != 0)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "narrow_range is for weights: fold it into them");
+    x = kiln_compose_fake_quant(&c, x, &cx->opt.min, &cx->opt.max, 1, cx->opt.bits,
+                                false);
+    return kiln_tflite_end(cx, &c, x);
 }

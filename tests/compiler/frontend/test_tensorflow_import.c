@@ -480,6 +480,146 @@ static row rows[] = {
      {1, 1, 1, 2},
      {0, 0.5}},
     {"softmax", X("1,2") "z Sub x x\ny Softmax z", 2, {1, 2}, {0.5, 0.5}},
+    /* ---- rounded as training does it; these numbers and those of images and diagonals
+     * are TensorFlow's */
+    {"fake_quant_of_a_range",
+     X("6") "o Const value=F:1\ns Sub x o\n"
+            "y FakeQuantWithMinMaxArgs s min=f-1 max=f3 num_bits=i4",
+     1,
+     {6},
+     {-1.06666672, 0, 1.06666672, 2.13333344, 2.9333334, 2.9333334}},
+    {"fake_quant_leaves_out_the_lowest_step",
+     X("6") "m Const value=F:0.37\no Const value=F:1\nt Mul x m\ns Sub t o\n"
+            "y FakeQuantWithMinMaxArgs s min=f-0.9 max=f1.2 num_bits=i3 "
+            "narrow_range=btrue",
+     1,
+     {6},
+     {-1.04999995, -0.699999988, -0.349999994, 0, 0.349999994, 0.699999988}},
+    {"fake_quant_of_variables",
+     X("6") "m Const value=F:0.3\nt Mul x m\na Const value=F:-0.2\n"
+            "b Const value=F:1\ny FakeQuantWithMinMaxVars t a b num_bits=i8",
+     1,
+     {6},
+     {0, 0.301176488, 0.602352977, 0.898823559, 0.997647107, 0.997647107}},
+    {"fake_quant_of_nothing",
+     X("3") "a Const value=F:0\ny FakeQuantWithMinMaxVars x a a",
+     1,
+     {3},
+     {0, 0, 0}},
+    {"fake_quant_of_channels",
+     X("2,3") "a Const value=F3:-1;0;-0.5\nb Const value=F3:1;7;4.2\n"
+              "y FakeQuantWithMinMaxVarsPerChannel x a b num_bits=i3",
+     2,
+     {2, 3},
+     {0, 1, 2.01428556, 1.14285719, 4, 4.02857113}},
+    {"crop_of_two_images",
+     X("2,3,3,1") "b Const value=F2,4:0;0;1;1;0.25;0.25;0.75;1.2\n"
+                  "i Const value=I2:1;0\ns Const value=I2:2;3\n"
+                  "y CropAndResize x b i s extrapolation_value=f-9",
+     4,
+     {2, 2, 3, 1},
+     {9, 10, 11, 15, 16, 17, 2, 2.94999981, -9, 5, 5.94999981, -9}},
+    {"crop_upside_down_to_the_nearest",
+     X("1,3,4,1") "b Const value=F1,4:0.9;1;0.1;0\ni Const value=I1:0\n"
+                  "s Const value=I2:3;2\ny CropAndResize x b i s method=snearest",
+     4,
+     {1, 3, 2, 1},
+     {11, 8, 7, 4, 3, 0}},
+    {"crop_of_one_pixel_is_the_middle",
+     X("1,3,4,1") "b Const value=F1,4:0;0.2;1;0.7\ni Const value=I1:0\n"
+                  "s Const value=I2:1;1\ny CropAndResize x b i s",
+     4,
+     {1, 1, 1, 1},
+     {5.3499999}},
+    {"bicubic_from_the_corner",
+     X("1,2,3,1") "s Const value=I2:3;5\ny ResizeBicubic x s",
+     4,
+     {1, 3, 5, 1},
+     {0, 0.503601611, 1.27224016, 1.8478477, 2.10796475, 2.05661345, 2.56021476,
+      3.32885361, 3.90446115, 4.16457844, 3.33333302, 3.8369348, 4.60557365, 5.18118095,
+      5.44129801}},
+    {"bicubic_of_half_pixels",
+     X("1,2,3,1") "s Const value=I2:3;5\ny ResizeBicubic x s half_pixel_centers=btrue",
+     4,
+     {1, 3, 5, 1},
+     {-0.273192048, 0.108696617, 0.802333415, 1.49597025, 1.87785888, 1.42447436,
+      1.80636322, 2.5, 3.19363689, 3.57552552, 3.12214041, 3.50402927, 4.19766617,
+      4.89130306, 5.27319193}},
+    {"bicubic_to_corners",
+     X("1,2,3,1") "s Const value=I2:1;4\ny ResizeBicubic x s align_corners=btrue",
+     4,
+     {1, 1, 4, 1},
+     {0, 0.57442677, 1.42557335, 2}},
+    {"matrix_of_a_diagonal",
+     X("2,2") "y MatrixDiag x",
+     3,
+     {2, 2, 2},
+     {0, 0, 0, 1, 2, 0, 0, 3}},
+    {"matrix_of_a_diagonal_above",
+     X("2") "k Const value=I:1\nm Const value=I:-1\nf Const value=F:7\n"
+            "y MatrixDiagV3 x k m m f align=sRIGHT_LEFT",
+     2,
+     {3, 3},
+     {7, 0, 7, 7, 7, 1, 7, 7, 7}},
+    {"matrix_of_a_diagonal_below",
+     X("2") "k Const value=I:-1\nm Const value=I:-1\nn Const value=I:3\n"
+            "f Const value=F:7\ny MatrixDiagV3 x k m n f",
+     2,
+     {3, 3},
+     {7, 7, 7, 0, 7, 7, 7, 1, 7}},
+    {"matrix_taller_than_its_diagonal",
+     X("2") "k Const value=I2:0;0\nm Const value=I:4\nn Const value=I:-1\n"
+            "f Const value=F:7\ny MatrixDiagV2 x k m n f",
+     2,
+     {4, 2},
+     {0, 7, 7, 1, 7, 7, 7, 7}},
+    {"diagonal_is_set",
+     X("2,3") "d Const value=F2:8;9\ny MatrixSetDiag x d",
+     2,
+     {2, 3},
+     {8, 1, 2, 3, 9, 5}},
+    {"diagonal_below_is_set",
+     X("3,2") "d Const value=F2:8;9\nk Const value=I:-1\ny MatrixSetDiagV3 x d k",
+     2,
+     {3, 2},
+     {0, 1, 8, 3, 4, 9}},
+    {"diagonal_above_is_set",
+     X("2,3") "d Const value=F1:8\nk Const value=I:2\ny MatrixSetDiagV2 x d k",
+     2,
+     {2, 3},
+     {0, 1, 8, 3, 4, 5}},
+    {"diagonals_are_taken", X("2,2,2") "y MatrixDiagPart x", 2, {2, 2}, {0, 3, 4, 7}},
+    {"diagonal_below_is_taken",
+     X("3,2") "k Const value=I:-1\nf Const value=F:0\ny MatrixDiagPartV3 x k f",
+     1,
+     {2},
+     {2, 5}},
+    {"diagonal_above_is_taken",
+     X("2,4") "k Const value=I:2\nf Const value=F:0\ny MatrixDiagPartV2 x k f",
+     1,
+     {2},
+     {2, 7}},
+    {"places_of_the_largest",
+     X("2,3,3,1") "n Neg x\nk Const value=F:7\nm FloorMod n k\n"
+                  "p MaxPoolWithArgmax m ksize=l1,2,2,1 strides=l1,2,2,1 "
+                  "padding=sSAME\n"
+                  "y Cast p:1 DstT=t1",
+     4,
+     {2, 2, 2, 1},
+     {1, 2, 6, 8, 0, 2, 6, 8}},
+    {"places_of_the_largest_in_all_images",
+     X("2,3,3,1") "n Neg x\nk Const value=F:7\nm FloorMod n k\n"
+                  "p MaxPoolWithArgmax m ksize=l1,2,2,1 strides=l1,2,2,1 padding=sSAME "
+                  "include_batch_in_index=btrue\ny Cast p:1 DstT=t1",
+     4,
+     {2, 2, 2, 1},
+     {1, 2, 6, 8, 9, 11, 15, 17}},
+    {"places_count_channels",
+     X("1,2,2,2") "n Neg x\np MaxPoolWithArgmax n ksize=l1,2,1,1 strides=l1,1,1,1 "
+                  "padding=sVALID\nc Cast p:1 DstT=t1\ny Sub c p",
+     4,
+     {1, 1, 2, 2},
+     {0, 2, 4, 6}},
 };
 
 static kiln_status import(const char *text, const kiln_import_options *o,
@@ -646,8 +786,34 @@ static void suppression_may_be_bounded(void **state) {
                       "is as long as data has it, and only an output may be");
 }
 
+/* Positions of what is not zero, in TensorFlow's order; what lies behind them is zero. */
+static void where_is_bounded(void **state) {
+    (void)state;
+    static const int64_t want[6][2] = {{0, 1}, {1, 0}, {1, 2}};
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    float x[] = {0, 2, 0, 3, 0, -1};
+    kiln_tensor y[2];
+    kiln_assert_status_ok(import(X("2,3") "y Where x", NULL, &g, NULL, &err), &err);
+    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
+    assert_int_equal(g->outputs.n, 2);
+    assert_string_equal(g->output_names.v[1], "y.count");
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, y, &err), &err);
+    assert_int_equal(kiln_type_elems(&y[0].type), 12);
+    assert_memory_equal(y[0].data, want, sizeof want);
+    assert_int_equal(*(const int64_t *)y[1].data, 3);
+    kiln_assert_status_ok(
+        import("x Const value=F4:0;1;0;1\ny Where x", NULL, &g, NULL, &err), &err);
+    assert_int_equal(g->outputs.n, 1);
+    assert_int_equal(g->outputs.v[0]->type.dim[0], 2);
+    assert_memory_equal(g->outputs.v[0]->data, ((const int64_t[]){1, 3}), 16);
+}
+
 int main(void) {
     kiln_test_add_rows(check, rows);
+    kiln_test_add("where_is_bounded", where_is_bounded, NULL);
     kiln_test_add("binds_what_is_dynamic", binds_what_is_dynamic, NULL);
     kiln_test_add("asks_for_what_is_needed", asks_for_what_is_needed, NULL);
     kiln_test_add("names_all_outputs", names_all_outputs, NULL);

@@ -86,6 +86,8 @@ kiln_str kiln_test_tflite_model(const kiln_tflite_case *r) {
         const kiln_str map = kiln_test_flex_map(r->flex);
         kiln_fbw_vector(m.op, 5, map.p, map.n, 1);
     }
+    if (r->n_raw > 0)
+        kiln_fbw_vector(m.op, 5, r->raw, r->n_raw * sizeof r->raw[0], 1);
     for (size_t i = 0; i < r->n_options; i++) {
         const kiln_tflite_option *const v = &r->option[i];
         if (v->bytes == 0)

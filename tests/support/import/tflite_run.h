@@ -35,6 +35,8 @@ typedef struct kiln_tflite_case {
     int code;
     const char *custom;
     const char *flex; /* of a custom operator: "max_detections 3, y_scale 10." */
+    size_t n_raw;     /* its options as a struct of integers */
+    int32_t raw[KILN_TFLITE_OPTS];
     kiln_tflite_option option[KILN_TFLITE_OPTS];
     size_t n_options, n_in;
     kiln_tflite_port in[KILN_TFLITE_PORTS];

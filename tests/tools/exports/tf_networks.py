@@ -146,6 +146,31 @@ def functions():
     return keras.Model(x, [a, z, b, c, f.sum(x, axis=(0, -1)), keras.activations.relu(x, max_value=0.7)])
 
 
+@row
+def functions_of_integers():
+    """Numbers beside integers are integers; comparisons and what is made of truths."""
+    f, x = keras.ops, keras.Input((9,), dtype="int32", name="ids")
+    y = x + 1
+    rows = L.Embedding(VOCABULARY + 1, 4)(y)
+    is_large = f.logical_and(x > 30, f.logical_not(x >= 80))
+    some = f.cast(f.any(is_large, axis=-1, keepdims=True), "float32")
+    half = y * 0.5 - 2.0
+    return keras.Model(x, [rows, f.where(is_large, x - 7, 0), f.cast(x != 50, "int32"), some * half, f.maximum(x, 20)])
+
+
+@row
+def wrapped():
+    """Layers around layers, pools of so many windows, attention whose heads share keys."""
+    image, x = keras.Input((11, 13, 3), name="image"), keras.Input((7, 6), name="x")
+    y = L.SpectralNormalization(L.Conv2D(5, 3, activation="relu"))(L.Resizing(15, 14, interpolation="bicubic")(image))
+    y = L.Add()([L.AdaptiveAveragePooling2D((4, 3))(y), L.AdaptiveMaxPooling2D((4, 3))(y)])
+    y = L.AdaptiveAveragePooling1D(5)(L.Reshape((12, 5))(y))
+    z = L.GroupQueryAttention(4, 6, 2, use_gate=True)(x, x, use_causal_mask=True)
+    z = L.MultiHeadAttention(2, 3, sliding_window=2)(L.Add()([x, z]), x)
+    z = L.GroupQueryAttention(3, 4, 1, use_bias=False, sliding_window=3)(z, x)
+    return keras.Model([image, x], [y, L.AdaptiveMaxPooling1D(3)(z)])
+
+
 # ---- others ----
 
 
@@ -164,6 +189,13 @@ def unet():
 
 
 @row
+def volumes():
+    x = keras.Input((5, 6, 4, 2), name="x")
+    y = L.MaxPooling3D((1, 2, 1))(L.Conv3D(6, 3, padding="same", activation="relu")(x))
+    return keras.Model(x, L.Conv3DTranspose(3, (2, 3, 3), strides=(1, 2, 2), padding="same", activation="relu")(y))
+
+
+@row
 def lstm():
     ids = keras.Input((LENGTH,), dtype="int32", name="ids")
     x = L.Embedding(VOCABULARY, 16)(ids)
@@ -175,6 +207,17 @@ def lstm():
 def gru():
     x = keras.Input((7, 6), name="x")
     return keras.Model(x, L.SimpleRNN(5)(L.GRU(8, return_sequences=True)(x)))
+
+
+@row
+def frames():
+    """Recurrent convolutions, forwards and backwards, over images and lines."""
+    x = keras.Input((4, 9, 8, 2), name="x")
+    y = L.ConvLSTM2D(3, 3, padding="same", return_sequences=True)(x)
+    y = L.ConvLSTM2D(4, (2, 3), strides=(1, 2), recurrent_activation="hard_sigmoid", go_backwards=True,
+                     return_sequences=True)(y)
+    z = L.ConvLSTM1D(5, 3, dilation_rate=2, use_bias=False)(L.Reshape((4, 8, 12))(y))
+    return keras.Model(x, [y, z])
 
 
 class Detector(tf.Module):
@@ -234,6 +277,72 @@ def detector_best():
         return {"boxes": tf.gather(boxes[0], at), "scores": score,
                 "classes": tf.gather(tf.argmax(scores[0], -1, output_type=tf.int32), at)}
     return Detector(finish)
+
+
+class Operators(tf.Module):
+    """TensorFlow's own operators over an image."""
+
+    def __init__(self, size, run):
+        super().__init__()
+        image = keras.Input((size, size, 3))
+        self.net = keras.Model(image, L.Conv2D(4, 3, padding="same")(image))
+        self.run = run
+
+    def __call__(self, image):
+        return self.run(image, self.net(image))
+
+
+@row
+def rounded_as_in_training():
+    """Of the input itself, so that ties are the same for all."""
+    def run(image, x):
+        q = tf.quantization
+        return {"args": q.fake_quant_with_min_max_args(image, -1.5, 2.0, 8),
+                "vars": q.fake_quant_with_min_max_vars(image, tf.constant(-0.7), tf.constant(1.1), 6)}
+    return Operators(9, run)
+
+
+@row
+def rounded_by_channels():
+    def run(image, x):
+        low, high = tf.constant([-1.0, -0.3, 0.0]), tf.constant([1.0, 2.0, 0.6])
+        q = tf.quantization
+        return {"channels": q.fake_quant_with_min_max_vars_per_channel(image, low, high, 4),
+                "narrow": q.fake_quant_with_min_max_args(image, -1.5, 2.0, 5, narrow_range=True)}
+    return Operators(9, run)
+
+
+@row
+def images():
+    """Crops by boxes that data decides, cubic pieces, places of the largest."""
+    def run(image, x):
+        middle = tf.reshape(tf.sigmoid(x[0, :2, :3, :2]), (6, 2))
+        size = tf.reshape(tf.sigmoid(x[0, :2, :3, 2:]), (6, 2)) * 0.8 - 0.2
+        boxes = tf.concat([middle - size, middle + size], 1)
+        two, which = tf.concat([image, x[..., :3]], 0), tf.constant([0, 1, 1, 0, 1, 0])
+        best, at = tf.nn.max_pool_with_argmax(x, 3, 2, "SAME", include_batch_in_index=True)
+        return {"crop": tf.image.crop_and_resize(two, boxes, which, (5, 4), extrapolation_value=0.5),
+                "cubic": tf.image.resize(image, (15, 23), "bicubic"),
+                "old": tf.raw_ops.ResizeBicubic(images=x, size=(17, 6), align_corners=True),
+                "smaller": tf.raw_ops.ResizeBicubic(images=x, size=(4, 5)), "best": best, "at": at}
+    return Operators(11, run)
+
+
+@row
+def diagonals():
+    def run(image, x):
+        a = tf.linalg
+        return {"matrix": a.diag(x[..., 0]), "set": a.set_diag(x, x[..., 1, :] * 2.0)}
+    return Operators(6, run)
+
+
+@row
+def other_diagonals():
+    def run(image, x):
+        a = tf.linalg
+        return {"above": a.diag(x[0, 0], k=2, padding_value=0.25), "below": a.set_diag(image, image[:, :, 0], k=-3),
+                "part": a.diag_part(x), "part_above": a.diag_part(image, k=1)}
+    return Operators(6, run)
 
 
 # ---- what programs do with them ----

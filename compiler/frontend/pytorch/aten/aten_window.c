@@ -1,4 +1,5 @@
 /* Makers of convolutions and pools. */
+#include "compiler/frontend/adaptive_pool.h"
 #include "compiler/frontend/pytorch/aten/aten_internal.h"
 
 #include <inttypes.h>
@@ -181,115 +182,27 @@ static void read_sizes(kiln_aten_args *k, const kiln_value *x, int n, int64_t *o
     }
 }
 
-/* The mean over windows of one axis as a product with a matrix [in, out]. */
-static kiln_value *mean_along(kiln_aten_args *k, kiln_value *x, int axis, int64_t out) {
-    kiln_compose *const c = &k->c;
-    const int64_t in = x->type.dim[axis], dim[] = {in, out};
-    const int last = x->type.rank - 1;
-    int64_t perm[KILN_MAX_RANK];
-    kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * in * out));
-    if (c->status != KILN_OK || in == out)
-        return x;
-    KILN_ASSERT(out > 0, "the mean of no windows along axis %d", axis);
-    double *const w = kiln_array(&c->cx->scratch, double, in *out);
-    for (int64_t o = 0; o < out; o++) {
-        const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
-        for (int64_t i = begin; i < end; i++)
-            w[i * out + o] = 1.0 / (double)(end - begin);
-    }
-    kiln_value *const by = kiln_compose_floats(c, x->type.dtype, 2, dim, w);
-    for (int i = 0; i <= last; i++)
-        perm[i] = i == axis ? last : i == last ? axis : i;
-    kiln_value *y = kiln_compose_transpose(c, x, perm);
-    y = kiln_compose_2(c, &kiln_op_matmul, y, by);
-    return kiln_compose_transpose(c, y, perm);
-}
-
-/* Windows of one size, as those are where sizes divide. */
-static bool is_even(const kiln_value *x, int n, const int64_t *out, kiln_spatial *s) {
-    int64_t kernel[KILN_MAX_RANK] = {0};
-    for (int i = 0; i < n; i++) {
-        KILN_ASSERT(out[i] > 0, "'output_size' of axis %d was not checked", i);
-        if (x->type.dim[2 + i] % out[i] != 0 || x->type.dim[2 + i] < out[i])
-            return false;
-        kernel[i] = x->type.dim[2 + i] / out[i];
-    }
-    kiln_spatial_init(s, x, kernel);
-    for (int i = 0; i < n; i++)
-        s->strides[i] = kernel[i];
-    return true;
-}
-
-static bool is_global(int n, const int64_t *out) {
-    for (int i = 0; i < n; i++)
-        if (out[i] != 1)
-            return false;
-    return true;
-}
-
-static kiln_value *reduced(kiln_aten_args *k, const kiln_op_def *op, kiln_value *x,
-                           int n) {
-    static const int64_t axes[] = {2, 3, 4};
-    return kiln_compose_reduce(&k->c, op, x, axes, (size_t)n, true);
-}
-
 kiln_status kiln_aten_make_adaptive_avg_pool(kiln_aten_args *k) {
     const int n = spatial_axes(k);
     int64_t out[KILN_MAX_SPATIAL] = {0};
-    kiln_spatial s;
     bool is_single;
     kiln_value *x = pool_input(k, &is_single);
     KILN_TRY(k->c.status);
     read_sizes(k, x, n, out);
     KILN_TRY(k->c.status);
-    if (is_global(n, out))
-        x = reduced(k, &kiln_op_reduce_mean, x, n);
-    else if (is_even(x, n, out, &s))
-        x = kiln_compose_pool(&k->c, &kiln_op_avg_pool, x, &s, false, NULL, 0);
-    else
-        for (int i = 0; i < n; i++)
-            x = mean_along(k, x, 2 + i, out[i]);
+    x = kiln_compose_adaptive_pool(&k->c, x, out, false);
     return give_unbatched(k, x, is_single);
-}
-
-/* The largest over windows of one axis: window by window. */
-static kiln_value *max_along(kiln_aten_args *k, kiln_value *x, int axis, int64_t out) {
-    kiln_compose *const c = &k->c;
-    enum { MAX_WINDOWS = 4096 };
-    const int64_t in = x->type.dim[axis], at = axis;
-    if (c->status == KILN_OK && out > MAX_WINDOWS)
-        kiln_aten_fail(k, KILN_ERR_LIMIT, "%s: at most %d windows are read",
-                       k->row->name, (int)MAX_WINDOWS);
-    if (c->status != KILN_OK || in == out)
-        return x;
-    KILN_ASSERT(out > 0, "the largest of no windows along axis %d", axis);
-    kiln_value **const part = kiln_array(&c->cx->scratch, kiln_value *, out);
-    for (int64_t o = 0; o < out; o++) {
-        const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
-        part[o] = kiln_compose_slice(c, x, axis, begin, 1, end - begin);
-        part[o] = kiln_compose_reduce(c, &kiln_op_reduce_max, part[o], &at, 1, true);
-    }
-    const kiln_attr_arg arg = kiln_arg_int("axis", axis);
-    return out == 1 ? part[0]
-                    : kiln_compose_op(c, &kiln_op_concat, part, (int)out, &arg, 1);
 }
 
 kiln_status kiln_aten_make_adaptive_max_pool(kiln_aten_args *k) {
     const int n = spatial_axes(k);
     int64_t out[KILN_MAX_SPATIAL] = {0};
-    kiln_spatial s;
     bool is_single;
     kiln_value *x = pool_input(k, &is_single);
     KILN_TRY(k->c.status);
     read_sizes(k, x, n, out);
     KILN_TRY(k->c.status);
-    if (is_global(n, out))
-        x = reduced(k, &kiln_op_reduce_max, x, n);
-    else if (is_even(x, n, out, &s))
-        x = kiln_compose_pool(&k->c, &kiln_op_max_pool, x, &s, false, NULL, 0);
-    else
-        for (int i = 0; i < n; i++)
-            x = max_along(k, x, 2 + i, out[i]);
+    x = kiln_compose_adaptive_pool(&k->c, x, out, true);
     KILN_TRY(give_unbatched(k, x, is_single));
     return kiln_aten_give_value(k, kiln_aten_none());
 }
