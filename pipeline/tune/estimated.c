@@ -21,6 +21,7 @@ enum {
 };
 static const double loser = 1.5; /* as kiln_measure_options has it */
 static const double noise = 0.03;
+static const uint64_t large_space = 100000;
 
 const int kiln_estimated_looks[KILN_ESTIMATED_LOOKS] = {64, 128, 256, 512};
 
@@ -35,7 +36,7 @@ static const way ways[] = {
     {"xgboost", &kiln_search_annealing, &kiln_cost_model_xgboost},
     {"treegru", &kiln_search_annealing, &kiln_cost_model_treegru},
 };
-enum { N_WAYS = sizeof ways / sizeof ways[0], MOST_SERIES = N_WAYS };
+enum { RANDOM, N_WAYS = sizeof ways / sizeof ways[0], MOST_SERIES = N_WAYS };
 static const char *const taught_name[] = {"xgboost", "xgboost, taught by near",
                                           "xgboost, by an ensemble"};
 enum { N_TEACHINGS = sizeof taught_name / sizeof taught_name[0] };
@@ -148,14 +149,20 @@ typedef struct sums {
     int n;
 } sums;
 
+/* Of the trials to a share of the best; what does not get there counts with all. */
+static double log_trials_to(const double *best_ns, int trials, double of_all_ns,
+                            int reached) {
+    int n = 0;
+    while (n < trials &&
+           (best_ns[n] <= 0 || of_all_ns < kiln_replay_reached[reached] * best_ns[n]))
+        n++;
+    return log(n < trials ? n + 1 : trials);
+}
+
 static void add(sums *s, int seed, const double *best_ns, int trials,
                 double of_all_ns) {
     for (int k = 0; k < KILN_N_REACHED; k++) {
-        int n = 0;
-        while (n < trials &&
-               (best_ns[n] <= 0 || of_all_ns < kiln_replay_reached[k] * best_ns[n]))
-            n++;
-        const double to = log(n < trials ? n + 1 : trials);
+        const double to = log_trials_to(best_ns, trials, of_all_ns, k);
         s->to[k] += to;
         s->by_seed[seed] += k == KEPT_APART ? to : 0;
     }
@@ -195,7 +202,7 @@ typedef struct study {
     int trials, lookups;
     kiln_tune_task *task; /* of each work */
     size_t n;
-    sums sum[MOST_SERIES], transfer[N_TEACHINGS];
+    sums sum[MOST_SERIES], hard[MOST_SERIES], transfer[N_TEACHINGS];
     double *best_ns; /* of one work: by series, seed and trial */
 } study;
 
@@ -211,6 +218,15 @@ static void add_all(const study *s, const oracle *x, int n_series, sums *sum) {
             add(&sum[k], i, curve(s, k, i), s->trials, x->best_ns);
 }
 
+/* Is the good so rare in a large space that drawing seldom finds it? */
+static bool is_hard(const study *s, const oracle *x) {
+    double sum = 0;
+    for (int i = 0; i < s->o->n_seeds; i++)
+        sum += log_trials_to(curve(s, RANDOM, i), s->trials, x->best_ns, KEPT_APART);
+    return x->task->space.size >= large_space &&
+           exp(sum / s->o->n_seeds) > KILN_ESTIMATED_HARD;
+}
+
 static kiln_status compare_work(study *s, oracle *x, kiln_err *err) {
     look_around(x, s->lookups);
     for (int k = 0; k < N_WAYS; k++)
@@ -223,6 +239,8 @@ static kiln_status compare_work(study *s, oracle *x, kiln_err *err) {
                 search(x, ways[k].search, &o, s->trials, curve(s, k, i), NULL, err));
         }
     add_all(s, x, N_WAYS, s->sum);
+    if (is_hard(s, x))
+        add_all(s, x, N_WAYS, s->hard);
     return KILN_OK;
 }
 
@@ -344,8 +362,10 @@ kiln_status kiln_estimated_compare(kiln_arena *a, const kiln_profile *p,
     kiln_lesson lesson[N_TAUGHT];
     kiln_estimated e = {.row = {.n = 0}};
     KILN_ASSERT(o->n_seeds > 0, "%d seeds", o->n_seeds);
-    for (int k = 0; k < MOST_SERIES; k++)
+    for (int k = 0; k < MOST_SERIES; k++) {
         s.sum[k].by_seed = kiln_array(a, double, o->n_seeds);
+        s.hard[k].by_seed = kiln_array(a, double, o->n_seeds);
+    }
     for (int k = 0; k < N_TEACHINGS; k++)
         s.transfer[k].by_seed = kiln_array(a, double, o->n_seeds);
     s.task = kiln_array(a, kiln_tune_task, s.n);
@@ -356,6 +376,9 @@ kiln_status kiln_estimated_compare(kiln_arena *a, const kiln_profile *p,
     KILN_TRY(each_work(&s, NULL, 0, s.n, err));
     for (int k = 0; k < N_WAYS; k++)
         kiln_vec_push(a, &e.row, row_of(ways[k].name, &s.sum[k], o->n_seeds));
+    e.n_hard = s.hard[RANDOM].n / o->n_seeds;
+    for (int k = 0; k < N_WAYS && e.n_hard > 0; k++)
+        kiln_vec_push(a, &e.hard, row_of(ways[k].name, &s.hard[k], o->n_seeds));
     if (has_transfer(&s)) {
         KILN_TRY(learn_lessons(&s, lesson, err));
         KILN_TRY(each_work(&s, lesson, N_TAUGHT, TRANSFER_TO, err));
@@ -389,6 +412,12 @@ void kiln_estimated_text(kiln_buf *out, const kiln_estimated *e) {
     kiln_buf_puts(out, "\n");
     for (size_t i = 0; i < e->row.n; i++)
         put_row(out, &e->row.v[i]);
+    if (e->hard.n > 0)
+        kiln_buf_printf(out,
+                        "\nof the %d large ones where random needs more than %d:\n",
+                        e->n_hard, (int)KILN_ESTIMATED_HARD);
+    for (size_t i = 0; i < e->hard.n; i++)
+        put_row(out, &e->hard.v[i]);
     if (e->transfer.n > 0)
         kiln_buf_puts(out, "\nof C7 to C9, taught by C1 to C6:\n");
     for (size_t i = 0; i < e->transfer.n; i++)

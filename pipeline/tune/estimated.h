@@ -15,7 +15,11 @@
 
 #include "pipeline/tune/corpus.h"
 
-enum { KILN_ESTIMATED_LOOKS = 4 };
+enum {
+    KILN_ESTIMATED_LOOKS = 4,
+    KILN_ESTIMATED_HARD = 150 /* trials to 95% that random needs at least, in a work
+                                 where drawing does not do */
+};
 extern const int kiln_estimated_looks[KILN_ESTIMATED_LOOKS]; /* 64, 128, 256, 512 */
 
 typedef struct kiln_estimated_options {
@@ -39,6 +43,11 @@ typedef struct kiln_estimated_row {
 } kiln_estimated_row;
 typedef struct kiln_estimated {
     KILN_VEC(kiln_estimated_row) row;
+    /* Of them those with spaces of 100,000 or more in which random needs more than
+     * KILN_ESTIMATED_HARD trials, geometric mean over seeds: elsewhere drawing finds
+     * what there is to find, and comparisons say little. Empty where there are none. */
+    KILN_VEC(kiln_estimated_row) hard;
+    int n_hard;
     /* C7 to C9, by themselves and with what 192 trials each of C1 to C6 taught; empty
      * where not all of these were asked for. */
     KILN_VEC(kiln_estimated_row) transfer;
