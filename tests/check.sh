@@ -8,6 +8,16 @@ rm -rf "$results"
 mkdir -p "$results"
 times=
 
+# count NAME RESULT_FILE|- SECONDS EXIT_CODE: what the end says of a phase.
+count() {
+    local name=$1 result=$2 rc=$4
+    times="$times$(printf '%5d s  %-22s %s' "$3" "$name" "$([ "$rc" -eq 0 ] && echo ok || echo FAILED)")"$'\n'
+    # A phase that failed before anything reported (it did not build, say) must count as well.
+    if [ "$rc" -ne 0 ] && { [ "$result" = - ] || ! awk '$3 > 0 { bad = 1 } END { exit !bad }' "$result" 2>/dev/null; }; then
+        echo "${name// /-} 0 1 0 the phase failed" >>"$results/phases.txt"
+    fi
+}
+
 # phase NAME RESULT_FILE|- COMMAND...: returns the command's exit code.
 phase() {
     local name=$1 result=$2 start=$SECONDS rc
@@ -16,12 +26,30 @@ phase() {
     echo "=== $name"
     "$@"
     rc=$?
-    times="$times$(printf '%5d s  %-22s %s' $((SECONDS - start)) "$name" "$([ $rc -eq 0 ] && echo ok || echo FAILED)")"$'\n'
-    # A phase that failed before anything reported (it did not build, say) must count as well.
-    if [ $rc -ne 0 ] && { [ "$result" = - ] || ! awk '$3 > 0 { bad = 1 } END { exit !bad }' "$result" 2>/dev/null; }; then
-        echo "${name// /-} 0 1 0 the phase failed" >>"$results/phases.txt"
-    fi
+    count "$name" "$result" $((SECONDS - start)) $rc
     return $rc
+}
+
+# beside COMMAND...: it runs with what the phases after it leave of the processors (end-to-end tests wait
+# for others much of the time), and what it says is kept for beside_ends NAME RESULT_FILE.
+beside() {
+    rm -f "$results/beside.seconds"
+    (
+        nice -n 19 "$@"
+        rc=$?
+        echo $SECONDS >"$results/beside.seconds"
+        exit $rc
+    ) >"$results/beside.said" 2>&1 &
+    beside_pid=$! beside_start=$SECONDS
+}
+beside_ends() {
+    local rc
+    wait "$beside_pid"
+    rc=$?
+    echo
+    echo "=== $1"
+    cat "$results/beside.said"
+    count "$1" "$2" $(($(cat "$results/beside.seconds") - beside_start)) $rc
 }
 
 # variant NAME ARGUMENTS...: build, then test.
@@ -30,13 +58,6 @@ variant() {
     shift 2
     phase "build $name" - $make -k "$@" quick-programs &&
         phase "test $name" "$results/quick-$build.txt" $make "$@" quick
-}
-
-e2e() {
-    local name=$1 build=$2
-    shift 2
-    phase "build e2e $name" - $make -k "$@" e2e-programs &&
-        phase "e2e $name" "$results/e2e-$build.txt" $make "$@" e2e
 }
 
 phase "deps" - $make deps
@@ -48,16 +69,24 @@ variant "clang asan" clang-asan WERROR=1 CC=clang V=asan SKIP=tests/tools/
 phase "build faults" - $make -k WERROR=1 CC=gcc V=debug TEST=faults_planted e2e-programs &&
     phase "faults" "$results/e2e-gcc-debug.txt" $make WERROR=1 CC=gcc V=debug TEST=faults_planted e2e
 phase "tsan" "$results/tsan-gcc-tsan.txt" $make WERROR=1 CC=gcc tsan
+phase "build e2e gcc release" - $make -k WERROR=1 CC=gcc V=release e2e-programs
+release_is_built=$?
+phase "build e2e clang asan" - $make -k WERROR=1 CC=clang V=asan e2e-programs fuzz-programs
+asan_is_built=$?
+# All objects that it reads are there by now: nothing builds one of them twice at once.
+beside $make WERROR=1 "LINT_ARCHIVES=CC=gcc V=debug" "LINT_OBJECTS=CC=clang V=asan" lint
 # End to end as users run it, and once more under the sanitizers.
-e2e "gcc release" gcc-release WERROR=1 CC=gcc V=release
+[ $release_is_built -eq 0 ] &&
+    phase "e2e gcc release" "$results/e2e-gcc-release.txt" $make WERROR=1 CC=gcc V=release e2e
 # What the emulator runs, a sanitizer does not see; planted faults make wrong code, which the debug build
 # has found; of tuners that are killed the sanitizer sees the fleet's own tests. The conformance tests, which
 # frontends' own tests and fuzzers have met most of, are for make soak under it.
-e2e "clang asan" clang-asan WERROR=1 CC=clang V=asan "SKIP=test_emulated test_conformance test_faults_planted test_killed_tuners"
-phase "build fuzz" - $make -k WERROR=1 CC=clang V=asan fuzz-programs &&
+if [ $asan_is_built -eq 0 ]; then
+    phase "e2e clang asan" "$results/e2e-clang-asan.txt" $make WERROR=1 CC=clang V=asan \
+        "SKIP=test_emulated test_conformance test_faults_planted test_killed_tuners" e2e
     phase "fuzz" "$results/fuzz.txt" $make WERROR=1 fuzz-smoke
-phase "lint" "$results/lint.txt" $make WERROR=1 "LINT_ARCHIVES=CC=gcc V=debug" \
-    "LINT_OBJECTS=CC=clang V=asan" lint
+fi
+beside_ends "lint" "$results/lint.txt"
 
 echo
 echo "=== times"

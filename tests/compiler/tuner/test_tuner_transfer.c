@@ -113,6 +113,7 @@ static void equal_work_is_on_one_side(void **state) {
  * nothing but those, and there would be nothing to learn from. */
 static void where_nothing_ran_nothing_is_held_out(void **state) {
     (void)state;
+    kiln_test_skip_repeat();
     kiln_lesson l[2 * N_SHAPES];
     static const double failed[TRIALS];
     make_lessons(kiln_test_arena(), l, kiln_test_seed());
