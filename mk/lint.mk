@@ -74,8 +74,8 @@ check-tidy: $(TIDY_STAMPS)
 
 # The analyzer walks so many nodes of a function's graph of paths instead of 225000: what it has
 # found here lay in the first thousands, and most of the time went into the rest (of 39 files, 11.9 s of
-# processor time with 40000 nodes, 6.9 with 16000, 4.6 with 8000; of 29 others 3.5 with those, 3.0 with 4000). In a fresh clone, `make lint TIDY_NODES=`
-# walks them all.
+# processor time with 40000 nodes, 6.9 with 16000, 4.6 with 8000; of 29 others 3.5 with those, 3.0 with 4000).
+# In a fresh clone, `make lint TIDY_NODES=` walks them all.
 TIDY_NODES := -Xclang -analyzer-config -Xclang max-nodes=4000
 build/lint/%.tidy: $(B)/%.o .clang-tidy tests/.clang-tidy
 	@mkdir -p $(@D)
