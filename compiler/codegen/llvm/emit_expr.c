@@ -10,13 +10,17 @@ LLVMValueRef kiln_cg_and_mask(const kiln_cg *g, LLVMValueRef x, LLVMValueRef y) 
     return LLVMBuildAnd(g->b, x, y, "");
 }
 
-bool kiln_cg_is_unsafe(const kiln_expr *e) {
+/* By itself, whatever its arguments are. */
+static bool may_trap(const kiln_expr *e) {
     int64_t v = 0;
-    if (e->kind == KILN_EXPR_LOAD)
-        return true;
-    if ((e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
-         e->kind == KILN_EXPR_FLOORMOD) &&
-        !is_float(e->dtype) && !kiln_x_is_int(e->arg[1], &v))
+    return e->kind == KILN_EXPR_LOAD ||
+           ((e->kind == KILN_EXPR_DIV || e->kind == KILN_EXPR_FLOORDIV ||
+             e->kind == KILN_EXPR_FLOORMOD) &&
+            !is_float(e->dtype) && !kiln_x_is_int(e->arg[1], &v));
+}
+
+bool kiln_cg_is_unsafe(const kiln_expr *e) {
+    if (may_trap(e))
         return true;
     for (int i = 0; i < e->n_arg; i++)
         if (kiln_cg_is_unsafe(e->arg[i]))
@@ -73,6 +77,32 @@ static LLVMValueRef branched_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef
     return join_of(g, type_of(g, e), v, from, join);
 }
 
+/* Is e computed wherever `whole` is? What a selection chooses from may not be, nor what a
+ * loop's turns are. */
+static bool is_part(const kiln_expr *e, const kiln_expr *whole) {
+    if (e->kind == whole->kind && kiln_expr_eq(e, whole))
+        return true;
+    const int n = whole->kind == KILN_EXPR_SELECT ? 1
+                  : whole->kind == KILN_EXPR_LOOP ? 0
+                                                  : whole->n_arg;
+    for (int i = 0; i < n; i++)
+        if (is_part(e, whole->arg[i]))
+            return true;
+    return false;
+}
+
+/* May `side` trap where its condition does not? A value that is compared with a limit and
+ * chosen where it is within need not be computed again for the lanes that it is chosen
+ * in. */
+static bool traps_beside(const kiln_expr *side, const kiln_expr *cond) {
+    if (may_trap(side))
+        return !is_part(side, cond);
+    for (int i = 0; i < side->n_arg; i++)
+        if (traps_beside(side->arg[i], cond))
+            return true;
+    return false;
+}
+
 static LLVMValueRef emit_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef mask) {
     const kiln_expr *cond = e->arg[0];
     const bool unsafe = kiln_cg_is_unsafe(e->arg[1]) || kiln_cg_is_unsafe(e->arg[2]);
@@ -87,7 +117,7 @@ static LLVMValueRef emit_select(kiln_cg *g, const kiln_expr *e, LLVMValueRef mas
     LLVMValueRef v[2];
     for (int i = 0; i < 2; i++) {
         LLVMValueRef on = mask;
-        if (kiln_cg_is_unsafe(e->arg[i + 1]))
+        if (traps_beside(e->arg[i + 1], cond))
             on = kiln_cg_and_mask(g, mask, i == 0 ? c : LLVMBuildNot(g->b, c, ""));
         v[i] = kiln_cg_expr(g, e->arg[i + 1], on);
     }

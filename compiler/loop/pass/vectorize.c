@@ -9,7 +9,8 @@
  *
  * What has been loaded needs no stricter mask when it is read again behind a condition:
  * else the conditions of nested selects, which load themselves, would be multiplied
- * into every load below them. */
+ * into every load below them. A select by what holds in all lanes that are on anyway, as
+ * stages inlined into one another's tail lanes have it, is its side. */
 #include "base/fault.h"
 #include "compiler/loop/backend.h"
 #include "compiler/loop/loop_walk.h"
@@ -105,8 +106,19 @@ static bool is_zero(const kiln_expr *e) {
                                       : kiln_x_is_int(e, &v) && v == 0;
 }
 
+/* Does cond hold in every lane that is on? */
+static bool is_of_mask(const kiln_expr *mask, const kiln_expr *cond) {
+    return mask != NULL &&
+           (kiln_expr_eq(mask, cond) ||
+            (mask->kind == KILN_EXPR_AND &&
+             (is_of_mask(mask->arg[0], cond) || is_of_mask(mask->arg[1], cond))));
+}
+
 static const kiln_expr *select(lanes *c, const kiln_expr *e, const kiln_expr *mask) {
     const kiln_expr *cond = expr(c, e->arg[0], mask), *on = mask, *off = mask;
+    /* Of lanes that are off nobody asks for the value. */
+    if (!c->failed && cond->lanes > 1 && is_of_mask(mask, cond))
+        return expr(c, e->arg[1], mask);
     if (cond->lanes > 1) {
         on = and_mask(c, mask, cond);
         off = and_mask(c, mask, kiln_x_not(c->arena, cond));
