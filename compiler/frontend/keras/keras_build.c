@@ -417,6 +417,7 @@ kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
     KILN_TRY(row->import(&k));
     KILN_TRY(k.c.status);
     KILN_ASSERT(k.out != NULL, "'%s' gives nothing", row->class_name);
+    KILN_TRY(kiln_keras_hand_on_masks(&k));
     *out = k.out;
     return KILN_OK;
 }

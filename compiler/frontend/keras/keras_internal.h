@@ -37,6 +37,11 @@ kiln_status kiln_keras_import_file(kiln_arena *a, const kiln_keras_file *f,
                                    const char *name, const kiln_import_options *o,
                                    kiln_graph **out, kiln_import_report *report,
                                    kiln_err *err);
+typedef struct kiln_keras_masked { /* a value of which not all steps count */
+    const kiln_value *value;
+    kiln_value *mask; /* bool[N, T] */
+} kiln_keras_masked;
+
 typedef struct kiln_keras_cx {
     kiln_import_cx common; /* first */
     kiln_keras_file file;
@@ -44,6 +49,7 @@ typedef struct kiln_keras_cx {
     const kiln_import_options *options;
     kiln_import_report *report;
     int64_t calls_left; /* of layers: shared models run again for each call */
+    KILN_VEC(kiln_keras_masked) masked;
 } kiln_keras_cx;
 
 /* Where a layer's weights are. By name (.h5): `group` is that of the model's own layer,
@@ -69,6 +75,7 @@ typedef struct kiln_keras_call {
     kiln_compose c;
     kiln_value *in[KILN_KERAS_MAX_INPUTS], *out;
     int n_in;
+    bool looks_at_masks; /* the importer did */
 } kiln_keras_call;
 
 typedef kiln_status kiln_keras_import_fn(kiln_keras_call *k);
@@ -160,6 +167,35 @@ kiln_status kiln_keras_part_weights(kiln_keras_call *k, const char *part,
 /* Fails unless v has these sizes. */
 kiln_status kiln_keras_check_shape(kiln_keras_call *k, const kiln_value *v,
                                    const char *what, int rank, const int64_t *dim);
+
+/* ---- masks (keras_masks.c) --------------------------------------------------------- */
+
+/* bool[N, T]; NULL: all steps count. */
+kiln_value *kiln_keras_mask_of(const kiln_keras_cx *cx, const kiln_value *v);
+kiln_status kiln_keras_set_mask(kiln_keras_call *k, const kiln_value *v,
+                                kiln_value *mask);
+/* What the layer is given beside its value, by keyword or with it; NULL: nothing. Any
+ * further value is refused. */
+kiln_status kiln_keras_read_mask(kiln_keras_call *k, kiln_value **out);
+/* Behind an importer: its result's mask, by keras_masks.def. */
+kiln_status kiln_keras_hand_on_masks(kiln_keras_call *k);
+
+typedef struct kiln_keras_steps {
+    kiln_value *mask;
+    kiln_value *one, *through; /* i64[N, T]: 1 where it counts; how many up to it */
+    kiln_value *count;         /* i64[N, 1] */
+    kiln_value *order;         /* i64[N, T]: those that count first */
+    kiln_value *lengths;       /* i32[N] */
+} kiln_keras_steps;
+kiln_status kiln_keras_count_steps(kiln_keras_call *k, kiln_value *mask,
+                                   kiln_keras_steps *out);
+/* x [N, T, C] with the steps in front that count. */
+kiln_value *kiln_keras_pack(kiln_keras_call *k, const kiln_keras_steps *s,
+                            kiln_value *x);
+/* What a layer gives for these, [N, T, C], where it belongs; between, what it gave last, or
+ * zeros. is_reverse: it ran from the last step to the first. */
+kiln_value *kiln_keras_unpack(kiln_keras_call *k, const kiln_keras_steps *s,
+                              kiln_value *y, bool is_reverse, bool has_zeros);
 
 /* ---- activation.c ---------------------------------------------------------------- */
 

@@ -53,16 +53,19 @@ kiln_status kiln_keras_import_einsum_dense(kiln_keras_call *k) {
 kiln_status kiln_keras_import_embedding(kiln_keras_call *k) {
     static const char *const roles[] = {"embeddings|W"};
     kiln_value *table = NULL;
-    if (kiln_keras_bool(k, "mask_zero", false))
-        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "masks (mask_zero) are not read");
     KILN_TRY(kiln_keras_weights(k, roles, 1, &table));
     if (table->type.rank != 2)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "its embeddings must be a matrix, have %d axes",
                          table->type.rank);
     kiln_value *const index = kiln_compose_cast(&k->c, k->in[0], KILN_I64);
-    return set(k, kiln_compose_axis(&k->c, &kiln_op_gather, table, index, 0));
+    KILN_TRY(set(k, kiln_compose_axis(&k->c, &kiln_op_gather, table, index, 0)));
+    if (!kiln_keras_bool(k, "mask_zero", false))
+        return KILN_OK;
+    kiln_value *const none = kiln_compose_scalar(&k->c, &kiln_op_equal, index, 0);
+    k->looks_at_masks = true;
+    return kiln_keras_set_mask(k, k->out,
+                               kiln_compose_1(&k->c, &kiln_op_logical_not, none));
 }
 
 /* ---- normalisation --------------------------------------------------------------- */

@@ -42,10 +42,29 @@ kiln_status kiln_keras_import_pool(kiln_keras_call *k) {
     return set(k, kiln_channels_last_pool(&k->c, k->op, k->in[0], &s));
 }
 
+/* The mean of the steps that count. */
+static kiln_status masked_mean(kiln_keras_call *k, kiln_value *mask) {
+    static const int64_t steps = 1;
+    kiln_compose *const c = &k->c;
+    const int64_t dim[] = {mask->type.dim[0], mask->type.dim[1], 1};
+    const bool is_kept = kiln_keras_bool(k, "keepdims", false);
+    mask = kiln_compose_reshape(c, mask, 3, dim);
+    mask = kiln_compose_cast(c, mask, k->in[0]->type.dtype);
+    kiln_value *x = kiln_compose_2(c, &kiln_op_mul, k->in[0], mask);
+    x = kiln_compose_reduce(c, &kiln_op_reduce_sum, x, &steps, 1, is_kept);
+    mask = kiln_compose_reduce(c, &kiln_op_reduce_sum, mask, &steps, 1, is_kept);
+    return set(k, kiln_compose_2(c, &kiln_op_div, x, mask));
+}
+
 kiln_status kiln_keras_import_global_pool(kiln_keras_call *k) {
     int n = 0;
     int64_t axes[KILN_MAX_RANK];
+    kiln_value *mask = NULL;
     KILN_TRY(read_axes(k, &n));
+    if (n == 1 && k->op == &kiln_op_reduce_mean)
+        KILN_TRY(kiln_keras_read_mask(k, &mask));
+    if (mask != NULL)
+        return masked_mean(k, mask);
     for (int i = 0; i < n; i++)
         axes[i] = 1 + i;
     return set(k, kiln_compose_reduce(&k->c, k->op, k->in[0], axes, (size_t)n,

@@ -13,7 +13,9 @@ typedef struct cell {
     int n_gates;
     int64_t units, in;
     bool has_bias, resets_after, gives_all, is_reverse;
-    const char *words[3]; /* activations of one direction */
+    bool has_zeros;             /* where a step does not count */
+    const kiln_keras_steps *by; /* those that count; NULL: all */
+    const char *words[3];       /* activations of one direction */
     size_t n_words;
     kiln_value *w[N_WEIGHTS];
 } cell;
@@ -78,6 +80,7 @@ static kiln_status read_cell(kiln_keras_call *k, const kiln_op_def *op,
     c->has_bias = kiln_keras_bool(k, "use_bias", true);
     c->gives_all = kiln_keras_bool(k, "return_sequences", false);
     c->is_reverse = kiln_keras_bool(k, "go_backwards", false);
+    c->has_zeros = kiln_keras_bool(k, "zero_output_for_mask", false);
     c->resets_after = op == &kiln_op_gru && kiln_keras_bool(k, "reset_after", false);
     KILN_TRY(kiln_keras_part_weights(k, part, path, roles, c->has_bias ? 3 : 2, c->w));
     const int64_t wide = c->n_gates * c->units;
@@ -168,7 +171,9 @@ static double alpha_of(const kiln_keras_call *k, const char *word) {
 /* n directions of one cell: y [S, D, N, H], and the last states [D, N, H]. */
 static kiln_status emit(kiln_keras_call *k, const cell *c, int n, kiln_value **out) {
     static const int64_t steps_first[] = {1, 0, 2};
-    kiln_value *in[4] = {kiln_compose_transpose(&k->c, k->in[0], steps_first)};
+    kiln_value *const x =
+        c->by != NULL ? kiln_keras_pack(k, c->by, k->in[0]) : k->in[0];
+    kiln_value *in[5] = {kiln_compose_transpose(&k->c, x, steps_first)};
     const char *words[MAX_WORDS];
     double alpha[MAX_WORDS], beta[MAX_WORDS];
     size_t n_words = 0;
@@ -176,6 +181,8 @@ static kiln_status emit(kiln_keras_call *k, const cell *c, int n, kiln_value **o
     KILN_TRY(turn_matrix(k, c, n, RECURRENT, &in[2]));
     if (c->has_bias)
         KILN_TRY(turn_bias(k, c, n, &in[3]));
+    if (c->by != NULL)
+        in[4] = c->by->lengths;
     for (int d = 0; d < n; d++)
         for (size_t i = 0; i < c->n_words; i++, n_words++) {
             words[n_words] = c[d].words[i];
@@ -192,7 +199,7 @@ static kiln_status emit(kiln_keras_call *k, const cell *c, int n, kiln_value **o
         kiln_arg_floats("beta", beta, n_words),
         kiln_arg_bool("linear_before_reset", c->resets_after)};
     KILN_TRY(k->c.status);
-    return kiln_import_emit(&k->cx->common, k->layer, c->op, in, 4, args,
+    return kiln_import_emit(&k->cx->common, k->layer, c->op, in, 5, args,
                             c->op == &kiln_op_gru ? 5 : 4, 2, out);
 }
 
@@ -207,21 +214,43 @@ static kiln_value *take(kiln_keras_call *k, const cell *c, kiln_value *const *y,
     if (!c->gives_all)
         return kiln_compose_reshape(&k->c, x, 2, last);
     x = kiln_compose_reshape(&k->c, x, 3, all);
-    return kiln_compose_transpose(&k->c, x, batch_first);
+    x = kiln_compose_transpose(&k->c, x, batch_first);
+    return c->by == NULL
+               ? x
+               : kiln_keras_unpack(k, c->by, x, c->is_reverse || d == 1, c->has_zeros);
+}
+
+/* The steps that count, for n directions; false in *has: all do. */
+static kiln_status read_steps(kiln_keras_call *k, kiln_keras_steps *steps, bool *has) {
+    kiln_value *mask = NULL;
+    KILN_TRY(kiln_keras_read_mask(k, &mask));
+    *has = mask != NULL;
+    return *has ? kiln_keras_count_steps(k, mask, steps) : KILN_OK;
+}
+
+/* Who reads all steps is told which of them count: the mask as it came, backwards too. */
+static kiln_status finish(kiln_keras_call *k, const cell *c) {
+    KILN_TRY(k->c.status);
+    return c->gives_all && c->by != NULL ? kiln_keras_set_mask(k, k->out, c->by->mask)
+                                         : KILN_OK;
 }
 
 kiln_status kiln_keras_import_recurrent(kiln_keras_call *k) {
     cell c;
     kiln_value *y[2];
+    kiln_keras_steps steps;
+    bool has_steps = false;
     KILN_TRY(kiln_keras_min_rank(k, 3));
     KILN_TRY(read_cell(k, k->op, k->layer->place.part, "/cell", &c));
+    KILN_TRY(read_steps(k, &steps, &has_steps));
+    c.by = has_steps ? &steps : NULL;
     KILN_TRY(emit(k, &c, 1, y));
     k->out = take(k, &c, y, 0);
     if (c.gives_all && c.is_reverse) { /* Keras gives them as they were computed */
-        const int64_t steps = k->in[0]->type.dim[1];
-        k->out = kiln_compose_slice(&k->c, k->out, 1, steps - 1, -1, steps);
+        const int64_t n = k->in[0]->type.dim[1];
+        k->out = kiln_compose_slice(&k->c, k->out, 1, n - 1, -1, n);
     }
-    return k->c.status;
+    return finish(k, &c);
 }
 
 /* ---- around layers --------------------------------------------------------------- */
@@ -243,7 +272,8 @@ kiln_status kiln_keras_import_bidirectional(kiln_keras_call *k) {
     kiln_keras_layer inner;
     cell c[2];
     kiln_value *y[2];
-    bool is_mode = false;
+    kiln_keras_steps steps;
+    bool is_mode = false, has_steps = false;
     KILN_TRY(kiln_keras_min_rank(k, 3));
     KILN_TRY(kiln_keras_inner_layer(k, &inner));
     inner.place = k->layer->place;
@@ -261,9 +291,12 @@ kiln_status kiln_keras_import_bidirectional(kiln_keras_call *k) {
     if (c[0].is_reverse)
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "its layer must not go backwards itself");
+    KILN_TRY(read_steps(k, &steps, &has_steps));
+    c[0].by = has_steps ? &steps : NULL;
+    c[0].has_zeros = true; /* whatever its layer says */
     KILN_TRY(emit(k, c, 2, y));
     k->out = joined(k, mode, take(k, c, y, 0), take(k, c, y, 1));
-    return k->c.status;
+    return finish(k, &c[0]);
 }
 
 /* Steps become images of one batch. */

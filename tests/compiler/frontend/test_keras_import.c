@@ -186,6 +186,38 @@ static row rows[] = {
      .w = {W("kernel", "1,4:0 0 1 0"), W("recurrent_kernel", "1,4:0 0 0 0"),
            W("bias", "4:40 40 0 40")},
      .shape = "[1,3,1]", .want = {0, 1, 3}},
+/* ---- steps that do not count: h = x + h over the others, 1 2 0 3 */
+#define SUMS(more) L("SimpleRNN", ", 'units': 1, 'activation': 'linear'" more)
+#define ONES W("kernel", "1,1:1"), W("recurrent_kernel", "1,1:1"), W("bias", "1:0")
+#define MASKED L("Masking", ", 'mask_value': 2")
+    {"mask_of_a_sum", MASKED ", " SUMS(""), "1, 4, 1", .w = {ONES}, .shape = "[1,1]",
+     .want = {4}},
+    {"mask_keeps_what_was", MASKED ", " SUMS(", 'return_sequences': true"), "1, 4, 1",
+     .w = {ONES}, .less = -1, .shape = "[1,4,1]", .want = {1, 1, 4, 8}},
+    {"mask_of_the_first_step", MASKED ", " SUMS(", 'return_sequences': true"),
+     "1, 3, 1", .w = {ONES}, .less = -2, .shape = "[1,3,1]", .want = {0, 3, 7}},
+    {"mask_with_zeros",
+     MASKED ", " SUMS(", 'return_sequences': true, 'zero_output_for_mask': true"),
+     "1, 4, 1", .w = {ONES}, .less = -1, .shape = "[1,4,1]", .want = {1, 0, 4, 8}},
+    {"mask_backwards",
+     MASKED ", " SUMS(", 'return_sequences': true, 'go_backwards': true"), "1, 4, 1",
+     .w = {ONES}, .less = -1, .shape = "[1,4,1]", .want = {4, 7, 7, 8}},
+    {"mask_of_two_batches", MASKED ", " SUMS(", 'return_sequences': true"), "2, 2, 1",
+     .w = {ONES}, .shape = "[2,2,1]", .want = {0, 1, 0, 3}},
+    {"mask_of_an_embedding",
+     L("Embedding", ", 'mask_zero': true") ", " L("GlobalAveragePooling1D", ""), "1, 4",
+     .w = {W("embeddings", "4,1:100 1 2 6")}, .shape = "[1,1]", .want = {3}},
+    {"mask_that_layers_hand_on",
+     MASKED ", " L("Dropout", "") ", " L("Rescaling", ", 'scale': 10") ", " SUMS(""),
+     "1, 4, 1", .w = {ONES}, .shape = "[1,1]", .want = {40}},
+    /* 1 2 1 4, of which the third step does not count */
+    {"mask_that_a_layer_keeps",
+     MASKED ", " L("Rescaling", ", 'scale': 1, 'offset': 1") ", " SUMS(""), "1, 4, 1",
+     .w = {ONES}, .shape = "[1,1]", .want = {7}},
+    {"mask_that_a_layer_drops",
+     MASKED ", " L("Rescaling", ", 'scale': 1, 'offset': 1") ", " L(
+         "Permute", ", 'dims': [1, 2]") ", " SUMS(""),
+     "1, 4, 1", .w = {ONES}, .shape = "[1,1]", .want = {8}},
     /* the same of each place of a line */
     {"conv_lstm",
      L("ConvLSTM1D", ", 'filters': 1, 'kernel_size': [1], 'activation': 'linear', "

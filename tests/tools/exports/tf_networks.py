@@ -210,6 +210,28 @@ def gru():
 
 
 @row
+def masked():
+    """Sequences of which steps do not count, here and there: an embedding's zeros, a value of Masking."""
+    ids, x = keras.Input((LENGTH,), dtype="int32", name="ids"), keras.Input((LENGTH, 3), name="x")
+    few = L.Embedding(VOCABULARY, 6, mask_zero=True)(keras.ops.maximum(ids - 40, 0))
+    y = L.Dropout(0.1)(L.LayerNormalization()(L.Dense(6)(few)))
+    y = L.Bidirectional(L.LSTM(4, return_sequences=True))(L.Add()([y, few]))
+    z = L.Masking(0.0)(keras.ops.relu(x - 0.8))
+    z = L.GRU(5, return_sequences=True)(z)
+    return keras.Model([ids, x], [y, L.GRU(4)(y), L.GlobalAveragePooling1D()(y), L.LSTM(3)(few), z,
+                                  L.SimpleRNN(3, go_backwards=True)(z), L.Bidirectional(L.SimpleRNN(2))(z),
+                                  L.LSTM(2, go_backwards=True, return_sequences=True)(z)])
+
+
+@row
+def masked_in_line():
+    """The same of a Sequential, whose file says nothing of masks."""
+    return keras.Sequential([keras.Input((LENGTH, 3), name="x"), L.ReLU(threshold=0.9), L.Masking(),
+                             L.Bidirectional(L.GRU(4, return_sequences=True)), L.LayerNormalization(),
+                             L.SimpleRNN(5, return_sequences=True), L.GlobalAveragePooling1D()])
+
+
+@row
 def frames():
     """Recurrent convolutions, forwards and backwards, over images and lines."""
     x = keras.Input((4, 9, 8, 2), name="x")
