@@ -7,6 +7,7 @@ static const double least_scale = 0x1p-60, most_scale = 0x1p60;
 
 kiln_status kiln_simplify_quantize_linear(kiln_sweep *s, kiln_node *n,
                                           kiln_value **same) {
+    (void)same;
     const unsigned wide =
         KILN_DT(KILN_I8) | KILN_DT(KILN_U8) | KILN_DT(KILN_I16) | KILN_DT(KILN_U16);
     const kiln_dtype dtype = n->out[0]->type.dtype;
@@ -17,10 +18,10 @@ kiln_status kiln_simplify_quantize_linear(kiln_sweep *s, kiln_node *n,
         !kiln_dtype_is_in(dtype, wide) || !kiln_pass_number(n->in[1], &scale) ||
         scale < least_scale || scale > most_scale)
         return KILN_OK;
-    const kiln_attr_arg args[] = {kiln_arg_int("axis", kiln_node_attr(n, "axis")->i),
-                                  kiln_arg_dtype("dtype", dtype),
-                                  kiln_arg_dtype("precision", precision),
-                                  kiln_arg_bool("tame", true)};
-    return kiln_sweep_add(s, n->op, n, n->in, n->n_in, args,
-                          sizeof args / sizeof args[0], same);
+    /* In its place: the node that users know by its name computes the same. */
+    for (size_t i = 0; i < n->op->n_attr; i++)
+        if (kiln_str_is(kiln_str_from("tame"), n->op->attr[i].name))
+            n->attr[i].i = 1;
+    s->cx->changed = true;
+    return KILN_OK;
 }
