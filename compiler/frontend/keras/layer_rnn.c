@@ -299,19 +299,25 @@ kiln_status kiln_keras_import_bidirectional(kiln_keras_call *k) {
     return finish(k, &c[0]);
 }
 
+/* The layer in this one, whose weights lie in its folder. */
+static kiln_status wrapped_layer(kiln_keras_call *k, kiln_keras_layer *out) {
+    KILN_TRY(kiln_keras_inner_layer(k, out));
+    out->place = k->layer->place;
+    out->place.path =
+        kiln_format(&k->cx->common.scratch, "%s/layer", k->layer->place.path);
+    return kiln_keras_is_model(out->class_name)
+               ? kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                           "it is read around layers, not around models")
+               : KILN_OK;
+}
+
 /* Steps become images of one batch. */
 kiln_status kiln_keras_import_time_distributed(kiln_keras_call *k) {
     kiln_keras_layer inner;
     const kiln_type t = k->in[0]->type;
     int64_t dim[KILN_MAX_RANK] = {0};
     KILN_TRY(kiln_keras_min_rank(k, 3));
-    KILN_TRY(kiln_keras_inner_layer(k, &inner));
-    inner.place = k->layer->place;
-    inner.place.path =
-        kiln_format(&k->cx->common.scratch, "%s/layer", k->layer->place.path);
-    if (kiln_keras_is_model(inner.class_name))
-        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "models in TimeDistributed are not read");
+    KILN_TRY(wrapped_layer(k, &inner));
     dim[0] = t.dim[0] * t.dim[1];
     memcpy(dim + 1, t.dim + 2, (size_t)(t.rank - 2) * sizeof *dim);
     kiln_value *x = kiln_compose_reshape(&k->c, k->in[0], t.rank - 1, dim), *y = NULL;
@@ -332,12 +338,6 @@ kiln_status kiln_keras_import_time_distributed(kiln_keras_call *k) {
  * kept so. */
 kiln_status kiln_keras_import_spectral_normalization(kiln_keras_call *k) {
     kiln_keras_layer inner;
-    KILN_TRY(kiln_keras_inner_layer(k, &inner));
-    inner.place = k->layer->place;
-    inner.place.path =
-        kiln_format(&k->cx->common.scratch, "%s/layer", k->layer->place.path);
-    if (kiln_keras_is_model(inner.class_name))
-        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "it is read around layers, not around models");
+    KILN_TRY(wrapped_layer(k, &inner));
     return kiln_keras_run(k->cx, &inner, k->in, k->n_in, &k->out);
 }
