@@ -34,18 +34,22 @@ phase() {
 # for others much of the time), and what it says is kept for beside_ends NAME RESULT_FILE.
 beside() {
     rm -f "$results/beside.seconds"
+    set -m # a group of its own, which ends with this script: what is beside hears no Ctrl-C
     (
         nice -n 19 "$@"
         rc=$?
         echo $SECONDS >"$results/beside.seconds"
         exit $rc
-    ) >"$results/beside.said" 2>&1 &
+    ) >"$results/beside.said" 2>&1 </dev/null &
     beside_pid=$! beside_start=$SECONDS
+    set +m
+    trap 'kill -TERM -- "-$beside_pid" 2>/dev/null' EXIT
 }
 beside_ends() {
     local rc
     wait "$beside_pid"
     rc=$?
+    trap - EXIT
     echo
     echo "=== $1"
     cat "$results/beside.said"
