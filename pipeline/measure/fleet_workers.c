@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 4, MAX_BUILT = 8, EXIT_OOM = 4 };
+enum { BATCH = 4, EXIT_OOM = 4 };
 /* Blobs that a worker may ask for, for one candidate: all of the largest workload. */
 enum { MOST_ASKED = KILN_WIRE_MAX_OPERANDS * KILN_WIRE_MAX_SEEDS * 3 };
 /* What a runner may need beyond the limit that it keeps itself. */
@@ -127,7 +127,7 @@ static void give_build(kiln_measure *m, kiln_worker *w) {
 }
 
 static void give_run(kiln_measure *m, kiln_worker *w) {
-    const int job = kiln_queue_pop(&m->built);
+    const int job = kiln_fleet_take_alike(m, w);
     kiln_job *j = &m->job[job];
     j->state = KILN_JOB_RUNNING;
     /* A GPU's driver compiles first. */
@@ -173,7 +173,7 @@ static bool is_timing_here(const kiln_measure *m) {
  * the caller: a few are built, then all that are built are timed, each once the caller
  * waits. That is no matter to runners elsewhere. */
 static bool may_build(const kiln_measure *m) {
-    if (m->queued.n == 0 || m->built.n >= (size_t)MAX_BUILT * (size_t)m->n_runners)
+    if (m->queued.n == 0 || m->built.n >= (size_t)KILN_FLEET_MAX_BUILT * (size_t)m->n_runners)
         return false;
     if (!m->is_exclusive)
         return true;

@@ -15,28 +15,6 @@
 enum { DRIVER_CPUS = 2 };
 static const int64_t start_limit_ms = 120000, look_ms = 500;
 
-/* ---- queues ---------------------------------------------------------------------- */
-
-void kiln_queue_push(kiln_job_queue *q, int job) {
-    KILN_ASSERT(q->n < KILN_MEASURE_MAX_QUEUED, "a queue of jobs is full");
-    q->job[(q->first + q->n++) % KILN_MEASURE_MAX_QUEUED] = job;
-}
-
-void kiln_queue_push_front(kiln_job_queue *q, int job) {
-    KILN_ASSERT(q->n < KILN_MEASURE_MAX_QUEUED, "a queue of jobs is full");
-    q->first = (q->first + KILN_MEASURE_MAX_QUEUED - 1) % KILN_MEASURE_MAX_QUEUED;
-    q->job[q->first] = job;
-    q->n++;
-}
-
-int kiln_queue_pop(kiln_job_queue *q) {
-    KILN_ASSERT(q->n > 0, "nothing is in a queue of jobs");
-    const int job = q->job[q->first];
-    q->first = (q->first + 1) % KILN_MEASURE_MAX_QUEUED;
-    q->n--;
-    return job;
-}
-
 /* ---- opening --------------------------------------------------------------------- */
 
 static double or_else(double v, double otherwise) { return v != 0 ? v : otherwise; }

@@ -14,6 +14,7 @@ enum {
     KILN_MAX_WORKERS = 64,
     KILN_RUN_GRACE_MS = 20000, /* beyond the limit that a runner keeps itself */
     KILN_WORKER_LOG = 1024,
+    KILN_FLEET_MAX_BUILT = 8, /* that wait, for each runner */
     /* And the one that the caller has, and an errand. */
     KILN_MAX_JOBS = KILN_MEASURE_MAX_QUEUED + 2
 };
@@ -39,6 +40,7 @@ typedef struct kiln_job {
     double budget_ms;
     int n_lost; /* times that a worker was lost under it, */
     int n_hung; /* and those of a pool of which it said that they hung */
+    int n_passed; /* times that one which was built later was timed before it */
     /* Of one that takes turns (turns.c): */
     bool takes_turns;
     bool awaits_turn; /* it is proved, and what it was asked for is done: */
@@ -61,6 +63,7 @@ typedef struct kiln_job_queue {
 void kiln_queue_push(kiln_job_queue *q, int job);
 void kiln_queue_push_front(kiln_job_queue *q, int job);
 int kiln_queue_pop(kiln_job_queue *q); /* n > 0 */
+int kiln_queue_take(kiln_job_queue *q, size_t at); /* at < n: from the first, 0 */
 
 /* ---- workers --------------------------------------------------------------------- */
 
@@ -106,6 +109,9 @@ typedef struct kiln_worker {
     int64_t lease_end_ns, beat_ns; /* when it must be heard of; when we must be */
     double peak_gflops, memory_gbs;
     uint64_t n_runs;
+    /* What its last candidate was of, whose operands it has packed: */
+    int last_work;
+    uint64_t last_layouts; /* a hash; 0: it had none */
     kiln_arena arena; /* of the streams: given back when it ends */
     kiln_wire_stream in;
     kiln_buf out;
@@ -166,6 +172,10 @@ struct kiln_measure {
     bool has_said_unfit;
     kiln_measure_stats stats;
 };
+
+/* Which of those that are built (one at least) the runner times next: the first, or one
+ * behind it whose weights lie as those that the runner has copies of. */
+int kiln_fleet_take_alike(kiln_measure *m, kiln_worker *w);
 
 void *kiln_fleet_main(void *measure); /* the thread */
 /* With the lock held. */
