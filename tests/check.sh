@@ -30,8 +30,9 @@ phase() {
     return $rc
 }
 
-# beside COMMAND...: it runs with what the phases after it leave of the processors (end-to-end tests wait
-# for others much of the time), and what it says is kept for beside_ends NAME RESULT_FILE.
+# beside COMMAND...: it runs with what the phases after it leave of the processors (a tenth of them in unit
+# tests; end-to-end tests wait for others much of the time), and what it says is kept for beside_ends NAME
+# RESULT_FILE.
 beside() {
     rm -f "$results/beside.seconds"
     set -m # a group of its own, which ends with this script: what is beside hears no Ctrl-C
@@ -56,29 +57,23 @@ beside_ends() {
     count "$1" "$2" $(($(cat "$results/beside.seconds") - beside_start)) $rc
 }
 
-# variant NAME ARGUMENTS...: build, then test.
-variant() {
-    local name=$1 build=$2
-    shift 2
-    phase "build $name" - $make -k "$@" quick-programs &&
-        phase "test $name" "$results/quick-$build.txt" $make "$@" quick
-}
-
 phase "deps" - $make deps
 # What each of them is for is in tests/README.md. The tests of make, scripts and installing are the
 # same whatever kiln was compiled by: once is enough. Clang's warnings do not hang on a sanitizer.
-variant "gcc" gcc-debug WERROR=1 CC=gcc V=debug
-variant "clang asan" clang-asan WERROR=1 CC=clang V=asan SKIP=tests/tools/
+phase "build gcc" - $make -k WERROR=1 CC=gcc V=debug quick-programs &&
+    phase "test gcc" "$results/quick-gcc-debug.txt" $make WERROR=1 CC=gcc V=debug quick
+phase "build clang asan" - $make -k WERROR=1 CC=clang V=asan SKIP=tests/tools/ quick-programs e2e-programs fuzz-programs
+asan_is_built=$?
+# All objects that it reads are there by now: nothing builds one of them twice at once.
+beside $make WERROR=1 "LINT_ARCHIVES=CC=gcc V=debug" "LINT_OBJECTS=CC=clang V=asan" lint
+[ $asan_is_built -eq 0 ] &&
+    phase "test clang asan" "$results/quick-clang-asan.txt" $make WERROR=1 CC=clang V=asan SKIP=tests/tools/ quick
 # Faults are planted in debug builds only.
 phase "build faults" - $make -k WERROR=1 CC=gcc V=debug TEST=faults_planted e2e-programs &&
     phase "faults" "$results/e2e-gcc-debug.txt" $make WERROR=1 CC=gcc V=debug TEST=faults_planted e2e
 phase "tsan" "$results/tsan-gcc-tsan.txt" $make WERROR=1 CC=gcc tsan
 phase "build e2e gcc release" - $make -k WERROR=1 CC=gcc V=release e2e-programs
 release_is_built=$?
-phase "build e2e clang asan" - $make -k WERROR=1 CC=clang V=asan e2e-programs fuzz-programs
-asan_is_built=$?
-# All objects that it reads are there by now: nothing builds one of them twice at once.
-beside $make WERROR=1 "LINT_ARCHIVES=CC=gcc V=debug" "LINT_OBJECTS=CC=clang V=asan" lint
 # End to end as users run it, and once more under the sanitizers.
 [ $release_is_built -eq 0 ] &&
     phase "e2e gcc release" "$results/e2e-gcc-release.txt" $make WERROR=1 CC=gcc V=release e2e
