@@ -120,34 +120,94 @@ void kiln_wide_round(kiln_wide *w) {
     }
 }
 
-int64_t kiln_wrap_i64(kiln_dtype dtype, int64_t v) {
-    KILN_ASSERT(!kiln_dtype_is_float(dtype), "%s is no integer",
-                kiln_dtype_name(dtype));
-    if (dtype == KILN_I64 || dtype == KILN_U64)
-        return v; /* indexes: what compilers fold all the time */
-    kiln_wide w = {.type = kiln_type_scalar(dtype), .i = &v};
-    kiln_wide_round(&w);
-    return v;
-}
-
-double kiln_round_f64(kiln_dtype dtype, double v) {
-    KILN_ASSERT(kiln_dtype_is_float(dtype), "%s is no float", kiln_dtype_name(dtype));
-    switch (dtype) {
+/* One element by the same rows. Of a dtype of the other kind nothing is asked. */
+#define LOAD(dtype, T, field, W, to_wide, to_native)                                   \
+    case dtype: {                                                                      \
+        T e;                                                                           \
+        memcpy(&e, data, sizeof e);                                                    \
+        return to_wide;                                                                \
+    }
+#define STORE(dtype, T, field, W, to_wide, to_native)                                  \
+    case dtype: {                                                                      \
+        const T e = to_native;                                                         \
+        memcpy(data, &e, sizeof e);                                                    \
+        return;                                                                        \
+    }
 #define ROUND(dtype, T, field, W, to_wide, to_native)                                  \
     case dtype: {                                                                      \
         const T e = to_native;                                                         \
         return to_wide;                                                                \
     }
-        FOR_EACH_FLOAT(ROUND)
-#undef ROUND
 #define REFUSED(dtype, ...) case dtype:
+
+double kiln_load_f64(kiln_dtype dtype, const void *data) {
+    switch (dtype) {
+        FOR_EACH_FLOAT(LOAD)
         FOR_EACH_INT(REFUSED)
-#undef REFUSED
     case KILN_N_DTYPES:
         break;
     }
+    KILN_ASSERT(false, "%s is no float", kiln_dtype_name(dtype));
+    return 0;
+}
+
+int64_t kiln_load_i64(kiln_dtype dtype, const void *data) {
+    switch (dtype) {
+        FOR_EACH_INT(LOAD)
+        FOR_EACH_FLOAT(REFUSED)
+    case KILN_N_DTYPES:
+        break;
+    }
+    KILN_ASSERT(false, "%s is no integer", kiln_dtype_name(dtype));
+    return 0;
+}
+
+void kiln_store_f64(kiln_dtype dtype, double v, void *data) {
+    switch (dtype) {
+        FOR_EACH_FLOAT(STORE)
+        FOR_EACH_INT(REFUSED)
+    case KILN_N_DTYPES:
+        break;
+    }
+    KILN_ASSERT(false, "%s is no float", kiln_dtype_name(dtype));
+}
+
+void kiln_store_i64(kiln_dtype dtype, int64_t v, void *data) {
+    switch (dtype) {
+        FOR_EACH_INT(STORE)
+        FOR_EACH_FLOAT(REFUSED)
+    case KILN_N_DTYPES:
+        break;
+    }
+    KILN_ASSERT(false, "%s is no integer", kiln_dtype_name(dtype));
+}
+
+int64_t kiln_wrap_i64(kiln_dtype dtype, int64_t v) {
+    switch (dtype) {
+        FOR_EACH_INT(ROUND)
+        FOR_EACH_FLOAT(REFUSED)
+    case KILN_N_DTYPES:
+        break;
+    }
+    KILN_ASSERT(false, "%s is no integer", kiln_dtype_name(dtype));
     return v;
 }
+
+double kiln_round_f64(kiln_dtype dtype, double v) {
+    switch (dtype) {
+        FOR_EACH_FLOAT(ROUND)
+        FOR_EACH_INT(REFUSED)
+    case KILN_N_DTYPES:
+        break;
+    }
+    KILN_ASSERT(false, "%s is no float", kiln_dtype_name(dtype));
+    return v;
+}
+
+#undef LOAD
+#undef STORE
+#undef ROUND
+#undef REFUSED
 
 /* Integers of more than 53 bits on their way to a narrower float: the last bit kept
  * tells whether bits were lost (rounding to odd; Boldo, Melquiond, 2008), so that the

@@ -256,6 +256,12 @@ void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out);
 /* Wide to native bytes: rounds to nearest even once, wraps integers modulo 2^bits, bool
  * is != 0. */
 void kiln_narrow(const kiln_wide *w, void *data);
+/* One element, whose dtype is a float (f64) or is none (i64): as kiln_widen and
+ * kiln_narrow have it. */
+double kiln_load_f64(kiln_dtype dtype, const void *data);
+int64_t kiln_load_i64(kiln_dtype dtype, const void *data);
+void kiln_store_f64(kiln_dtype dtype, double v, void *data);
+void kiln_store_i64(kiln_dtype dtype, int64_t v, void *data);
 /* Rounds in place to what the dtype can hold: the same as narrow and widen. */
 void kiln_wide_round(kiln_wide *w);
 /* One integer wrapped to the dtype's range, as a native cast would. */

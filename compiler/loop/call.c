@@ -13,7 +13,6 @@ static kiln_interp_memory block_at(kiln_interp *in, const kiln_program *p, int a
     const kiln_interp_memory *m = kiln_interp_find(in, place->u.load.buffer);
     const int64_t n = kiln_buffer_elems(b);
     kiln_interp_memory block = kiln_interp_describe(b, NULL);
-    kiln_lanes index[KILN_MAX_AXES];
     if (m == NULL) {
         kiln_interp_failed(in, KILN_ERR_ARG,
                            "'%s' is given '%s' where it does not exist", p->name,
@@ -32,9 +31,7 @@ static kiln_interp_memory block_at(kiln_interp *in, const kiln_program *p, int a
         block.shadow = m->shadow;
         return block;
     }
-    for (int i = 0; i < place->n_arg; i++)
-        index[i] = kiln_interp_eval(in, place->arg[i], NULL);
-    const int64_t at = in->status == KILN_OK ? kiln_interp_offset(in, m, index, 0) : -1;
+    const int64_t at = kiln_interp_place(in, m, place->arg);
     const int64_t has = kiln_buffer_elems(m->buffer);
     if (at >= 0 && n > has - at)
         kiln_interp_failed(in, KILN_ERR_SHAPE,
@@ -54,16 +51,10 @@ static kiln_interp_memory block_at(kiln_interp *in, const kiln_program *p, int a
     return block;
 }
 
-static kiln_interp_var value_of(kiln_interp *in, const kiln_var *v,
-                                const kiln_expr *e) {
-    const kiln_lanes x = kiln_interp_eval(in, e, NULL);
-    return (kiln_interp_var){v, x.f != NULL ? x.f[0] : 0, x.i != NULL ? x.i[0] : 0};
-}
-
 static const int64_t *grid_of(kiln_interp *in, const kiln_stmt *s) {
     int64_t *grid = kiln_array(in->arena, int64_t, KILN_N_AXES);
     for (int i = 0; i < KILN_N_AXES; i++)
-        grid[i] = value_of(in, NULL, s->u.call.grid[i]).i;
+        grid[i] = kiln_interp_number(in, s->u.call.grid[i]).i;
     return grid;
 }
 
@@ -84,7 +75,8 @@ void kiln_interp_call(kiln_interp *in, const kiln_stmt *s) {
     for (int i = 0; i < p->n_args && in->status == KILN_OK; i++)
         block[i] = block_at(in, p, i, s->u.call.arg[i]);
     for (int i = 0; i < p->n_params && in->status == KILN_OK; i++)
-        value[i] = value_of(in, p->param[i], s->u.call.arg[p->n_args + i]);
+        value[i] = (kiln_interp_var){
+            p->param[i], kiln_interp_number(in, s->u.call.arg[p->n_args + i])};
     if (s->kind == KILN_STMT_LAUNCH && in->status == KILN_OK)
         in->grid = grid_of(in, s);
     if (in->status != KILN_OK)

@@ -2,7 +2,9 @@
  *
  * A value is an array of lanes, doubles for floats and int64_t for the rest, rounded or
  * wrapped to its dtype after each operation. Where a select or a mask turns lanes off,
- * what is not chosen is not evaluated: loads there touch nothing.
+ * what is not chosen is not evaluated: loads there touch nothing. What has one lane, as
+ * most of a program does, is a number by itself, and needs no array; each operation is
+ * written for one lane, and goes through the lanes where there are more.
  */
 #include "compiler/loop/interpret.h"
 #include "compiler/loop/loop_threads.h"
@@ -10,6 +12,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+static kiln_number of_float(double f) { return (kiln_number){f, 0}; }
+static kiln_number of_int(int64_t i) { return (kiln_number){0, i}; }
 
 /* ---- environment --------------------------------------------------------------- */
 
@@ -20,8 +25,8 @@ static const kiln_interp_var *slot_of(const kiln_interp *in, const kiln_var *v) 
     return NULL;
 }
 
-void kiln_interp_bind(kiln_interp *in, const kiln_var *v, double f, int64_t i) {
-    const kiln_interp_var slot = {v, f, i};
+void kiln_interp_bind(kiln_interp *in, const kiln_var *v, kiln_number value) {
+    const kiln_interp_var slot = {v, value};
     kiln_vec_push(in->arena, &in->vars, slot);
 }
 
@@ -49,45 +54,59 @@ const char *kiln_interp_where(kiln_interp *in) {
     kiln_buf_init(&text, in->arena);
     for (size_t i = 0; i < in->vars.n; i++)
         kiln_buf_printf(&text, "%s%s=%" PRId64, i > 0 ? ", " : " at ",
-                        in->vars.v[i].var->name, in->vars.v[i].i);
+                        in->vars.v[i].var->name, in->vars.v[i].value.i);
     return text.p != NULL ? text.p : "";
 }
 
 /* ---- memory -------------------------------------------------------------------- */
 
-/* Element number of one lane's indexes; -1 and an error when outside. */
+static bool is_inside(kiln_interp *in, const kiln_interp_memory *m, int axis,
+                      int64_t x) {
+    if (x >= 0 && x < m->dim[axis])
+        return true;
+    in->status =
+        kiln_fail(in->err, KILN_ERR_SHAPE,
+                  "buffer '%s': index %d must be in [0, %" PRId64 "), is %" PRId64 "%s",
+                  m->buffer->name, axis, m->dim[axis], x, kiln_interp_where(in));
+    return false;
+}
+
 int64_t kiln_interp_offset(kiln_interp *in, const kiln_interp_memory *m,
                            const kiln_lanes *index, int lane) {
-    const kiln_buffer *b = m->buffer;
     int64_t offset = 0;
-    for (int i = 0; i < b->rank; i++) {
+    for (int i = 0; i < m->buffer->rank; i++) {
         const int64_t x = index[i].i[lane];
-        if (x < 0 || x >= m->dim[i]) {
-            in->status = kiln_fail(in->err, KILN_ERR_SHAPE,
-                                   "buffer '%s': index %d must be in [0, %" PRId64
-                                   "), is %" PRId64 "%s",
-                                   b->name, i, m->dim[i], x, kiln_interp_where(in));
+        if (!is_inside(in, m, i, x))
             return -1;
-        }
         offset += x * m->stride[i];
     }
     return offset;
 }
 
-void kiln_interp_load(const kiln_interp_memory *m, int64_t at, double *f, int64_t *i) {
-    const kiln_type t = kiln_type_scalar(m->buffer->dtype);
-    kiln_wide w = {.type = t, .f = f, .i = i};
-    kiln_widen(&t, m->data + (size_t)at * kiln_dtype_bytes(t.dtype), &w);
+int64_t kiln_interp_place(kiln_interp *in, const kiln_interp_memory *m,
+                          const kiln_expr *const *index) {
+    int64_t offset = 0;
+    for (int i = 0; i < m->buffer->rank; i++) {
+        const int64_t x = kiln_interp_number(in, index[i]).i;
+        if (in->status != KILN_OK || !is_inside(in, m, i, x))
+            return -1;
+        offset += x * m->stride[i];
+    }
+    return offset;
 }
 
-void kiln_interp_store(kiln_interp_memory *m, int64_t at, const double *f,
-                       const int64_t *i) {
-    const kiln_type t = kiln_type_scalar(m->buffer->dtype);
-    double fv = f != NULL ? *f : 0;
-    int64_t iv = i != NULL ? *i : 0;
-    const kiln_wide w = {
-        .type = t, .f = f != NULL ? &fv : NULL, .i = f != NULL ? NULL : &iv};
-    kiln_narrow(&w, m->data + (size_t)at * kiln_dtype_bytes(t.dtype));
+static kiln_number load(const kiln_interp_memory *m, int64_t at) {
+    const unsigned char *const p = m->data + (size_t)at * m->elem_bytes;
+    return m->is_float ? of_float(kiln_load_f64(m->buffer->dtype, p))
+                       : of_int(kiln_load_i64(m->buffer->dtype, p));
+}
+
+void kiln_interp_store(kiln_interp_memory *m, int64_t at, kiln_number value) {
+    unsigned char *const p = m->data + (size_t)at * m->elem_bytes;
+    if (m->is_float)
+        kiln_store_f64(m->buffer->dtype, value.f, p);
+    else
+        kiln_store_i64(m->buffer->dtype, value.i, p);
 }
 
 /* ---- lanes --------------------------------------------------------------------- */
@@ -103,11 +122,15 @@ static kiln_lanes lanes_new(kiln_interp *in, kiln_dtype dtype, int n) {
 
 static bool is_on(const bool *mask, int lane) { return mask == NULL || mask[lane]; }
 
-static void set_lane(kiln_lanes *to, int k, const kiln_lanes *from, int j) {
+kiln_number kiln_interp_lane(const kiln_lanes *v, int k) {
+    return v->f != NULL ? of_float(v->f[k]) : of_int(v->i[k]);
+}
+
+static void set_lane(kiln_lanes *to, int k, kiln_number v) {
     if (to->f != NULL)
-        to->f[k] = from->f[j];
+        to->f[k] = v.f;
     else
-        to->i[k] = from->i[j];
+        to->i[k] = v.i;
 }
 
 static void no_quotient(kiln_interp *in, int64_t x, int64_t y) {
@@ -119,59 +142,25 @@ static void no_quotient(kiln_interp *in, int64_t x, int64_t y) {
 
 /* One lane of a binary operation, by the builder's own folding: there is one meaning of
  * each operator. */
-static bool binary_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *x,
-                        const kiln_lanes *y, int k, kiln_lanes *out) {
-    if (x->f != NULL) {
+static kiln_number binary(kiln_interp *in, const kiln_expr *e, kiln_number x,
+                          kiln_number y) {
+    const kiln_dtype dtype = e->arg[0]->dtype;
+    if (kiln_dtype_is_float(dtype)) {
         double v = 0;
         bool is_bool = false;
-        if (!kiln_x_fold_float(e->kind, x->f[k], y->f[k], &v, &is_bool))
-            return false;
-        if (is_bool)
-            out->i[k] = v != 0;
-        else
-            out->f[k] = kiln_round_f64(e->dtype, v);
-        return true;
+        if (!kiln_x_fold_float(e->kind, x.f, y.f, &v, &is_bool))
+            return of_int(0);
+        return is_bool ? of_int(v != 0) : of_float(kiln_round_f64(e->dtype, v));
     }
-    if (kiln_x_fold_int(e->kind, x->dtype, x->i[k], y->i[k], &out->i[k]))
-        return true;
-    no_quotient(in, x->i[k], y->i[k]);
-    return false;
-}
-
-static bool is_int_binary(const kiln_expr *e) {
-    switch (e->kind) {
-    case KILN_EXPRS_ARITHMETIC:
-    case KILN_EXPRS_LOGICAL:
-        return !kiln_dtype_is_float(e->arg[0]->dtype);
-    case KILN_EXPRS_CONSTANT:
-    case KILN_EXPR_VAR:
-    case KILN_EXPRS_COMPOSED:
-    case KILN_EXPRS_LANES:
-        break;
-    }
-    return false;
-}
-
-static int64_t int_binary(kiln_interp *in, const kiln_expr *e);
-
-/* What indexes are made of needs no memory. */
-static int64_t eval_int(kiln_interp *in, const kiln_expr *e) {
-    if (e->kind == KILN_EXPR_INT)
-        return e->u.i;
-    if (is_int_binary(e))
-        return int_binary(in, e);
-    const kiln_interp_var *slot =
-        e->kind == KILN_EXPR_VAR && in->bound == NULL ? slot_of(in, e->u.var) : NULL;
-    return slot != NULL ? slot->i : kiln_interp_eval(in, e, NULL).i[0];
-}
-
-/* An operation of two whole numbers in one lane. */
-static int64_t int_binary(kiln_interp *in, const kiln_expr *e) {
-    const int64_t x = eval_int(in, e->arg[0]), y = eval_int(in, e->arg[1]);
     int64_t v = 0;
-    if (in->status == KILN_OK && !kiln_x_fold_int(e->kind, e->arg[0]->dtype, x, y, &v))
-        no_quotient(in, x, y);
-    return v;
+    if (in->status == KILN_OK && !kiln_x_fold_int(e->kind, dtype, x.i, y.i, &v))
+        no_quotient(in, x.i, y.i);
+    return of_int(v);
+}
+
+static kiln_number binary_number(kiln_interp *in, const kiln_expr *e) {
+    const kiln_number x = kiln_interp_number(in, e->arg[0]);
+    return binary(in, e, x, kiln_interp_number(in, e->arg[1]));
 }
 
 static kiln_lanes eval_binary(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -179,9 +168,16 @@ static kiln_lanes eval_binary(kiln_interp *in, const kiln_expr *e, const bool *m
     const kiln_lanes y = kiln_interp_eval(in, e->arg[1], mask);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
-        if (is_on(mask, k) && !binary_lane(in, e, &x, &y, k, &out))
-            break;
+        if (is_on(mask, k))
+            set_lane(&out, k,
+                     binary(in, e, kiln_interp_lane(&x, k), kiln_interp_lane(&y, k)));
     return out;
+}
+
+static kiln_number select_number(kiln_interp *in, const kiln_expr *e) {
+    const bool is_true = kiln_interp_number(in, e->arg[0]).i != 0;
+    return in->status == KILN_OK ? kiln_interp_number(in, e->arg[is_true ? 1 : 2])
+                                 : of_int(0);
 }
 
 static kiln_lanes eval_select(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -199,30 +195,33 @@ static kiln_lanes eval_select(kiln_interp *in, const kiln_expr *e, const bool *m
         const kiln_lanes v = kiln_interp_eval(in, e->arg[want != 0 ? 1 : 2], side);
         for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
             if (side[k])
-                set_lane(&out, k, &v, k);
+                set_lane(&out, k, kiln_interp_lane(&v, k));
     }
     return out;
+}
+
+static kiln_number cast(const kiln_expr *e, kiln_number x) {
+    const kiln_dtype from = e->arg[0]->dtype, to = e->dtype;
+    const bool is_float = kiln_dtype_is_float(from);
+    if (kiln_dtype_is_float(to))
+        return (kiln_number){
+            .f = kiln_round_f64(to, is_float ? x.f : kiln_f64_from_int(from, to, x.i))};
+    if (to == KILN_BOOL)
+        return of_int(is_float ? x.f != 0 : x.i != 0);
+    return of_int(is_float ? kiln_interp_float_to_int(to, x.f)
+                           : kiln_wrap_i64(to, x.i));
+}
+
+static kiln_number cast_number(kiln_interp *in, const kiln_expr *e) {
+    return cast(e, kiln_interp_number(in, e->arg[0]));
 }
 
 static kiln_lanes eval_cast(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     const kiln_lanes x = kiln_interp_eval(in, e->arg[0], mask);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
-    for (int k = 0; k < e->lanes; k++) {
-        if (!is_on(mask, k))
-            continue;
-        if (x.f != NULL && out.f != NULL)
-            out.f[k] = kiln_round_f64(e->dtype, x.f[k]);
-        else if (x.f != NULL)
-            out.i[k] = e->dtype == KILN_BOOL
-                           ? x.f[k] != 0
-                           : kiln_interp_float_to_int(e->dtype, x.f[k]);
-        else if (out.f != NULL)
-            out.f[k] =
-                kiln_round_f64(e->dtype, kiln_f64_from_int(x.dtype, e->dtype, x.i[k]));
-        else
-            out.i[k] =
-                e->dtype == KILN_BOOL ? x.i[k] != 0 : kiln_wrap_i64(e->dtype, x.i[k]);
-    }
+    for (int k = 0; k < e->lanes; k++)
+        if (is_on(mask, k))
+            set_lane(&out, k, cast(e, kiln_interp_lane(&x, k)));
     return out;
 }
 
@@ -252,47 +251,87 @@ static kiln_lanes eval_dot4(kiln_interp *in, const kiln_expr *e) {
     return out;
 }
 
-static void call_lane(kiln_interp *in, const kiln_expr *e, const kiln_lanes *arg, int k,
-                      kiln_lanes *out) {
-    double x[3] = {0, 0, 0}, v;
-    int64_t n[3] = {0, 0, 0}, w = 0;
-    for (int i = 0; i < e->n_arg; i++) {
-        if (arg[i].f != NULL)
-            x[i] = arg[i].f[k];
-        else
-            n[i] = arg[i].i[k];
-    }
-    if (arg[0].f != NULL) {
+static kiln_number call(kiln_interp *in, const kiln_expr *e, const kiln_number *arg) {
+    const kiln_dtype from = e->arg[0]->dtype;
+    if (kiln_dtype_is_float(from)) {
+        const double x[3] = {arg[0].f, arg[1].f, arg[2].f};
         /* Of f32 not by way of double, which would round twice. */
-        v = e->u.intrin == KILN_INTRIN_fma && e->dtype == KILN_F32
-                ? (double)fmaf((float)x[0], (float)x[1], (float)x[2])
-                : kiln_intrin_eval(e->u.intrin, x);
-        w = out->f == NULL && v != 0; /* isnan */
-        if (out->f != NULL)
-            out->f[k] = kiln_round_f64(e->dtype, v);
-    } else if (!kiln_intrin_eval_int(e->u.intrin, arg[0].dtype, n, &w)) {
+        const double v = e->u.intrin == KILN_INTRIN_fma && e->dtype == KILN_F32
+                             ? (double)fmaf((float)x[0], (float)x[1], (float)x[2])
+                             : kiln_intrin_eval(e->u.intrin, x);
+        return kiln_dtype_is_float(e->dtype) ? of_float(kiln_round_f64(e->dtype, v))
+                                             : of_int(v != 0); /* isnan */
+    }
+    const int64_t n[3] = {arg[0].i, arg[1].i, arg[2].i};
+    int64_t w = 0;
+    if (!kiln_intrin_eval_int(e->u.intrin, from, n, &w))
         in->status =
             kiln_fail(in->err, KILN_ERR_ARG, "intrinsic '%s' has no meaning for %s%s",
-                      kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(arg[0].dtype),
+                      kiln_intrin_get(e->u.intrin)->name, kiln_dtype_name(from),
                       kiln_interp_where(in));
+    return of_int(w);
+}
+
+static kiln_number call_number(kiln_interp *in, const kiln_expr *e) {
+    kiln_number arg[3] = {{0, 0}, {0, 0}, {0, 0}};
+    if (!kiln_intrin_get(e->u.intrin)->is_pure)
+        return of_int(0);
+    if (e->u.intrin == KILN_INTRIN_dot4) {
+        const kiln_lanes v = eval_dot4(in, e);
+        return kiln_interp_lane(&v, 0);
     }
-    if (out->f == NULL)
-        out->i[k] = w;
+    for (int i = 0; i < e->n_arg; i++)
+        arg[i] = kiln_interp_number(in, e->arg[i]);
+    return in->status == KILN_OK ? call(in, e, arg) : of_int(0);
 }
 
 static kiln_lanes eval_call(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     kiln_lanes arg[3];
+    kiln_number x[3] = {{0, 0}, {0, 0}, {0, 0}};
     if (!kiln_intrin_get(e->u.intrin)->is_pure)
         return out;
     if (e->u.intrin == KILN_INTRIN_dot4)
         return eval_dot4(in, e);
     for (int i = 0; i < e->n_arg; i++)
         arg[i] = kiln_interp_eval(in, e->arg[i], mask);
-    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
-        if (is_on(mask, k))
-            call_lane(in, e, arg, k, &out);
+    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {
+        if (!is_on(mask, k))
+            continue;
+        for (int i = 0; i < e->n_arg; i++)
+            x[i] = kiln_interp_lane(&arg[i], k);
+        set_lane(&out, k, call(in, e, x));
+    }
     return out;
+}
+
+/* What the load reads; NULL: it must not. */
+static const kiln_interp_memory *read_of(kiln_interp *in, const kiln_expr *e) {
+    const kiln_buffer *b = e->u.load.buffer;
+    const kiln_interp_memory *m = kiln_interp_find(in, b);
+    if (m == NULL)
+        in->status = kiln_fail(in->err, KILN_ERR_ARG,
+                               "buffer '%s' is read where it does not exist", b->name);
+    return m != NULL && kiln_interp_reaches(in, b, "reads") ? m : NULL;
+}
+
+/* The element `at`, where that is one (not -1) and may be read. */
+static kiln_number read_element(kiln_interp *in, const kiln_expr *e, int64_t turn,
+                                const kiln_interp_memory *m, int64_t at) {
+    if (at < 0)
+        return of_int(0);
+    kiln_traffic_note(in, e, turn, m, at);
+    return kiln_shadow_touch(in, m, at, false) ? load(m, at) : of_int(0);
+}
+
+static kiln_number load_number(kiln_interp *in, const kiln_expr *e) {
+    const kiln_interp_memory *m = read_of(in, e);
+    if (m == NULL)
+        return of_int(0);
+    const int64_t turn = kiln_traffic_turn(in, e);
+    if (e->u.load.mask != NULL && kiln_interp_number(in, e->u.load.mask).i == 0)
+        return of_int(0);
+    return read_element(in, e, turn, m, kiln_interp_place(in, m, e->arg));
 }
 
 static const bool *load_mask(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -306,40 +345,28 @@ static const bool *load_mask(kiln_interp *in, const kiln_expr *e, const bool *ma
 }
 
 static kiln_lanes eval_load(kiln_interp *in, const kiln_expr *e, const bool *mask) {
-    const kiln_interp_memory *m = kiln_interp_find(in, e->u.load.buffer);
+    const kiln_interp_memory *m = read_of(in, e);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes), index[KILN_MAX_AXES];
-    if (m == NULL) {
-        in->status = kiln_fail(in->err, KILN_ERR_ARG,
-                               "buffer '%s' is read where it does not exist",
-                               e->u.load.buffer->name);
-        return out;
-    }
-    if (!kiln_interp_reaches(in, e->u.load.buffer, "reads"))
+    if (m == NULL)
         return out;
     mask = load_mask(in, e, mask);
     for (int i = 0; i < e->n_arg; i++)
         index[i] = kiln_interp_eval(in, e->arg[i], mask);
     const int64_t turn = kiln_traffic_turn(in, e);
-    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++) {
-        if (!is_on(mask, k))
-            continue;
-        const int64_t at = kiln_interp_offset(in, m, index, k);
-        if (at >= 0)
-            kiln_traffic_note(in, e, turn, m, at);
-        if (at >= 0 && kiln_shadow_touch(in, m, at, false))
-            kiln_interp_load(m, at, out.f != NULL ? &out.f[k] : NULL,
-                             out.f != NULL ? NULL : &out.i[k]);
-    }
+    for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
+        if (is_on(mask, k))
+            set_lane(&out, k,
+                     read_element(in, e, turn, m, kiln_interp_offset(in, m, index, k)));
     return out;
 }
 
 static kiln_lanes eval_ramp(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     (void)mask;
-    const kiln_lanes base = kiln_interp_eval(in, e->arg[0], NULL);
-    const kiln_lanes step = kiln_interp_eval(in, e->arg[1], NULL);
+    const int64_t base = kiln_interp_number(in, e->arg[0]).i;
+    const int64_t step = kiln_interp_number(in, e->arg[1]).i;
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
-        out.i[k] = kiln_wrap_i64(e->dtype, base.i[0] + k * step.i[0]);
+        out.i[k] = kiln_wrap_i64(e->dtype, base + k * step);
     return out;
 }
 
@@ -351,46 +378,49 @@ static kiln_lanes eval_shuffle(kiln_interp *in, const kiln_expr *e, const bool *
         const kiln_lanes v = kiln_interp_eval(in, e->arg[i], NULL);
         for (int k = 0; k < e->lanes && in->status == KILN_OK; k++)
             if (e->u.lane[k] >= begin && e->u.lane[k] < begin + v.n)
-                set_lane(&out, k, &v, e->u.lane[k] - begin);
+                set_lane(&out, k, kiln_interp_lane(&v, e->u.lane[k] - begin));
         begin += v.n;
     }
     return out;
+}
+
+static kiln_number not_of(const kiln_expr *e, kiln_number x) {
+    return of_int(e->dtype == KILN_BOOL ? !x.i : kiln_wrap_i64(e->dtype, ~x.i));
+}
+
+static kiln_number not_number(kiln_interp *in, const kiln_expr *e) {
+    return not_of(e, kiln_interp_number(in, e->arg[0]));
 }
 
 static kiln_lanes eval_not(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     const kiln_lanes x = kiln_interp_eval(in, e->arg[0], mask);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     for (int k = 0; k < e->lanes; k++)
-        out.i[k] = e->dtype == KILN_BOOL ? !x.i[k] : kiln_wrap_i64(e->dtype, ~x.i[k]);
+        set_lane(&out, k, not_of(e, kiln_interp_lane(&x, k)));
     return out;
 }
 
-/* Through the native bytes: narrow as one dtype, widen as the other. */
+/* Through the native bytes: stored as the one dtype, loaded as the other. */
+static kiln_number bitcast(const kiln_expr *e, kiln_number x) {
+    const kiln_dtype from = e->arg[0]->dtype, to = e->dtype;
+    uint64_t bytes = 0;
+    if (kiln_dtype_is_float(from))
+        kiln_store_f64(from, x.f, &bytes);
+    else
+        kiln_store_i64(from, x.i, &bytes);
+    return kiln_dtype_is_float(to) ? of_float(kiln_load_f64(to, &bytes))
+                                   : of_int(kiln_load_i64(to, &bytes));
+}
+
+static kiln_number bitcast_number(kiln_interp *in, const kiln_expr *e) {
+    return bitcast(e, kiln_interp_number(in, e->arg[0]));
+}
+
 static kiln_lanes eval_bitcast(kiln_interp *in, const kiln_expr *e, const bool *mask) {
     const kiln_lanes x = kiln_interp_eval(in, e->arg[0], mask);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
-    const kiln_type from = kiln_type_scalar(x.dtype), to = kiln_type_scalar(e->dtype);
-    for (int k = 0; k < e->lanes; k++) {
-        uint64_t bytes = 0;
-        const kiln_wide a = {.type = from,
-                             .f = x.f != NULL ? &x.f[k] : NULL,
-                             .i = x.f != NULL ? NULL : &x.i[k]};
-        kiln_wide b = {.type = to,
-                       .f = out.f != NULL ? &out.f[k] : NULL,
-                       .i = out.f != NULL ? NULL : &out.i[k]};
-        kiln_narrow(&a, &bytes);
-        kiln_widen(&to, &bytes, &b);
-    }
-    return out;
-}
-
-/* A scalar: f for float dtypes, i for the rest. */
-static kiln_lanes scalar(kiln_interp *in, kiln_dtype dtype, double f, int64_t i) {
-    kiln_lanes out = lanes_new(in, dtype, 1);
-    if (out.f != NULL)
-        out.f[0] = f;
-    else if (out.i != NULL)
-        out.i[0] = i;
+    for (int k = 0; k < e->lanes; k++)
+        set_lane(&out, k, bitcast(e, kiln_interp_lane(&x, k)));
     return out;
 }
 
@@ -399,22 +429,28 @@ static kiln_lanes eval_var(kiln_interp *in, const kiln_expr *e, const bool *mask
     for (const kiln_interp_bound *b = in->bound; b != NULL; b = b->next)
         if (b->var == e->u.var)
             return b->value;
-    const kiln_interp_var *slot = slot_of(in, e->u.var);
-    if (slot != NULL)
-        return scalar(in, e->dtype, slot->f, slot->i);
     in->status =
         kiln_fail(in->err, KILN_ERR_ARG, "variable '%s' is used where it has no value",
                   e->u.var->name);
-    return scalar(in, e->dtype, 0, 0);
+    return lanes_new(in, e->dtype, e->lanes);
+}
+
+/* Loops and statements bind numbers, expressions lanes. */
+static kiln_number var_number(kiln_interp *in, const kiln_expr *e) {
+    const kiln_interp_var *slot = slot_of(in, e->u.var);
+    if (slot != NULL)
+        return slot->value;
+    const kiln_lanes v = eval_var(in, e, NULL);
+    return kiln_interp_lane(&v, 0);
 }
 
 static kiln_lanes eval_broadcast(kiln_interp *in, const kiln_expr *e,
                                  const bool *mask) {
     (void)mask;
-    const kiln_lanes x = kiln_interp_eval(in, e->arg[0], NULL);
+    const kiln_number x = kiln_interp_number(in, e->arg[0]);
     kiln_lanes out = lanes_new(in, e->dtype, e->lanes);
     for (int k = 0; k < e->lanes; k++)
-        set_lane(&out, k, &x, 0);
+        set_lane(&out, k, x);
     return out;
 }
 
@@ -489,16 +525,14 @@ static kiln_lanes eval_table(kiln_interp *in, const kiln_expr *e, const bool *ma
     return out;
 }
 
-static kiln_lanes eval_int_constant(kiln_interp *in, const kiln_expr *e,
-                                    const bool *mask) {
-    (void)mask;
-    return scalar(in, e->dtype, 0, e->u.i);
+static kiln_number int_constant(kiln_interp *in, const kiln_expr *e) {
+    (void)in;
+    return of_int(e->u.i);
 }
 
-static kiln_lanes eval_float_constant(kiln_interp *in, const kiln_expr *e,
-                                      const bool *mask) {
-    (void)mask;
-    return scalar(in, e->dtype, e->u.f, 0);
+static kiln_number float_constant(kiln_interp *in, const kiln_expr *e) {
+    (void)in;
+    return of_float(e->u.f);
 }
 
 static kiln_lanes eval_tensor(kiln_interp *in, const kiln_expr *e, const bool *mask) {
@@ -509,13 +543,19 @@ static kiln_lanes eval_tensor(kiln_interp *in, const kiln_expr *e, const bool *m
     return lanes_new(in, e->dtype, e->lanes);
 }
 
-/* A table, not a switch, so that each has a frame of its own and not all of them one, at
- * each level of an expression: AddressSanitizer clears frames at each call. What is not
- * here is binary. */
+/* Tables, not switches, so that each has a frame of its own and not all of them one, at
+ * each level of an expression: AddressSanitizer clears frames at each call. What is in
+ * neither is binary; what is not in the first has lanes within, whatever it has itself,
+ * and what is not in the second has one lane. */
+static kiln_number (*const number[])(kiln_interp *in, const kiln_expr *e) = {
+    [KILN_EXPR_INT] = int_constant,     [KILN_EXPR_FLOAT] = float_constant,
+    [KILN_EXPR_VAR] = var_number,       [KILN_EXPR_NOT] = not_number,
+    [KILN_EXPR_CAST] = cast_number,     [KILN_EXPR_BITCAST] = bitcast_number,
+    [KILN_EXPR_SELECT] = select_number, [KILN_EXPR_CALL] = call_number,
+    [KILN_EXPR_LOAD] = load_number,     [KILN_EXPR_LAST] = NULL,
+};
 static kiln_lanes (*const evaluate[])(kiln_interp *in, const kiln_expr *e,
                                       const bool *mask) = {
-    [KILN_EXPR_INT] = eval_int_constant,
-    [KILN_EXPR_FLOAT] = eval_float_constant,
     [KILN_EXPR_VAR] = eval_var,
     [KILN_EXPR_NOT] = eval_not,
     [KILN_EXPR_CAST] = eval_cast,
@@ -536,9 +576,23 @@ static kiln_lanes (*const evaluate[])(kiln_interp *in, const kiln_expr *e,
 _Static_assert(sizeof evaluate / sizeof evaluate[0] == KILN_EXPR_LAST + 1,
                "each kind is either here or binary");
 
+static bool has_number(const kiln_expr *e) {
+    return number[e->kind] != NULL || evaluate[e->kind] == NULL;
+}
+
+kiln_number kiln_interp_number(kiln_interp *in, const kiln_expr *e) {
+    if (has_number(e))
+        return number[e->kind] != NULL ? number[e->kind](in, e) : binary_number(in, e);
+    const kiln_lanes v = evaluate[e->kind](in, e, NULL);
+    return kiln_interp_lane(&v, 0);
+}
+
 kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mask) {
-    if (e->lanes == 1 && is_on(mask, 0) && is_int_binary(e))
-        return scalar(in, e->dtype, 0, int_binary(in, e));
-    return evaluate[e->kind] != NULL ? evaluate[e->kind](in, e, mask)
-                                     : eval_binary(in, e, mask);
+    if (e->lanes > 1 || !has_number(e))
+        return evaluate[e->kind] != NULL ? evaluate[e->kind](in, e, mask)
+                                         : eval_binary(in, e, mask);
+    kiln_lanes out = lanes_new(in, e->dtype, 1);
+    if (is_on(mask, 0))
+        set_lane(&out, 0, kiln_interp_number(in, e));
+    return out;
 }

@@ -13,10 +13,15 @@ typedef struct kiln_lanes {
     int64_t *i;
 } kiln_lanes;
 
-typedef struct kiln_interp_var {
-    const kiln_var *var;
+/* One lane of it. */
+typedef struct kiln_number {
     double f;
     int64_t i;
+} kiln_number;
+
+typedef struct kiln_interp_var {
+    const kiln_var *var;
+    kiln_number value;
 } kiln_interp_var;
 
 /* What an expression binds, innermost first. */
@@ -31,6 +36,8 @@ typedef struct kiln_interp_memory {
     const kiln_buffer *buffer;
     unsigned char *data;
     int64_t dim[KILN_MAX_AXES], stride[KILN_MAX_AXES];
+    size_t elem_bytes;
+    bool is_float;
     struct kiln_shadow *shadow; /* who touched what (loop_threads.h); NULL: no matter */
 } kiln_interp_memory;
 
@@ -54,15 +61,20 @@ typedef struct kiln_interp {
 
 /* Lanes that `mask` turns off (NULL: none) hold anything. */
 kiln_lanes kiln_interp_eval(kiln_interp *in, const kiln_expr *e, const bool *mask);
-void kiln_interp_bind(kiln_interp *in, const kiln_var *v, double f, int64_t i);
+/* What has one lane, which nothing turns off: most of it needs no memory. */
+kiln_number kiln_interp_number(kiln_interp *in, const kiln_expr *e);
+kiln_number kiln_interp_lane(const kiln_lanes *v, int k);
+void kiln_interp_bind(kiln_interp *in, const kiln_var *v, kiln_number value);
 kiln_interp_memory *kiln_interp_find(kiln_interp *in, const kiln_buffer *b);
 /* Is b memory that statements read and write themselves? A device's is not: fails. */
 bool kiln_interp_reaches(kiln_interp *in, const kiln_buffer *b, const char *what);
+/* Number of the element that a lane of the indexes names, or indexes of one lane do; -1
+ * and an error when it is outside. */
 int64_t kiln_interp_offset(kiln_interp *in, const kiln_interp_memory *m,
                            const kiln_lanes *index, int lane);
-void kiln_interp_load(const kiln_interp_memory *m, int64_t at, double *f, int64_t *i);
-void kiln_interp_store(kiln_interp_memory *m, int64_t at, const double *f,
-                       const int64_t *i);
+int64_t kiln_interp_place(kiln_interp *in, const kiln_interp_memory *m,
+                          const kiln_expr *const *index);
+void kiln_interp_store(kiln_interp_memory *m, int64_t at, kiln_number value);
 /* Counts a statement, or a turn of a loop in an expression; false: no more may be. */
 bool kiln_interp_step(kiln_interp *in);
 /* Which time it is that the running thread comes to an access (a load or a store

@@ -9,7 +9,10 @@
 #include <string.h>
 
 kiln_interp_memory kiln_interp_describe(const kiln_buffer *b, unsigned char *data) {
-    kiln_interp_memory m = {.buffer = b, .data = data};
+    kiln_interp_memory m = {.buffer = b,
+                            .data = data,
+                            .elem_bytes = kiln_dtype_bytes(b->dtype),
+                            .is_float = kiln_dtype_is_float(b->dtype)};
     kiln_buffer_strides(b, m.stride);
     for (int i = 0; i < b->rank; i++)
         m.dim[i] = kiln_buffer_dim(b, i);
@@ -17,17 +20,14 @@ kiln_interp_memory kiln_interp_describe(const kiln_buffer *b, unsigned char *dat
 }
 
 void kiln_interp_poison(kiln_interp_memory *m, int64_t elems) {
-    const double nan = (double)NAN;
-    const int64_t pattern = (int64_t)0xA5A5A5A5A5A5A5A5u;
-    const bool is_float = kiln_dtype_is_float(m->buffer->dtype);
+    const kiln_number nothing = {.f = (double)NAN, .i = (int64_t)0xA5A5A5A5A5A5A5A5u};
     for (int64_t i = 0; i < elems; i++)
-        kiln_interp_store(m, i, is_float ? &nan : NULL, is_float ? NULL : &pattern);
+        kiln_interp_store(m, i, nothing);
 }
 
 static int64_t scalar(kiln_interp *in, const kiln_expr *e) {
     const kiln_arena_mark mark = kiln_arena_save(in->arena);
-    const kiln_lanes v = kiln_interp_eval(in, e, NULL);
-    const int64_t x = v.i != NULL ? v.i[0] : 0;
+    const int64_t x = kiln_interp_number(in, e).i;
     kiln_arena_rewind(in->arena, mark);
     return x;
 }
@@ -38,10 +38,10 @@ static void exec_for(kiln_interp *in, const kiln_stmt *s) {
         s->u.loop.kind == KILN_LOOP_PARALLEL || s->u.loop.kind == KILN_LOOP_VTHREAD;
     const bool backwards =
         at_once && in->options != NULL && in->options->reverse_parallel;
-    kiln_interp_bind(in, s->u.loop.var, 0, 0);
+    kiln_interp_bind(in, s->u.loop.var, (kiln_number){0});
     const size_t slot = in->vars.n - 1;
     for (int64_t k = 0; k < n && in->status == KILN_OK; k++) {
-        in->vars.v[slot].i = min + (backwards ? n - 1 - k : k);
+        in->vars.v[slot].value.i = min + (backwards ? n - 1 - k : k);
         kiln_interp_exec(in, s->u.loop.body);
     }
     in->vars.n--;
@@ -49,15 +49,15 @@ static void exec_for(kiln_interp *in, const kiln_stmt *s) {
 
 static void exec_let(kiln_interp *in, const kiln_stmt *s) {
     const kiln_arena_mark mark = kiln_arena_save(in->arena);
-    const kiln_lanes v = kiln_interp_eval(in, s->u.let.value, NULL);
-    if (in->status == KILN_OK && v.n != 1)
+    if (s->u.let.value->lanes != 1)
         in->status =
             kiln_fail(in->err, KILN_ERR_ARG, "variable '%s' is bound to a vector",
                       s->u.let.var->name);
-    const double f = v.f != NULL ? v.f[0] : 0;
-    const int64_t i = v.i != NULL ? v.i[0] : 0;
+    if (in->status != KILN_OK)
+        return;
+    const kiln_number value = kiln_interp_number(in, s->u.let.value);
     kiln_arena_rewind(in->arena, mark);
-    kiln_interp_bind(in, s->u.let.var, f, i);
+    kiln_interp_bind(in, s->u.let.var, value);
     kiln_interp_exec(in, s->u.let.body);
     in->vars.n--;
 }
@@ -94,20 +94,30 @@ static void exec_alloc(kiln_interp *in, const kiln_stmt *s) {
     kiln_arena_rewind(in->arena, mark);
 }
 
-static void exec_store(kiln_interp *in, const kiln_stmt *s) {
-    kiln_interp_memory *m = kiln_interp_find(in, s->u.store.buffer);
-    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+/* Where `at` is an element (not -1). */
+static void write_element(kiln_interp *in, const kiln_stmt *s, int64_t turn,
+                          kiln_interp_memory *m, int64_t at, kiln_number value) {
+    if (at < 0)
+        return;
+    kiln_traffic_note(in, s, turn, m, at);
+    if (kiln_shadow_touch(in, m, at, true))
+        kiln_interp_store(m, at, value);
+}
+
+static void store_number(kiln_interp *in, const kiln_stmt *s, kiln_interp_memory *m) {
+    const int64_t turn = kiln_traffic_turn(in, s);
+    if (s->u.store.mask != NULL && kiln_interp_number(in, s->u.store.mask).i == 0)
+        return;
+    const kiln_number value = kiln_interp_number(in, s->u.store.value);
+    if (in->status == KILN_OK)
+        write_element(in, s, turn, m, kiln_interp_place(in, m, s->u.store.index),
+                      value);
+}
+
+static void store_lanes(kiln_interp *in, const kiln_stmt *s, kiln_interp_memory *m) {
     kiln_lanes index[KILN_MAX_AXES];
     const int lanes = s->u.store.value->lanes;
     const bool *on = NULL;
-    if (m == NULL) {
-        in->status = kiln_fail(in->err, KILN_ERR_ARG,
-                               "buffer '%s' is written where it does not exist",
-                               s->u.store.buffer->name);
-        return;
-    }
-    if (!kiln_interp_reaches(in, s->u.store.buffer, "writes"))
-        return;
     if (s->u.store.mask != NULL) {
         const kiln_lanes mask = kiln_interp_eval(in, s->u.store.mask, NULL);
         bool *lane = kiln_array(in->arena, bool, lanes);
@@ -119,16 +129,28 @@ static void exec_store(kiln_interp *in, const kiln_stmt *s) {
     for (int i = 0; i < s->u.store.buffer->rank; i++)
         index[i] = kiln_interp_eval(in, s->u.store.index[i], on);
     const int64_t turn = kiln_traffic_turn(in, s);
-    for (int k = 0; k < lanes && in->status == KILN_OK; k++) {
-        if (on != NULL && !on[k])
-            continue;
-        const int64_t at = kiln_interp_offset(in, m, index, k);
-        if (at >= 0)
-            kiln_traffic_note(in, s, turn, m, at);
-        if (at >= 0 && kiln_shadow_touch(in, m, at, true))
-            kiln_interp_store(m, at, v.f != NULL ? &v.f[k] : NULL,
-                              v.f != NULL ? NULL : &v.i[k]);
+    for (int k = 0; k < lanes && in->status == KILN_OK; k++)
+        if (on == NULL || on[k])
+            write_element(in, s, turn, m, kiln_interp_offset(in, m, index, k),
+                          kiln_interp_lane(&v, k));
+}
+
+static void exec_store(kiln_interp *in, const kiln_stmt *s) {
+    const kiln_buffer *b = s->u.store.buffer;
+    kiln_interp_memory *m = kiln_interp_find(in, b);
+    const kiln_arena_mark mark = kiln_arena_save(in->arena);
+    if (m == NULL) {
+        in->status =
+            kiln_fail(in->err, KILN_ERR_ARG,
+                      "buffer '%s' is written where it does not exist", b->name);
+        return;
     }
+    if (!kiln_interp_reaches(in, b, "writes"))
+        return;
+    if (s->u.store.value->lanes == 1)
+        store_number(in, s, m);
+    else
+        store_lanes(in, s, m);
     kiln_arena_rewind(in->arena, mark);
 }
 

@@ -101,12 +101,11 @@ static kiln_interp_var *values(kiln_launch *l, const kiln_var *v, const kiln_exp
         }
         enter(l, t);
         const kiln_arena_mark mark = kiln_arena_save(in->arena);
-        const kiln_lanes x = kiln_interp_eval(in, e, NULL);
-        if (in->status == KILN_OK && x.n != 1)
+        if (e->lanes != 1)
             kiln_interp_failed(in, KILN_ERR_ARG,
                                "a vector stands where one value must");
-        out[t].f = x.f != NULL ? x.f[0] : 0;
-        out[t].i = x.i != NULL ? x.i[0] : 0;
+        else
+            out[t].value = kiln_interp_number(in, e);
         kiln_arena_rewind(in->arena, mark);
     }
     kiln_noter_add_up(l);
@@ -177,8 +176,8 @@ static void run_for(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
     const size_t slot = l->thread[0].vars.n - 1;
     for (int64_t k = 0; in->status == KILN_OK; k++) {
         for (int t = 0; t < l->n; t++) {
-            here[t] = mask[t] && k < n[t].i;
-            l->thread[t].vars.v[slot].i = min[t].i + k;
+            here[t] = mask[t] && k < n[t].value.i;
+            l->thread[t].vars.v[slot].value.i = min[t].value.i + k;
         }
         if (!some(l, here))
             break;
@@ -195,7 +194,7 @@ static void run_thread_loop(kiln_launch *l, const kiln_stmt *s, const bool *mask
     int64_t n = 0;
     (void)kiln_x_is_int(s->u.loop.extent, &n);
     for (int t = 0; t < l->n; t++) {
-        v[t].i += l->thread[t].at[axis];
+        v[t].value.i += l->thread[t].at[axis];
         here[t] = mask[t] && l->thread[t].at[axis] < n;
     }
     bind_all(l, v);
@@ -212,7 +211,7 @@ static void run_if(kiln_launch *l, const kiln_stmt *s, const bool *mask) {
     const kiln_stmt *side[] = {s->u.branch.then, s->u.branch.otherwise};
     for (int i = 0; i < 2 && side[i] != NULL; i++) {
         for (int t = 0; t < l->n; t++)
-            here[t] = mask[t] && (c[t].i != 0) == (i == 0);
+            here[t] = mask[t] && (c[t].value.i != 0) == (i == 0);
         if (l->in->status == KILN_OK && some(l, here))
             together(l, side[i], here);
     }

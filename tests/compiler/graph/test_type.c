@@ -323,6 +323,35 @@ static void check_round(void **state) {
     }
 }
 
+/* One element alone is what it is among others: any byte, of every dtype. */
+static void check_one_element(void **state) {
+    (void)state;
+    for (int d = 0; d < KILN_N_DTYPES; d++) {
+        const kiln_dtype dtype = (kiln_dtype)d;
+        const kiln_type t = kiln_type_scalar(dtype);
+        const size_t bytes = kiln_dtype_bytes(dtype);
+        double f = 0;
+        int64_t i = 0;
+        const bool is_float = kiln_dtype_is_float(dtype);
+        kiln_wide w = {.type = t, .f = is_float ? &f : NULL, .i = is_float ? NULL : &i};
+        for (int k = 0; k < 256; k++) {
+            unsigned char x[9], y[9] = {0}, z[9] = {0}; /* one byte off */
+            memset(x, k, sizeof x);
+            kiln_widen(&t, x + 1, &w);
+            kiln_narrow(&w, y + 1);
+            if (is_float) {
+                const double v = kiln_load_f64(dtype, x + 1);
+                assert_true(isnan(f) ? isnan(v) : v == f);
+                kiln_store_f64(dtype, f, z + 1);
+            } else {
+                assert_int_equal(kiln_load_i64(dtype, x + 1), i);
+                kiln_store_i64(dtype, i, z + 1);
+            }
+            assert_memory_equal(y + 1, z + 1, bytes);
+        }
+    }
+}
+
 static void check_special_floats(void **state) {
     (void)state;
     static const kiln_dtype floats[] = {KILN_F32, KILN_F16, KILN_BF16, KILN_F64};
@@ -357,6 +386,7 @@ int main(void) {
     kiln_test_add_rows(check_broadcast, broadcast_rows);
     kiln_test_add("axes_are_normalised", check_axes, NULL);
     kiln_test_add_rows(check_round, round_rows);
+    kiln_test_add("one_element_alone_is_the_same", check_one_element, NULL);
     kiln_test_add("special_floats_survive", check_special_floats, NULL);
     kiln_test_add("tensors_are_aligned_and_zeroed", check_tensors, NULL);
     return kiln_test_run("type");
