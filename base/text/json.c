@@ -18,7 +18,8 @@
 
 enum {
     CJSON_NUMBER_CHARS = 63, /* cJSON.c, parse_number: a buffer of 64 bytes */
-    MAX_KEY_SHOWN = 100      /* bytes of a key in a message */
+    MAX_KEY_SHOWN = 100,     /* bytes of a key in a message */
+    IS_REAL = 1 << 16        /* in cJSON.type, whose own flags end at 1 << 9 */
 };
 
 typedef struct scanner {
@@ -30,6 +31,8 @@ typedef struct scanner {
     KILN_VEC(size_t)
     keys; /* where each member's key starts, in the order of the text */
     size_t n_keys_checked;
+    KILN_VEC(bool) is_real; /* of each number, in that order */
+    size_t n_numbers_marked;
     kiln_err *err;
 } scanner;
 
@@ -164,6 +167,7 @@ static kiln_status scan_digits(scanner *s) {
 
 static kiln_status scan_number(scanner *s) {
     const size_t start = s->at;
+    bool is_real = false;
     if (peek(s) == '-')
         s->at++;
     if (peek(s) == '0') {
@@ -174,10 +178,12 @@ static kiln_status scan_number(scanner *s) {
         KILN_TRY(scan_digits(s));
     }
     if (peek(s) == '.') {
+        is_real = true;
         s->at++;
         KILN_TRY(scan_digits(s));
     }
     if (peek(s) == 'e' || peek(s) == 'E') {
+        is_real = true;
         s->at++;
         if (peek(s) == '+' || peek(s) == '-')
             s->at++;
@@ -192,6 +198,7 @@ static kiln_status scan_number(scanner *s) {
     if (!kiln_parse_f64(number, &v))
         return fail_at(s, start, KILN_ERR_PARSE,
                        "this number is too large for a double");
+    kiln_vec_push(s->arena, &s->is_real, is_real);
     return KILN_OK;
 }
 
@@ -260,12 +267,14 @@ static kiln_status scan_value(scanner *s) {
     return scan_word(s, "null");
 }
 
-/* On the tree, where keys are decoded: "a" and "\u0061" are one key. Members come in
- * the order of the text, so the n-th is the n-th that the scanner noted. */
-static kiln_status check_keys(scanner *s, const kiln_json *v) {
+/* On the tree, where keys are decoded: "a" and "\u0061" are one key. Members and numbers
+ * come in the order of the text, so the n-th is the n-th that the scanner noted. */
+static kiln_status check_tree(scanner *s, cJSON *v) {
     const kiln_arena_mark mark = kiln_arena_save(s->arena);
     kiln_map seen = {0};
-    for (const kiln_json *m = kiln_json_first(v); m != NULL; m = kiln_json_next(m)) {
+    if (kiln_json_is_number(v) && s->is_real.v[s->n_numbers_marked++])
+        v->type |= IS_REAL;
+    for (cJSON *m = v->child; m != NULL; m = m->next) {
         if (kiln_json_is_object(v)) {
             const size_t at = s->keys.v[s->n_keys_checked++];
             if (!kiln_map_set(s->arena, &seen, kiln_str_from(m->string), s))
@@ -273,7 +282,7 @@ static kiln_status check_keys(scanner *s, const kiln_json *v) {
                                kiln_str_printable(s->arena, kiln_str_from(m->string),
                                                   MAX_KEY_SHOWN));
         }
-        KILN_TRY(check_keys(s, m));
+        KILN_TRY(check_tree(s, m));
     }
     kiln_arena_rewind(s->arena, mark);
     return KILN_OK;
@@ -300,7 +309,7 @@ static kiln_status parse(scanner *s, kiln_arena *a, const kiln_json **out) {
         return kiln_fail(s->err, KILN_ERR_LIB,
                          "cJSON refuses '%s', or is out of memory: %zu bytes", s->name,
                          s->text.n);
-    const kiln_status st = check_keys(s, tree);
+    const kiln_status st = check_tree(s, tree);
     if (st != KILN_OK) {
         cJSON_Delete(tree);
         return st;
@@ -377,6 +386,10 @@ size_t kiln_json_size(const kiln_json *container) {
 
 const char *kiln_json_string(const kiln_json *v, const char *otherwise) {
     return kiln_json_is_string(v) ? v->valuestring : otherwise;
+}
+
+bool kiln_json_is_real(const kiln_json *v) {
+    return kiln_json_is_number(v) && (v->type & IS_REAL) != 0;
 }
 
 double kiln_json_number(const kiln_json *v, double otherwise) {

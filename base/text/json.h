@@ -45,6 +45,9 @@ bool kiln_json_is_bool(const kiln_json *v);
 bool kiln_json_is_null(const kiln_json *v); /* false where there is nothing */
 const char *kiln_json_string(const kiln_json *v, const char *otherwise);
 double kiln_json_number(const kiln_json *v, double otherwise);
+/* A number that is written with a fraction or an exponent: 2.0, not 2. Writers that tell
+ * floats from integers (Python's) do so by that. */
+bool kiln_json_is_real(const kiln_json *v);
 bool kiln_json_bool(const kiln_json *v, bool otherwise);
 /* False unless the value is a number with an integer value of at most 2^53. */
 bool kiln_json_i64(const kiln_json *v, int64_t *out);

@@ -1,6 +1,9 @@
 /* Values that are as long as data has them; see bounded.h. */
 #include "compiler/frontend/bounded.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 kiln_value *kiln_compose_number(kiln_compose *c, int64_t v) {
     return kiln_compose_ints(c, 0, NULL, &v);
 }
@@ -64,14 +67,127 @@ kiln_value *kiln_compose_partition(kiln_compose *c, kiln_value *mask,
     return kiln_compose_op(c, &kiln_op_scatter_elements, in, 3, &axis, 1);
 }
 
+kiln_value *kiln_compose_places(kiln_compose *c, kiln_value *x) {
+    const kiln_type t = x->type;
+    const int64_t elems = kiln_type_elems(&t), column[] = {elems, 1};
+    const kiln_attr_arg axis = kiln_arg_int("axis", 1);
+    kiln_value *count, *part[KILN_MAX_RANK];
+    KILN_ASSERT(t.rank >= 1 && elems >= 1, "places of %" PRId64 " elements", elems);
+    if (t.dtype != KILN_BOOL)
+        x = kiln_compose_1(c, &kiln_op_logical_not,
+                           kiln_compose_scalar(c, &kiln_op_equal, x, 0));
+    kiln_value *at =
+        kiln_compose_partition(c, kiln_compose_reshape(c, x, 1, &elems), &count);
+    at = kiln_compose_reshape(c, at, 2, column);
+    for (int i = t.rank - 1; i >= 0; i--) {
+        const double dim = (double)t.dim[i];
+        part[i] = kiln_compose_scalar(c, &kiln_op_mod, at, dim);
+        at = kiln_compose_scalar(c, &kiln_op_div, at, dim);
+    }
+    kiln_value *const rows =
+        t.rank == 1 ? part[0]
+                    : kiln_compose_op(c, &kiln_op_concat, part, t.rank, &axis, 1);
+    return kiln_compose_bounded(c, rows, 0, count);
+}
+
+/* The lowest or highest number of an integer dtype; floats: an infinity. */
+static kiln_value *extreme(kiln_compose *c, kiln_dtype dtype, bool is_low) {
+    const kiln_dtype_info *const d = kiln_dtype_get(dtype);
+    const kiln_type t = kiln_type_scalar(dtype);
+    kiln_wide w = kiln_wide_new(c->cx->arena, &t);
+    const kiln_tensor data = kiln_tensor_new(c->cx->arena, &t);
+    if (kiln_dtype_is_float(dtype))
+        return kiln_import_scalar(c->cx, dtype, is_low ? -HUGE_VAL : HUGE_VAL);
+    w.i[0] = is_low ? d->min_i : dtype == KILN_U64 ? -1 : d->max_i;
+    kiln_narrow(&w, data.data);
+    return kiln_graph_add_const(c->cx->graph, "c", &t, data.data);
+}
+
+kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
+    const kiln_type t = x->type;
+    const bool was = c->cx->reads_counted;
+    if (x->count == NULL)
+        return x;
+    kiln_value *const other =
+        isinf(v) ? extreme(c, t.dtype, v < 0) : kiln_import_scalar(c->cx, t.dtype, v);
+    kiln_value *const mask =
+        kiln_compose_mask(c, t.rank, x->bounded_axis, t.dim[x->bounded_axis], x->count);
+    c->cx->reads_counted = true;
+    kiln_value *const y = kiln_compose_where(c, mask, x, other);
+    c->cx->reads_counted = was;
+    return y;
+}
+
 kiln_value *kiln_compose_settled(kiln_compose *c, kiln_value *v) {
     kiln_value *const count = v->count;
-    const kiln_type t = v->type;
-    const int axis = v->bounded_axis;
-    if (count == NULL)
-        return v;
-    v = kiln_compose_where(c, kiln_compose_mask(c, t.rank, axis, t.dim[axis], count),
-                           kiln_compose_uncounted(c, v),
-                           kiln_import_scalar(c->cx, t.dtype, 0));
-    return kiln_compose_bounded(c, v, axis, count);
+    return count == NULL ? v
+                         : kiln_compose_bounded(c, kiln_compose_fill(c, v, 0),
+                                                v->bounded_axis, count);
+}
+
+/* ---- what an operator is given ------------------------------------------------------ */
+
+void kiln_counted_note(kiln_counted *c, kiln_value *v) {
+    if (!kiln_value_is_counted(v))
+        return;
+    const int from_right = v->type.rank - v->bounded_axis;
+    if (c->n++ == 0)
+        *c = (kiln_counted){v, v->count, v->bounded_axis, from_right, 1};
+    else if (v->count != c->count || from_right != c->from_right)
+        c->axis = -1;
+}
+
+bool kiln_counted_stretches(const kiln_counted *c, const kiln_value *v) {
+    const kiln_type *const t = &v->type;
+    return t->rank < c->from_right || t->dim[t->rank - c->from_right] == 1;
+}
+
+int kiln_counted_reshaped(const kiln_counted *c, const int64_t *want, size_t n) {
+    int64_t before = 1, product = 1;
+    size_t open = 0;
+    for (int i = 0; i < c->axis; i++)
+        before *= c->value->type.dim[i];
+    while (open < n && open < KILN_MAX_RANK && want[open] >= 0 &&
+           (want[open] == 0 || product <= KILN_MAX_ELEMS / want[open]))
+        product *= want[open++];
+    return open < n && want[open] == -1 && product == before ? (int)open : -1;
+}
+
+kiln_status kiln_counted_over(const kiln_counted *c, const int64_t *axes, size_t n,
+                              bool *is_over, int *before, int64_t *others,
+                              kiln_err *err) {
+    const kiln_type *const t = &c->value->type;
+    *is_over = false;
+    *before = 0;
+    *others = 1;
+    for (size_t i = 0; i < n; i++) {
+        int axis;
+        KILN_TRY(kiln_axis_normalize(axes[i], t->rank, &axis, err));
+        *is_over = *is_over || axis == c->axis;
+        *before += axis < c->axis;
+        *others *= axis == c->axis ? 1 : t->dim[axis];
+    }
+    return KILN_OK;
+}
+
+double kiln_counted_neutral(const kiln_op_def *op) {
+    static const struct {
+        const kiln_op_def *op;
+        double v;
+    } known[] = {{&kiln_op_reduce_sum, 0},        {&kiln_op_reduce_prod, 1},
+                 {&kiln_op_reduce_l2, 0},         {&kiln_op_reduce_max, -HUGE_VAL},
+                 {&kiln_op_reduce_min, HUGE_VAL}, {&kiln_op_argmax, -HUGE_VAL},
+                 {&kiln_op_argmin, HUGE_VAL}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].op == op)
+            return known[i].v;
+    return (double)NAN;
+}
+
+kiln_value *kiln_compose_mean_of(kiln_compose *c, const kiln_counted *of,
+                                 kiln_value *sum, int64_t others) {
+    kiln_value *const n =
+        kiln_compose_scalar(c, &kiln_op_mul, of->count, (double)others);
+    return kiln_compose_2(c, &kiln_op_div, sum,
+                          kiln_compose_cast(c, n, sum->type.dtype));
 }

@@ -160,15 +160,52 @@ kiln_status kiln_keras_import_thresholded_relu(kiln_keras_call *k) {
                               kiln_keras_number(k, "theta", 1)));
 }
 
+/* What it is given beside its value, or the value's own: of a shape that stretches to the
+ * value's. NULL: nothing. */
+static kiln_status softmax_mask(kiln_keras_call *k, kiln_value **out) {
+    kiln_value *const given = kiln_keras_operand(k, "mask", SIZE_MAX);
+    kiln_value *const own = kiln_keras_mask_of(k->cx, k->in[0]);
+    const kiln_type *const x = &k->in[0]->type;
+    int rank;
+    int64_t dim[KILN_MAX_RANK];
+    if (k->n_in != 1 + (given != NULL))
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "it is called with %d values, of which one, and a mask, are "
+                         "read",
+                         k->n_in);
+    *out = given != NULL ? given : own;
+    if (*out == NULL)
+        return KILN_OK;
+    k->looks_at_masks = true;
+    KILN_TRY(kiln_broadcast(x, &(*out)->type, &rank, dim, k->cx->common.err));
+    const kiln_type both = kiln_type_make(x->dtype, rank, dim);
+    if (!kiln_type_same_shape(&both, x))
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "its mask must stretch to %s, is %s",
+                         kiln_type_text(&k->cx->common.scratch, x),
+                         kiln_type_text(&k->cx->common.scratch, &(*out)->type));
+    *out = kiln_compose_cast(&k->c, *out, KILN_BOOL);
+    return k->c.status;
+}
+
 kiln_status kiln_keras_import_softmax(kiln_keras_call *k) {
+    kiln_value *mask = NULL, *const own = kiln_keras_mask_of(k->cx, k->in[0]);
     int64_t axis = -1;
     const int rank = k->in[0]->type.rank;
     KILN_TRY(kiln_keras_int(k, "axis", NULL, -1, &axis));
     if (axis < -rank || axis >= rank)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "its axis must be in [%d, %d)", -rank, rank);
-    return set(k, kiln_compose_axis(&k->c, &kiln_op_softmax, k->in[0], NULL,
-                                    (int)(axis < 0 ? axis + rank : axis)));
+    if (!k->layer->is_function)
+        KILN_TRY(softmax_mask(k, &mask));
+    kiln_value *y = kiln_keras_hide(k, k->in[0], mask);
+    y = kiln_compose_axis(&k->c, &kiln_op_softmax, y, NULL,
+                          (int)(axis < 0 ? axis + rank : axis));
+    if (mask != NULL && kiln_keras_is_since(&k->cx->file, 3, 14))
+        y = kiln_compose_where(&k->c, mask, y,
+                               kiln_import_scalar(&k->cx->common, y->type.dtype, 0));
+    KILN_TRY(set(k, y));
+    return mask != NULL && own != NULL ? kiln_keras_set_mask(k, y, own) : KILN_OK;
 }
 
 kiln_status kiln_keras_import_prelu(kiln_keras_call *k) {

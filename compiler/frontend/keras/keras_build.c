@@ -113,7 +113,8 @@ static kiln_status collect_operands(model *m, const kiln_keras_layer *l,
     }
     size_t n = 0;
     for (const kiln_json *i = kiln_json_first(args); i != NULL; i = kiln_json_next(i)) {
-        const kiln_keras_ref r = {.number = kiln_json_number(i, 0)};
+        const kiln_keras_ref r = {.number = kiln_json_number(i, 0),
+                                  .is_real = kiln_json_is_real(i)};
         if (kiln_json_is_number(i))
             kiln_vec_push(a, out, r);
         else
@@ -220,16 +221,16 @@ static kiln_status run_sequence(model *m, kiln_value *const *in, size_t n_in,
     return KILN_OK;
 }
 
-/* The type that numbers beside tensors of integers have: that of the tensors, unless one has
- * a fraction, or who reads the result says that it is of floats (JSON has no 2.0 apart from
- * 2). Of tensors of floats and bools: f32. */
+/* The type that numbers beside tensors of integers have: that of the tensors, unless one is
+ * written as a fraction (2.0), or who reads the result says that it is of floats. Of tensors
+ * of floats and bools: f32. */
 static kiln_dtype type_of_numbers(const model *m, size_t i, const kiln_keras_refs *from,
                                   kiln_value *const *in) {
     kiln_dtype dtype = KILN_F32;
     for (size_t k = 0; k < from->n; k++) {
         const double v = from->v[k].number;
         if (from->v[k].layer == NULL) {
-            if (!(fabs(v) <= 0x1p31) || floor(v) < v)
+            if (from->v[k].is_real || !(fabs(v) <= 0x1p31))
                 return KILN_F32;
         } else if (kiln_dtype_is_float(in[k]->type.dtype)) {
             return KILN_F32;

@@ -20,6 +20,14 @@ static int major_of(const char *version) {
     return version[0] == '1' ? 1 : version[0] == '3' ? 3 : 2;
 }
 
+static int minor_of(const char *version) {
+    kiln_str rest = kiln_str_from(version), part;
+    int64_t v = 0;
+    kiln_str_cut(&rest, '.', &part);
+    kiln_str_cut(&rest, '.', &part);
+    return kiln_parse_i64(part, &v) && v >= 0 && v <= INT32_MAX ? (int)v : 0;
+}
+
 kiln_status kiln_keras_parse(kiln_arena *a, kiln_str text, const char *name,
                              kiln_keras_file *out, kiln_err *err) {
     const kiln_json *j = NULL;
@@ -80,5 +88,6 @@ kiln_status kiln_keras_open(kiln_arena *a, kiln_str bytes, kiln_keras_file *out,
     KILN_TRY(is_hdf5(bytes) ? open_hdf5(a, bytes, out, err)
                             : open_archive(a, bytes, out, err));
     out->major = major_of(out->version);
+    out->minor = minor_of(out->version);
     return KILN_OK;
 }

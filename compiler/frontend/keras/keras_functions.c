@@ -75,21 +75,47 @@ kiln_status kiln_keras_import_where(kiln_keras_call *k) {
     return set(k, kiln_compose_where(&k->c, as_truth(k, k->in[0]), k->in[1], k->in[2]));
 }
 
-kiln_status kiln_keras_import_cast(kiln_keras_call *k) {
+/* What the config says; `otherwise` where it says nothing. */
+static kiln_status read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
+                              kiln_dtype *out) {
     static const struct {
         const char *name;
         kiln_dtype dtype;
     } known[] = {{"float32", KILN_F32}, {"int32", KILN_I32}, {"int64", KILN_I64},
                  {"uint8", KILN_U8},    {"int8", KILN_I8},   {"bool", KILN_BOOL}};
     const char *const name = kiln_keras_text(k, "dtype", NULL, "");
+    *out = otherwise;
+    if (kiln_keras_get(k, "dtype", NULL) == NULL)
+        return KILN_OK;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(name, known[i].name) == 0)
-            return set(k, kiln_compose_cast(&k->c, k->in[0], known[i].dtype));
-    return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                     "it casts to float32, bool and integers of 8, 32 or 64 bits, not "
-                     "to '%s'",
-                     kiln_import_show(&k->cx->common, kiln_str_from(name)));
+        if (strcmp(name, known[i].name) == 0) {
+            *out = known[i].dtype;
+            return KILN_OK;
+        }
+    return kiln_fail(
+        k->cx->common.err, KILN_ERR_UNSUPPORTED,
+        "its values may be float32, bool and integers of 8, 32 or 64 bits, "
+        "not '%s'",
+        kiln_import_show(&k->cx->common, kiln_str_from(name)));
 }
+
+/* Cast, and ConvertToTensor, which need not say a type. */
+kiln_status kiln_keras_import_cast(kiln_keras_call *k) {
+    kiln_dtype to;
+    KILN_TRY(read_dtype(k, k->in[0]->type.dtype, &to));
+    return set(k, kiln_compose_cast(&k->c, k->in[0], to));
+}
+
+static kiln_status like(kiln_keras_call *k, double v) {
+    const kiln_type *const x = &k->in[0]->type;
+    kiln_dtype to;
+    KILN_TRY(read_dtype(k, x->dtype, &to));
+    kiln_value *const one = kiln_import_scalar(&k->cx->common, to, v);
+    return set(k, kiln_compose_expand(&k->c, one, x->rank, x->dim));
+}
+
+kiln_status kiln_keras_import_ones_like(kiln_keras_call *k) { return like(k, 1); }
+kiln_status kiln_keras_import_zeros_like(kiln_keras_call *k) { return like(k, 0); }
 
 /* ---- axes ------------------------------------------------------------------------ */
 

@@ -20,11 +20,15 @@ enum {
 typedef struct kiln_keras_file {
     const kiln_json *model; /* {"class_name", "config"} */
     const char *version;    /* of Keras; "" where it does not say */
-    int major;              /* 1, 2 or 3 */
+    int major, minor;       /* major: 1, 2 or 3 */
     kiln_str weights;       /* an HDF5 file */
     bool is_archive;        /* .keras: weights by place, not by name */
 } kiln_keras_file;
 
+/* Was the file written by this version of Keras, or a later one? */
+static inline bool kiln_keras_is_since(const kiln_keras_file *f, int major, int minor) {
+    return f->major > major || (f->major == major && f->minor >= minor);
+}
 bool kiln_keras_sniff(kiln_str bytes);
 kiln_status kiln_keras_open(kiln_arena *a, kiln_str bytes, kiln_keras_file *out,
                             kiln_err *err);
@@ -140,6 +144,7 @@ typedef struct kiln_keras_ref {
     const char *layer; /* NULL: a number */
     int64_t node, tensor;
     double number;
+    bool is_real; /* the number: 2.0, not 2 */
 } kiln_keras_ref;
 typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
 
@@ -177,6 +182,10 @@ kiln_status kiln_keras_set_mask(kiln_keras_call *k, const kiln_value *v,
 /* What the layer is given beside its value, by keyword or with it; NULL: nothing. Any
  * further value is refused. */
 kiln_status kiln_keras_read_mask(kiln_keras_call *k, kiln_value **out);
+/* From now on all steps of v count: attention of Keras 3.8 on takes its values' masks. */
+void kiln_keras_forget_mask(kiln_keras_cx *cx, const kiln_value *v);
+/* The mask of values [N, T, C] joined along an axis. */
+kiln_status kiln_keras_join_masks(kiln_keras_call *k, int axis);
 /* Behind an importer: its result's mask, by keras_masks.def. */
 kiln_status kiln_keras_hand_on_masks(kiln_keras_call *k);
 
@@ -204,6 +213,18 @@ kiln_value *kiln_keras_activated(kiln_keras_call *k, kiln_value *x, const char *
                                  const char *otherwise);
 /* The name of an activation; NULL: it is a layer or another function of somebody's. */
 const char *kiln_keras_activation_name(const kiln_json *v);
+
+/* ---- layer_attention.c ------------------------------------------------------------- */
+
+/* bool[n, m]: query i sees the keys j <= i. */
+kiln_value *kiln_keras_causal(kiln_keras_call *k, int64_t n, int64_t m);
+/* What a mask [N, T] says of the queries, as [N, T, 1], or of the keys, as [N, 1, T]. */
+kiln_value *kiln_keras_mask_of_queries(kiln_keras_call *k, kiln_value *mask);
+kiln_value *kiln_keras_mask_of_keys(kiln_keras_call *k, kiln_value *mask);
+/* x and y, of which either may be NULL. */
+kiln_value *kiln_keras_both(kiln_keras_call *k, kiln_value *x, kiln_value *y);
+/* Scores with what hides a key where `seen`, not NULL, is false. */
+kiln_value *kiln_keras_hide(kiln_keras_call *k, kiln_value *scores, kiln_value *seen);
 
 /* ---- keras_layer_shape.c --------------------------------------------------------- */
 

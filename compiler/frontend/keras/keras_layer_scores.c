@@ -8,8 +8,7 @@
 #include <string.h>
 
 static kiln_status check_call(kiln_keras_call *k) {
-    static const char *const others[] = {"mask", "return_attention_scores",
-                                         "use_causal_mask"};
+    static const char *const others[] = {"mask", "return_attention_scores"};
     kiln_err *const err = k->cx->common.err;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         const kiln_json *const v = kiln_keras_keyword(k, others[i]);
@@ -25,11 +24,25 @@ static kiln_status check_call(kiln_keras_call *k) {
     return KILN_OK;
 }
 
+/* Keys that the values' mask hides are not seen, and queries that do not count get
+ * nothing. */
 static kiln_status weigh(kiln_keras_call *k, kiln_value *scores) {
     kiln_compose *const c = &k->c;
+    const int64_t *const d = scores->type.dim;
+    kiln_value *const q = kiln_keras_mask_of(k->cx, k->in[0]);
+    kiln_value *const v = kiln_keras_mask_of(k->cx, k->in[1]);
+    kiln_value *seen = v == NULL ? NULL : kiln_keras_mask_of_keys(k, v);
+    k->looks_at_masks = true;
+    if (kiln_json_bool(kiln_keras_keyword(k, "use_causal_mask"), false))
+        seen = kiln_keras_both(k, seen, kiln_keras_causal(k, d[1], d[2]));
+    scores = kiln_keras_hide(k, scores, seen);
     scores = kiln_compose_axis(c, &kiln_op_softmax, scores, NULL, 2);
     k->out = kiln_compose_2(c, &kiln_op_matmul, scores, k->in[1]);
-    return c->status;
+    if (q == NULL)
+        return c->status;
+    kiln_value *const zero = kiln_import_scalar(c->cx, k->out->type.dtype, 0);
+    k->out = kiln_compose_where(c, kiln_keras_mask_of_queries(k, q), k->out, zero);
+    return kiln_keras_set_mask(k, k->out, q);
 }
 
 static kiln_value *key_of(const kiln_keras_call *k) {

@@ -107,8 +107,10 @@ kiln_status kiln_keras_import_concatenate(kiln_keras_call *k) {
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "its axis must be in [%d, %d), is %" PRId64, -rank, rank,
                          axis);
-    const kiln_attr_arg arg = kiln_arg_int("axis", axis < 0 ? axis + rank : axis);
-    return set(k, kiln_compose_op(&k->c, &kiln_op_concat, k->in, k->n_in, &arg, 1));
+    axis += axis < 0 ? rank : 0;
+    const kiln_attr_arg arg = kiln_arg_int("axis", axis);
+    KILN_TRY(set(k, kiln_compose_op(&k->c, &kiln_op_concat, k->in, k->n_in, &arg, 1)));
+    return k->layer->is_function ? KILN_OK : kiln_keras_join_masks(k, (int)axis);
 }
 
 static kiln_value *fold(kiln_keras_call *k, const kiln_op_def *op) {

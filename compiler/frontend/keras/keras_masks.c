@@ -32,6 +32,14 @@ kiln_status kiln_keras_set_mask(kiln_keras_call *k, const kiln_value *v,
     return KILN_OK;
 }
 
+void kiln_keras_forget_mask(kiln_keras_cx *cx, const kiln_value *v) {
+    size_t n = 0;
+    for (size_t i = 0; i < cx->masked.n; i++)
+        if (cx->masked.v[i].value != v)
+            cx->masked.v[n++] = cx->masked.v[i];
+    cx->masked.n = n;
+}
+
 /* Of several values each must have one; Keras 3 takes what counts in any of them, those
  * before it what counts in all. */
 static kiln_status carry(kiln_keras_call *k) {
@@ -46,6 +54,46 @@ static kiln_status carry(kiln_keras_call *k) {
             mask = kiln_compose_2(&k->c, op, mask, other);
     }
     return mask == NULL ? KILN_OK : kiln_keras_set_mask(k, k->out, mask);
+}
+
+/* Steps one behind the other: those of a value without a mask count. */
+static kiln_value *append_masks(kiln_keras_call *k) {
+    kiln_value *const yes = kiln_import_scalar(&k->cx->common, KILN_BOOL, 1);
+    kiln_value *part[KILN_KERAS_MAX_INPUTS];
+    for (int i = 0; i < k->n_in; i++) {
+        part[i] = kiln_keras_mask_of(k->cx, k->in[i]);
+        if (part[i] == NULL)
+            part[i] = kiln_compose_expand(&k->c, yes, 2, k->in[i]->type.dim);
+    }
+    const kiln_attr_arg arg = kiln_arg_int("axis", 1);
+    return kiln_compose_op(&k->c, &kiln_op_concat, part, k->n_in, &arg, 1);
+}
+
+/* Along the channels a step counts where any of its channels does (Keras 3.4 on; those of a
+ * value without a mask do), or all of them. */
+kiln_status kiln_keras_join_masks(kiln_keras_call *k, int axis) {
+    const bool is_any = kiln_keras_is_since(&k->cx->file, 3, 4);
+    kiln_value *mask = NULL;
+    bool has_all = true, has_rank = true;
+    for (int i = 0; i < k->n_in; i++) {
+        kiln_value *const own = kiln_keras_mask_of(k->cx, k->in[i]);
+        has_all = has_all && own != NULL;
+        has_rank = has_rank && k->in[i]->type.rank == 3;
+        if (own != NULL && mask != NULL && mask != own && axis == 2)
+            mask = kiln_compose_2(
+                &k->c, is_any ? &kiln_op_logical_or : &kiln_op_logical_and, mask, own);
+        else if (own != NULL)
+            mask = own;
+    }
+    if (mask == NULL)
+        return KILN_OK;
+    k->looks_at_masks = true;
+    if (!has_rank || axis == 0)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "with masks it joins values [N, T, C] along T or C");
+    if (axis == 2 && is_any && !has_all)
+        return KILN_OK;
+    return kiln_keras_set_mask(k, k->out, axis == 1 ? append_masks(k) : mask);
 }
 
 /* A value of its own, where the layer gives one of those that it was given. */

@@ -57,13 +57,17 @@ static kiln_status take_heads(kiln_keras_call *k, kiln_value *x, const char *nam
     return k->c.status;
 }
 
-/* Query i sees the keys j <= i. */
-static kiln_value *causal(kiln_keras_call *k, int64_t n, int64_t m) {
+kiln_value *kiln_keras_causal(kiln_keras_call *k, int64_t n, int64_t m) {
     kiln_compose *const c = &k->c;
     const int64_t column[] = {n, 1};
     kiln_value *const i = kiln_compose_reshape(c, kiln_compose_iota(c, n), 2, column);
     return kiln_compose_2(c, &kiln_op_less_equal, kiln_compose_iota(c, m), i);
 }
+
+/* What the layer is called with beside queries: NULL where it is not. */
+typedef struct operands {
+    kiln_value *value, *key, *mask;
+} operands;
 
 /* Query i sees the keys less than `reach` from it. */
 static kiln_value *near(kiln_keras_call *k, int64_t n, int64_t m, int64_t reach) {
@@ -75,43 +79,108 @@ static kiln_value *near(kiln_keras_call *k, int64_t n, int64_t m, int64_t reach)
     return kiln_compose_scalar(c, &kiln_op_less, apart, (double)reach);
 }
 
-/* What is added to scores [N, heads, T, S]: `mask` is true, or not 0, where a key is
- * seen. */
-static kiln_value *bias_of(kiln_keras_call *k, kiln_value *mask) {
-    kiln_compose *const c = &k->c;
-    kiln_import_cx *const cx = &k->cx->common;
-    return kiln_compose_where(c, kiln_compose_cast(c, mask, KILN_BOOL),
-                              kiln_import_scalar(cx, KILN_F32, 0),
-                              kiln_import_scalar(cx, KILN_F32, hidden));
+kiln_value *kiln_keras_mask_of_queries(kiln_keras_call *k, kiln_value *mask) {
+    const int64_t *const d = mask->type.dim, dim[] = {d[0], d[1], 1};
+    return kiln_compose_reshape(&k->c, mask, 3, dim);
 }
 
-static kiln_status add_masks(kiln_keras_call *k, kiln_value *mask,
-                             kiln_value **scores) {
-    kiln_compose *const c = &k->c;
-    const int64_t *const d = (*scores)->type.dim;
+kiln_value *kiln_keras_mask_of_keys(kiln_keras_call *k, kiln_value *mask) {
+    const int64_t *const d = mask->type.dim, dim[] = {d[0], 1, d[1]};
+    return kiln_compose_reshape(&k->c, mask, 3, dim);
+}
+
+kiln_value *kiln_keras_both(kiln_keras_call *k, kiln_value *x, kiln_value *y) {
+    return x == NULL   ? y
+           : y == NULL ? x
+                       : kiln_compose_2(&k->c, &kiln_op_logical_and, x, y);
+}
+
+/* It is added, as attention's operator has it: the number is far beyond any score. */
+kiln_value *kiln_keras_hide(kiln_keras_call *k, kiln_value *scores, kiln_value *seen) {
+    kiln_import_cx *const cx = &k->cx->common;
+    if (seen == NULL)
+        return scores;
+    return kiln_compose_2(&k->c, &kiln_op_add, scores,
+                          kiln_compose_where(&k->c, seen,
+                                             kiln_import_scalar(cx, KILN_F32, 0),
+                                             kiln_import_scalar(cx, KILN_F32, hidden)));
+}
+
+/* Which keys a query sees by the call's mask [N, T, S], and by those of its values, [N, T]
+ * of queries and keys; NULL: all. */
+static kiln_status read_masks(kiln_keras_call *k, const operands *o, kiln_value **out) {
+    kiln_keras_cx *const cx = k->cx;
+    kiln_value *const q = kiln_keras_mask_of(cx, k->in[0]);
+    kiln_value *const v = kiln_keras_mask_of(cx, o->value);
+    kiln_value *const key = o->key == NULL ? NULL : kiln_keras_mask_of(cx, o->key);
+    kiln_value *seen = o->mask;
+    k->looks_at_masks = true;
+    if (seen != NULL && seen->type.rank != 3)
+        return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "'attention_mask' must be [N, T, S], is %s",
+                         kiln_type_text(&cx->common.scratch, &seen->type));
+    if (seen != NULL)
+        seen = kiln_compose_cast(&k->c, seen, KILN_BOOL);
+    if (q != NULL)
+        seen = kiln_keras_both(k, seen, kiln_keras_mask_of_queries(k, q));
+    if (v != NULL)
+        seen = kiln_keras_both(k, seen, kiln_keras_mask_of_keys(k, v));
+    if (key != NULL)
+        seen = kiln_keras_both(k, seen, kiln_keras_mask_of_keys(k, key));
+    *out = seen;
+    return k->c.status;
+}
+
+/* The same by where queries and keys are: T and S. */
+static kiln_status read_places(kiln_keras_call *k, int64_t n, int64_t m,
+                               kiln_value **out) {
     int64_t reach = 0;
-    if (mask != NULL) {
-        const kiln_type t = mask->type;
-        if (t.rank != 3)
-            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                             "'attention_mask' must be [N, T, S], is %s",
-                             kiln_type_text(&k->cx->common.scratch, &t));
-        const int64_t dim[] = {t.dim[0], 1, t.dim[1], t.dim[2]};
-        *scores = kiln_compose_2(c, &kiln_op_add, *scores,
-                                 kiln_compose_reshape(c, bias_of(k, mask), 4, dim));
-    }
+    *out = NULL;
     if (kiln_json_bool(kiln_keras_keyword(k, "use_causal_mask"), false))
-        *scores =
-            kiln_compose_2(c, &kiln_op_add, *scores, bias_of(k, causal(k, d[2], d[3])));
+        *out = kiln_keras_causal(k, n, m);
     if (kiln_keras_get(k, "sliding_window", NULL) == NULL)
-        return c->status;
+        return k->c.status;
     KILN_TRY(kiln_keras_int(k, "sliding_window", NULL, 0, &reach));
     if (reach < 1 || reach > INT32_MAX)
         return kiln_fail(k->cx->common.err, KILN_ERR_PARSE,
                          "'sliding_window' must be 1 or more");
-    *scores = kiln_compose_2(c, &kiln_op_add, *scores,
-                             bias_of(k, near(k, d[2], d[3], reach)));
+    *out = kiln_keras_both(k, *out, near(k, n, m, reach));
+    return k->c.status;
+}
+
+/* softmax(scores) [N, heads, T, S] over the keys that a query sees. */
+static kiln_status weigh(kiln_keras_call *k, const operands *o, kiln_value *scores,
+                         kiln_value **out) {
+    kiln_compose *const c = &k->c;
+    const int64_t *const d = scores->type.dim;
+    kiln_value *by_masks = NULL, *seen = NULL;
+    KILN_TRY(read_masks(k, o, &by_masks));
+    KILN_TRY(read_places(k, d[2], d[3], &seen));
+    seen = kiln_keras_both(k, by_masks, seen);
+    if (seen != NULL && seen->type.rank == 3) {
+        const int64_t *const m = seen->type.dim, dim[] = {m[0], 1, m[1], m[2]};
+        seen = kiln_compose_reshape(c, seen, 4, dim);
+    }
+    kiln_value *y = kiln_compose_axis(c, &kiln_op_softmax,
+                                      kiln_keras_hide(k, scores, seen), NULL, 3);
+    /* Keras 3.14 on, where its layer Softmax is used: who sees no key gets nothing. */
+    if (by_masks != NULL && kiln_keras_number(k, "dropout", 0) > 0 &&
+        kiln_keras_is_since(&k->cx->file, 3, 14))
+        y = kiln_compose_where(c, seen, y, kiln_import_scalar(c->cx, y->type.dtype, 0));
+    *out = y;
     return c->status;
+}
+
+/* The result's mask is the queries'. */
+static kiln_status pass_masks(kiln_keras_call *k, const operands *o) {
+    kiln_value *const q = kiln_keras_mask_of(k->cx, k->in[0]);
+    if (kiln_keras_is_since(&k->cx->file, 3, 8) &&
+        strcmp(k->layer->class_name, "MultiHeadAttention") == 0) {
+        kiln_keras_forget_mask(k->cx, k->in[0]);
+        kiln_keras_forget_mask(k->cx, o->value);
+        kiln_keras_forget_mask(k->cx, o->key);
+    }
+    return q == NULL ? KILN_OK : kiln_keras_set_mask(k, k->out, q);
 }
 
 static kiln_status check_call(kiln_keras_call *k, int n_known) {
@@ -187,28 +256,29 @@ static kiln_status check_heads(kiln_keras_call *k, const heads *h) {
 static kiln_status attend(kiln_keras_call *k, const heads *h) {
     static const int64_t turned[] = {0, 1, 3, 2};
     kiln_compose *const c = &k->c;
-    kiln_value *const value = kiln_keras_operand(k, "value", 1);
-    kiln_value *const named = kiln_keras_operand(k, "key", 2);
-    kiln_value *const mask = kiln_keras_operand(k, "attention_mask", SIZE_MAX);
+    const operands o = {kiln_keras_operand(k, "value", 1),
+                        kiln_keras_operand(k, "key", 2),
+                        kiln_keras_operand(k, "attention_mask", SIZE_MAX)};
     kiln_value *q = NULL, *key = NULL, *v = NULL, *y = NULL;
-    KILN_TRY(check_call(k, 1 + (value != NULL) + (named != NULL) + (mask != NULL)));
+    KILN_TRY(check_call(k, 1 + (o.value != NULL) + (o.key != NULL) + (o.mask != NULL)));
     KILN_TRY(check_heads(k, h));
     KILN_TRY(take_heads(k, k->in[0], "query", h->n, h->size, &q));
-    KILN_TRY(
-        take_heads(k, named != NULL ? named : value, "key", h->shared, h->size, &key));
-    KILN_TRY(take_heads(k, value, "value", h->shared, h->size_of_v, &v));
+    KILN_TRY(take_heads(k, o.key != NULL ? o.key : o.value, "key", h->shared, h->size,
+                        &key));
+    KILN_TRY(take_heads(k, o.value, "value", h->shared, h->size_of_v, &v));
     key = kiln_compose_repeat_heads(c, key, h->n / h->shared);
     v = kiln_compose_repeat_heads(c, v, h->n / h->shared);
     q = kiln_compose_scalar(c, &kiln_op_mul, q, 1 / sqrt((double)h->size));
-    kiln_value *scores =
+    kiln_value *const scores =
         kiln_compose_2(c, &kiln_op_matmul, q, kiln_compose_transpose(c, key, turned));
-    KILN_TRY(add_masks(k, mask, &scores));
-    y = kiln_compose_axis(c, &kiln_op_softmax, scores, NULL, 3);
+    KILN_TRY(c->status);
+    KILN_TRY(weigh(k, &o, scores, &y));
     y = kiln_compose_2(c, &kiln_op_matmul, y, v);
     KILN_TRY(c->status);
     KILN_TRY(gate(k, h->n, h->size_of_v, &y));
     y = kiln_compose_join_heads(c, y);
-    return project_back(k, y, h->n, h->size_of_v, &k->out);
+    KILN_TRY(project_back(k, y, h->n, h->size_of_v, &k->out));
+    return pass_masks(k, &o);
 }
 
 kiln_status kiln_keras_import_multi_head_attention(kiln_keras_call *k) {

@@ -143,30 +143,6 @@ kiln_value *kiln_compose_length(kiln_compose *c, kiln_value *v, int axis) {
     return kiln_compose_number(c, v->type.dim[axis]);
 }
 
-/* The lowest or highest number of an integer dtype; floats: an infinity. */
-static kiln_value *extreme(kiln_compose *c, kiln_dtype dtype, bool is_low) {
-    const kiln_dtype_info *const d = kiln_dtype_get(dtype);
-    const kiln_type t = kiln_type_scalar(dtype);
-    kiln_wide w = kiln_wide_new(c->cx->arena, &t);
-    const kiln_tensor data = kiln_tensor_new(c->cx->arena, &t);
-    if (kiln_dtype_is_float(dtype))
-        return kiln_import_scalar(c->cx, dtype, is_low ? -HUGE_VAL : HUGE_VAL);
-    w.i[0] = is_low ? d->min_i : dtype == KILN_U64 ? -1 : d->max_i;
-    kiln_narrow(&w, data.data);
-    return kiln_graph_add_const(c->cx->graph, "c", &t, data.data);
-}
-
-kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
-    const kiln_type t = x->type;
-    if (x->count == NULL)
-        return x;
-    kiln_value *const other =
-        isinf(v) ? extreme(c, t.dtype, v < 0) : kiln_import_scalar(c->cx, t.dtype, v);
-    kiln_value *const mask =
-        kiln_compose_mask(c, t.rank, x->bounded_axis, t.dim[x->bounded_axis], x->count);
-    return kiln_compose_where(c, mask, x, other);
-}
-
 /* ---- outputs of the model ---- */
 
 kiln_status kiln_onnx_settle_counted(kiln_onnx_cx *cx, kiln_value **v) {

@@ -43,9 +43,6 @@ kiln_status kiln_onnx_mark(kiln_onnx_cx *cx, const kiln_onnx_node *n, int i, int
 /* The same for a value that is bound afterwards. */
 kiln_value *kiln_compose_counted(kiln_compose *c, kiln_value *v, int axis,
                                  kiln_value *count);
-/* x (counted) with `v` as its filling, uncounted; -HUGE_VAL and HUGE_VAL become the
- * dtype's lowest and highest. */
-kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v);
 /* How many elements an axis has: its count, or a constant. */
 kiln_value *kiln_compose_length(kiln_compose *c, kiln_value *v, int axis);
 /* Refuses what a rule has no way for. */

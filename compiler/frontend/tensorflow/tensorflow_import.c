@@ -47,7 +47,10 @@ static kiln_status run_importer(kiln_tf_cx *cx, const kiln_tf_node *n) {
     KILN_ASSERT(cx->row != NULL, "kiln_tf_check_support let an operator pass");
     cx->node = n;
     memset(cx->attrs_read, 0, sizeof cx->attrs_read);
-    const kiln_status st = cx->row->import(cx, n);
+    bool is_done = false;
+    kiln_status st = kiln_tf_import_counted(cx, n, &is_done);
+    if (!is_done && st == KILN_OK)
+        st = cx->row->import(cx, n);
     if (cx->attr_err.status != KILN_OK) {
         *cx->common.err = cx->attr_err; /* the cause of what came after */
         return cx->attr_err.status;
@@ -79,14 +82,16 @@ kiln_status kiln_tf_import_nodes(kiln_tf_cx *cx, const size_t *root, size_t n_ro
 }
 
 static kiln_status add_output(kiln_tf_cx *cx, const kiln_tf_result *r, int k) {
+    kiln_compose c = kiln_tf_compose(cx, &cx->frame->node[r->node]);
     kiln_arena *const a = cx->common.arena;
     const kiln_tf_outs *const outs = &cx->frame->out[r->node];
     const char *const name = kiln_str_dupv(a, r->name);
     if (k < outs->n && outs->slot[k].value != NULL) {
         const bool is_first = k == 0 || r->k >= 0;
-        kiln_graph_add_output(cx->common.graph, outs->slot[k].value,
+        kiln_value *const y = kiln_compose_settled(&c, outs->slot[k].value);
+        kiln_graph_add_output(cx->common.graph, y,
                               is_first ? name : kiln_format(a, "%s:%d", name, k));
-        return KILN_OK;
+        return c.status;
     }
     return r->k < 0 ? KILN_OK
                     : kiln_tf_fail(cx, KILN_ERR_PARSE,

@@ -30,14 +30,14 @@ static const char *out_name(kiln_import_cx *common, const void *site, int i) {
     return i == 0 ? name : kiln_format(&common->scratch, "%s:%d", name, i);
 }
 
-/* Of what data has the length of, only outputs are made (tensorflow_op_detect.c). */
+/* What no rule reads (tensorflow_counted.c): in branches and loops, too. */
 static kiln_status refuse_bounded(kiln_import_cx *cx, kiln_value *const *in, int n_in) {
     for (int i = 0; i < n_in; i++)
         if (in[i] != NULL && in[i]->count != NULL)
             return kiln_fail(
                 cx->err, KILN_ERR_UNSUPPORTED,
-                "'%s' is as long as data has it, and only an output may be; "
-                "export the model with pad_to_max_output_size",
+                "'%s' is as long as data has it, and is read where that has no rule; "
+                "export the model up to there, or with pad_to_max_output_size",
                 in[i]->name);
     return KILN_OK;
 }
@@ -80,6 +80,10 @@ kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
 kiln_status kiln_tf_operand(kiln_tf_cx *cx, const kiln_tf_node *n, int i,
                             kiln_tf_slot *out) {
     KILN_ASSERT(i >= 0 && i < n->n_in, "operand %d of %d", i, n->n_in);
+    if (cx->given != NULL && cx->given[i] != NULL) {
+        *out = (kiln_tf_slot){.value = cx->given[i]};
+        return KILN_OK;
+    }
     return kiln_tf_slot_of(cx, cx->frame, n, n->input[i], out);
 }
 
@@ -169,8 +173,10 @@ kiln_status kiln_tf_set_all(kiln_tf_cx *cx, const kiln_tf_node *n, kiln_value *c
     kiln_tf_outs *const outs = outs_of(cx, n);
     *outs = (kiln_tf_outs){
         .slot = kiln_array(&cx->common.scratch, kiln_tf_slot, count + 1), .n = count};
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         outs->slot[i].value = y[i];
+        cx->has_counted = cx->has_counted || (y[i] != NULL && y[i]->count != NULL);
+    }
     return KILN_OK;
 }
 

@@ -1,8 +1,6 @@
 /* Importers of NonMaxSuppression, V2 to V5, boxes [n, 4] and scores [n], and of
  * CombinedNonMaxSuppression; an overlap above the threshold suppresses. Padded results have as many elements as the file says, zeros
- * behind those that count; others are bounded (docs/bounded-outputs.md), and may only be
- * outputs. Source: TensorFlow, non_max_suppression_op.cc. */
-#include "compiler/frontend/bounded.h"
+ * behind those that count; others are bounded (docs/bounded-outputs.md). Source: TensorFlow, non_max_suppression_op.cc. */
 #include "compiler/frontend/suppress.h"
 #include "compiler/frontend/tensorflow/tf_internal.h"
 

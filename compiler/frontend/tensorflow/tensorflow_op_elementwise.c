@@ -1,5 +1,6 @@
 /* Importers of element-wise operators: rows that name one of kiln's, and those that are
  * composed. Broadcasting is numpy's. */
+#include "compiler/frontend/angles.h"
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
 kiln_status kiln_tf_import_unary(kiln_tf_cx *cx, const kiln_tf_node *n) {
@@ -66,6 +67,13 @@ kiln_status kiln_tf_import_l2_loss(kiln_tf_cx *cx, const kiln_tf_node *n) {
     KILN_TRY(kiln_tf_need(cx, n, 0, "t", &x));
     x = kiln_compose_reduce(&c, &kiln_op_reduce_sum_square, x, NULL, 0, false);
     return kiln_tf_end(&c, n, kiln_compose_scalar(&c, &kiln_op_mul, x, 0.5));
+}
+
+kiln_status kiln_tf_import_atan2(kiln_tf_cx *cx, const kiln_tf_node *n) {
+    kiln_compose c = kiln_tf_compose(cx, n);
+    kiln_value *y, *x;
+    KILN_TRY(need_two(cx, n, &y, &x));
+    return kiln_tf_end(&c, n, kiln_compose_atan2(&c, y, x));
 }
 
 /* ---- division --------------------------------------------------------------------- */

@@ -49,7 +49,9 @@ typedef struct strided {
     /* What it is for each axis of x, and the shape of the result. */
     int64_t starts[KILN_MAX_RANK], steps[KILN_MAX_RANK], sizes[KILN_MAX_RANK];
     int64_t dim[KILN_MAX_RANK];
-    int axis, rank; /* filled so far */
+    int at[KILN_MAX_RANK]; /* of each axis of x: where it lies in the result, or -1 */
+    bool is_from_end[KILN_MAX_RANK]; /* its ends depend on how long it is */
+    int axis, rank;                  /* filled so far */
 } strided;
 
 static bool bit(uint64_t mask, size_t i) { return i < 64 && (mask >> i & 1) != 0; }
@@ -83,6 +85,7 @@ static void take_all(strided *s, const kiln_value *x) {
     s->starts[s->axis] = 0;
     s->steps[s->axis] = 1;
     s->sizes[s->axis] = x->type.dim[s->axis];
+    s->at[s->axis] = s->rank;
     s->dim[s->rank++] = x->type.dim[s->axis++];
 }
 
@@ -112,7 +115,7 @@ static kiln_status take_entry(kiln_tf_cx *cx, strided *s, const kiln_value *x,
                                 s->axis, all, s->begin[i]);
         s->starts[s->axis] = from;
         s->steps[s->axis] = s->sizes[s->axis] = 1;
-        s->axis++;
+        s->at[s->axis++] = -1;
         return KILN_OK;
     }
     to = to < 0 && to >= -all ? to + all : to;
@@ -124,7 +127,10 @@ static kiln_status take_entry(kiln_tf_cx *cx, strided *s, const kiln_value *x,
     const int64_t size = span > 0 ? (span - 1) / stride + 1 : 0;
     s->starts[s->axis] = size > 0 ? from : 0;
     s->steps[s->axis] = size > 1 ? step : 1;
-    s->sizes[s->axis++] = size;
+    s->is_from_end[s->axis] = step < 0 || (!bit(s->begin_mask, i) && s->begin[i] < 0) ||
+                              (!bit(s->end_mask, i) && s->end[i] < 0);
+    s->sizes[s->axis] = size;
+    s->at[s->axis++] = s->rank;
     s->dim[s->rank++] = size;
     return KILN_OK;
 }
@@ -160,6 +166,17 @@ static kiln_status take_entries(kiln_tf_cx *cx, strided *s, const kiln_value *x)
     while (s->axis < x->type.rank && s->rank < KILN_MAX_RANK)
         take_all(s, x);
     return s->axis == x->type.rank ? KILN_OK : too_many(cx, x);
+}
+
+kiln_status kiln_tf_read_cut(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_value *x,
+                             int of, kiln_counted_cut *out) {
+    strided s = {.axis = 0};
+    KILN_TRY(read_strided(cx, n, &s));
+    KILN_TRY(take_entries(cx, &s, x));
+    *out =
+        (kiln_counted_cut){s.at[of], s.sizes[of],
+                           s.starts[of] == 0 && s.steps[of] == 1 && !s.is_from_end[of]};
+    return KILN_OK;
 }
 
 kiln_status kiln_tf_import_strided_slice(kiln_tf_cx *cx, const kiln_tf_node *n) {

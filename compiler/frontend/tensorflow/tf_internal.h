@@ -6,7 +6,7 @@
 #ifndef KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
 
-#include "compiler/frontend/compose.h"
+#include "compiler/frontend/bounded.h"
 #include "compiler/frontend/tensorflow/tf_bundle.h"
 #include "base/numbers.h"
 
@@ -90,11 +90,13 @@ struct kiln_tf_cx {
     kiln_map rows;      /* operator -> kiln_tf_op */
     kiln_tf_frame *frame;
     int64_t nodes_left; /* that an import may still make of the file's */
+    bool has_counted;   /* a value is as long as data has it */
 
     /* Of the node that is being imported. */
     const kiln_tf_op *row;
     const kiln_tf_node *node;
     const kiln_tf_branch *branch; /* that it lies on: its outputs do, too */
+    kiln_value *const *given; /* operands in place of its own; NULL entries keep them */
     uint64_t attrs_read[KILN_TF_MAX_ATTRS / 64];
     kiln_err attr_err; /* of the first attribute that was of another kind */
 };
@@ -272,6 +274,15 @@ kiln_status kiln_tf_list_data(kiln_arena *a, kiln_str bytes, const char *path,
                               kiln_import_locations *out, kiln_err *err);
 kiln_status kiln_tf_survey(kiln_arena *a, kiln_str bytes, const char *path,
                            kiln_model_survey *out, kiln_err *err);
+
+/* ---- values as long as data has them: tensorflow_counted.c ------------------------ */
+
+/* Imports the node by its rule where it reads such a value; *done says whether. What has
+ * no rule is refused. */
+kiln_status kiln_tf_import_counted(kiln_tf_cx *cx, const kiln_tf_node *n, bool *done);
+/* What StridedSlice takes of axis `of` of x. */
+kiln_status kiln_tf_read_cut(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_value *x,
+                             int of, kiln_counted_cut *out);
 
 /* ---- lists: op_list.c ------------------------------------------------------------- */
 

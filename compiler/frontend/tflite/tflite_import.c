@@ -32,7 +32,20 @@ static const char *out_name(kiln_import_cx *common, const void *site, int i) {
     return kiln_str_dupv(&common->scratch, name_of(kiln_tflite_of(common), (size_t)i));
 }
 
-static const kiln_import_format format = {.node_name = node_name, .out_name = out_name};
+/* What no rule reads (tflite_counted.c): in branches and loops, too. */
+static kiln_status refuse_bounded(kiln_import_cx *cx, kiln_value *const *in, int n_in) {
+    for (int i = 0; i < n_in; i++)
+        if (kiln_value_is_counted(in[i]))
+            return kiln_fail(
+                cx->err, KILN_ERR_UNSUPPORTED,
+                "'%s' is as long as data has it, and is read where that has no rule; "
+                "convert the model up to there",
+                in[i]->name);
+    return KILN_OK;
+}
+
+static const kiln_import_format format = {
+    .node_name = node_name, .out_name = out_name, .may_read = refuse_bounded};
 
 kiln_tflite_cx *kiln_tflite_of(kiln_import_cx *common) {
     _Static_assert(offsetof(kiln_tflite_cx, common) == 0, "they begin together");
@@ -196,6 +209,8 @@ static kiln_status run_importer(kiln_tflite_cx *cx) {
         KILN_TRY(read_operands(cx));
     }
     if (!done)
+        KILN_TRY(kiln_tflite_import_counted(cx, &done));
+    if (!done)
         KILN_TRY(cx->row->import(cx));
     for (size_t i = 0; i < cx->op->n_output; i++)
         if (cx->value[cx->op->output[i]] == NULL)
@@ -291,8 +306,11 @@ static kiln_status add_outputs(kiln_tflite_cx *cx) {
     if (cx->g->n_output == 0)
         return kiln_tflite_fail(cx, KILN_ERR_PARSE, "the graph must have outputs");
     for (size_t i = 0; i < cx->g->n_output; i++) {
+        kiln_compose c = kiln_tflite_compose(cx);
         kiln_value *v;
         KILN_TRY(kiln_tflite_value(cx, cx->g->output[i], &v));
+        v = kiln_compose_settled(&c, v);
+        KILN_TRY(c.status);
         kiln_graph_add_output(cx->common.graph, v,
                               kiln_tflite_port_name(cx->common.arena, cx->g, false, i));
     }
@@ -316,6 +334,7 @@ static kiln_status import_model(kiln_tflite_cx *cx, kiln_graph **out) {
     KILN_TRY(import_ops(cx));
     KILN_TRY(add_outputs(cx));
     KILN_TRY(kiln_tflite_add_states(cx));
+    kiln_import_add_counts(&cx->common, cx->common.graph);
     cx->common.graph->facts |= KILN_TYPED;
     *out = cx->common.graph;
     return KILN_OK;

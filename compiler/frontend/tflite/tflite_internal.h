@@ -12,6 +12,7 @@
 #ifndef KILN_COMPILER_FRONTEND_TFLITE_TFLITE_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_TFLITE_TFLITE_INTERNAL_H
 
+#include "compiler/frontend/bounded.h"
 #include "compiler/frontend/channels_last.h"
 #include "compiler/frontend/tflite/tflite_model.h"
 
@@ -149,6 +150,15 @@ kiln_status kiln_tflite_add_states(kiln_tflite_cx *cx);
 kiln_status kiln_tflite_flatten_rows(kiln_tflite_cx *cx, kiln_compose *c,
                                      const kiln_value *w, kiln_value **x, int64_t *dim,
                                      int *rank);
+
+/* ---- values as long as data has them: tflite_counted.c ---------------------------- */
+
+/* Imports the operator by its rule where it reads such a value; *done says whether. What
+ * has no rule is refused. */
+kiln_status kiln_tflite_import_counted(kiln_tflite_cx *cx, bool *done);
+/* What STRIDED_SLICE takes of axis `of` of x. */
+kiln_status kiln_tflite_read_cut(kiln_tflite_cx *cx, const kiln_value *x, int of,
+                                 kiln_counted_cut *out);
 
 /* ---- the model ---------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* Importers of operators that work on each element: arithmetic with a fused activation,
  * activations, comparisons, choices. Source: TensorFlow Lite, reference kernels. */
+#include "compiler/frontend/angles.h"
 #include "compiler/frontend/fake_quant.h"
 #include "compiler/frontend/tflite/tflite_internal.h"
 
@@ -55,6 +56,43 @@ kiln_status kiln_tflite_import_not_equal(kiln_tflite_cx *cx) {
     KILN_TRY(two(cx, &x, &y));
     x = kiln_compose_2(&c, &kiln_op_equal, x, y);
     return kiln_tflite_end(cx, &c, kiln_compose_1(&c, &kiln_op_logical_not, x));
+}
+
+/* y, x */
+kiln_status kiln_tflite_import_atan2(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *y;
+    KILN_TRY(two(cx, &y, &x));
+    return kiln_tflite_end(cx, &c, kiln_compose_atan2(&c, y, x));
+}
+
+/* Of signed ones the sign comes in: lifted above zero they are shifted as u64, and what
+ * they were lifted by is taken away, shifted. The interpreter bounds the shift. */
+kiln_status kiln_tflite_import_right_shift(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    const kiln_attr_arg right = kiln_arg_word("direction", "right");
+    kiln_value *x, *by;
+    KILN_TRY(two(cx, &x, &by));
+    const kiln_dtype dtype = x->type.dtype;
+    const int64_t bits = 8 * (int64_t)kiln_dtype_bytes(dtype);
+    if (!kiln_dtype_is_in(dtype, KILN_DT_INT) || bits > 32)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "integers of 8 to 32 bits are shifted, not %s",
+                                kiln_dtype_name(dtype));
+    by = kiln_compose_cast(&c, by, KILN_I64);
+    by = kiln_compose_scalar(&c, &kiln_op_max, by, 0);
+    by = kiln_compose_scalar(&c, &kiln_op_min, by, (double)(bits - 1));
+    by = kiln_compose_cast(&c, by, KILN_U64);
+    kiln_value *part[] = {kiln_compose_cast(&c, x, KILN_I64),
+                          kiln_import_scalar(&cx->common, KILN_I64, 0x1p31)};
+    part[0] = kiln_compose_2(&c, &kiln_op_add, part[0], part[1]);
+    for (int i = 0; i < 2; i++) {
+        kiln_value *const in[] = {kiln_compose_cast(&c, part[i], KILN_U64), by};
+        part[i] = kiln_compose_cast(
+            &c, kiln_compose_op(&c, &kiln_op_bit_shift, in, 2, &right, 1), KILN_I64);
+    }
+    x = kiln_compose_2(&c, &kiln_op_sub, part[0], part[1]);
+    return kiln_tflite_end(cx, &c, kiln_compose_cast(&c, x, dtype));
 }
 
 /* ---- division ----------------------------------------------------------------------- */

@@ -223,6 +223,97 @@ kiln_status kiln_tflite_import_zeros_like(kiln_tflite_cx *cx) {
                            kiln_compose_expand(&c, zero, x->type.rank, x->type.dim));
 }
 
+/* The shape that two shapes broadcast to. */
+kiln_status kiln_tflite_import_broadcast_args(kiln_tflite_cx *cx) {
+    static const char *const name[] = {"s0", "s1"};
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_type t[2];
+    int rank;
+    int64_t dim[KILN_MAX_RANK];
+    for (int i = 0; i < 2; i++) {
+        const int64_t *v;
+        size_t n;
+        KILN_TRY(kiln_tflite_need_ints(cx, i, name[i], &v, &n));
+        if (n > KILN_MAX_RANK)
+            return kiln_tflite_fail(cx, KILN_ERR_LIMIT, "a shape of %zu axes", n);
+        t[i] = kiln_type_make(KILN_F32, (int)n, v);
+        KILN_TRY(kiln_type_check(&t[i], cx->common.err));
+    }
+    KILN_TRY(kiln_broadcast(&t[0], &t[1], &rank, dim, cx->common.err));
+    const int64_t size = rank;
+    return set_ints(cx, &c, 0, kiln_compose_ints(&c, 1, &size, dim));
+}
+
+/* Where elements are not zero: as many rows of positions as data has them. */
+kiln_status kiln_tflite_import_where(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x;
+    KILN_TRY(kiln_tflite_need(cx, 0, "condition", &x));
+    if (x->type.rank < 1 || kiln_type_elems(&x->type) < 1)
+        return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                "what is looked through must have an axis and an "
+                                "element");
+    return kiln_tflite_end(cx, &c, kiln_compose_places(&c, x));
+}
+
+/* ---- updates ------------------------------------------------------------------------ */
+
+/* Along one axis: elements of x [.., n, ..] from `start` on are those of the update,
+ * which becomes as long as x with whatever it has elsewhere; *is_new says where that is
+ * its own. */
+static kiln_value *stretch_update(kiln_compose *c, kiln_value *update, int axis,
+                                  int64_t n, kiln_value *start, kiln_value **is_new) {
+    const int64_t size = update->type.dim[axis];
+    int64_t line[KILN_MAX_RANK];
+    for (int i = 0; i < update->type.rank; i++)
+        line[i] = i == axis ? n : 1;
+    kiln_value *at = kiln_compose_2(c, &kiln_op_sub, kiln_compose_iota(c, n), start);
+    kiln_value *own = kiln_compose_2(
+        c, &kiln_op_logical_and, kiln_compose_scalar(c, &kiln_op_greater_equal, at, 0),
+        kiln_compose_scalar(c, &kiln_op_less, at, (double)size));
+    own = kiln_compose_reshape(c, own, update->type.rank, line);
+    *is_new =
+        *is_new == NULL ? own : kiln_compose_2(c, &kiln_op_logical_and, *is_new, own);
+    at = kiln_compose_scalar(c, &kiln_op_max, at, 0);
+    at = kiln_compose_scalar(c, &kiln_op_min, at, (double)(size - 1));
+    return kiln_compose_axis(c, &kiln_op_gather, update, at, axis);
+}
+
+/* operand, update, start: the part from there on is the update, moved so that all of it
+ * lies inside. */
+kiln_status kiln_tflite_import_dynamic_update_slice(kiln_tflite_cx *cx) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *update, *start, *is_new = NULL;
+    KILN_TRY(kiln_tflite_need(cx, 0, "operand", &x));
+    KILN_TRY(kiln_tflite_need(cx, 1, "update", &update));
+    KILN_TRY(kiln_tflite_need(cx, 2, "start_indices", &start));
+    const int rank = x->type.rank;
+    bool fits = update->type.rank == rank && start->type.rank == 1 &&
+                start->type.dim[0] == rank && update->type.dtype == x->type.dtype;
+    for (int i = 0; fits && i < rank; i++)
+        fits = update->type.dim[i] >= 1 && update->type.dim[i] <= x->type.dim[i];
+    if (!fits)
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "an update %s must have an element, and fit into %s",
+                                kiln_type_text(&cx->common.scratch, &update->type),
+                                kiln_type_text(&cx->common.scratch, &x->type));
+    start = kiln_compose_cast(&c, start, KILN_I64);
+    for (int i = 0; i < rank; i++) {
+        const int64_t n = x->type.dim[i], room = n - update->type.dim[i];
+        if (room == 0)
+            continue;
+        kiln_value *from = kiln_compose_slice(&c, start, 0, i, 1, 1);
+        from = kiln_compose_scalar(&c, &kiln_op_max, from, 0);
+        from = kiln_compose_scalar(&c, &kiln_op_min, from, (double)room);
+        update = stretch_update(&c, update, i, n, from, &is_new);
+    }
+    if (is_new != NULL)
+        update = kiln_compose_where(&c, is_new, update, x);
+    return kiln_tflite_end(cx, &c, update);
+}
+
+/* ---- ranges ------------------------------------------------------------------------- */
+
 /* start, limit, delta */
 kiln_status kiln_tflite_import_range(kiln_tflite_cx *cx) {
     kiln_compose c = kiln_tflite_compose(cx);

@@ -324,7 +324,9 @@ typedef struct strided {
     size_t n;
     const int64_t *begin, *end, *step;
     int64_t starts[KILN_MAX_RANK], steps[KILN_MAX_RANK], sizes[KILN_MAX_RANK];
-    int64_t dim[2 * KILN_MAX_RANK]; /* of the result */
+    int64_t dim[2 * KILN_MAX_RANK];  /* of the result */
+    int at[KILN_MAX_RANK];           /* where x's axes lie in it, or -1 */
+    bool is_from_end[KILN_MAX_RANK]; /* the ends depend on how long it is */
     int rank;
 } strided;
 
@@ -354,15 +356,50 @@ static kiln_status spread(kiln_tflite_cx *cx, const kiln_value *x, strided *s) {
             if (!is_rest)
                 strided_axis(o, i, x->type.dim[axis], s->begin[i], s->end[i],
                              s->step[i], &s->starts[axis], &s->sizes[axis]);
-            if (is_rest || (o->shrink_mask >> i & 1) == 0)
+            s->is_from_end[axis] =
+                !is_rest && (s->step[i] < 0 || o->offset != 0 ||
+                             (s->begin[i] < 0 && (o->begin_mask >> i & 1) == 0) ||
+                             (s->end[i] < 0 && (o->end_mask >> i & 1) == 0));
+            const bool stays = is_rest || (o->shrink_mask >> i & 1) == 0;
+            s->at[axis] = stays ? s->rank : -1;
+            if (stays)
                 s->dim[s->rank++] = s->sizes[axis];
         }
     }
     for (; axis < x->type.rank; axis++) {
         s->starts[axis] = 0;
         s->steps[axis] = 1;
+        s->at[axis] = s->rank;
         s->sizes[axis] = s->dim[s->rank++] = x->type.dim[axis];
     }
+    return KILN_OK;
+}
+
+static kiln_status read_strided(kiln_tflite_cx *cx, const kiln_value *x, strided *s) {
+    size_t n_end, n_step;
+    KILN_TRY(kiln_tflite_need_ints(cx, 1, "begin", &s->begin, &s->n));
+    KILN_TRY(kiln_tflite_need_ints(cx, 2, "end", &s->end, &n_end));
+    KILN_TRY(kiln_tflite_need_ints(cx, 3, "strides", &s->step, &n_step));
+    if (s->n > KILN_MAX_RANK || n_end != s->n || n_step != s->n)
+        return kiln_tflite_fail(
+            cx, KILN_ERR_SHAPE,
+            "'begin', 'end' and 'strides' must have as many values, "
+            "at most %d, have %zu, %zu and %zu",
+            KILN_MAX_RANK, s->n, n_end, n_step);
+    KILN_TRY(spread(cx, x, s));
+    if (s->rank > KILN_MAX_RANK)
+        return kiln_tflite_fail(cx, KILN_ERR_LIMIT, "a result of rank %d; at most %d",
+                                s->rank, KILN_MAX_RANK);
+    return KILN_OK;
+}
+
+kiln_status kiln_tflite_read_cut(kiln_tflite_cx *cx, const kiln_value *x, int of,
+                                 kiln_counted_cut *out) {
+    strided s = {.n = 0};
+    KILN_TRY(read_strided(cx, x, &s));
+    *out =
+        (kiln_counted_cut){s.at[of], s.sizes[of],
+                           s.starts[of] == 0 && s.steps[of] == 1 && !s.is_from_end[of]};
     return KILN_OK;
 }
 
@@ -370,21 +407,8 @@ kiln_status kiln_tflite_import_strided_slice(kiln_tflite_cx *cx) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_value *x;
     strided s = {.n = 0};
-    size_t n_end, n_step;
     KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
-    KILN_TRY(kiln_tflite_need_ints(cx, 1, "begin", &s.begin, &s.n));
-    KILN_TRY(kiln_tflite_need_ints(cx, 2, "end", &s.end, &n_end));
-    KILN_TRY(kiln_tflite_need_ints(cx, 3, "strides", &s.step, &n_step));
-    if (s.n > KILN_MAX_RANK || n_end != s.n || n_step != s.n)
-        return kiln_tflite_fail(
-            cx, KILN_ERR_SHAPE,
-            "'begin', 'end' and 'strides' must have as many values, "
-            "at most %d, have %zu, %zu and %zu",
-            KILN_MAX_RANK, s.n, n_end, n_step);
-    KILN_TRY(spread(cx, x, &s));
-    if (s.rank > KILN_MAX_RANK)
-        return kiln_tflite_fail(cx, KILN_ERR_LIMIT, "a result of rank %d; at most %d",
-                                s.rank, KILN_MAX_RANK);
+    KILN_TRY(read_strided(cx, x, &s));
     x = slice(&c, x, s.starts, s.steps, s.sizes);
     return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, x, s.rank, s.dim));
 }

@@ -147,6 +147,27 @@ static void reads_every_kind_of_value(void **state) {
     kiln_arena_fini(&a);
 }
 
+/* Numbers in the order of the text, in objects and arrays. */
+static void tells_how_numbers_are_written(void **state) {
+    (void)state;
+    kiln_arena a = {0};
+    const kiln_json *const v =
+        parse(&a, "[2, 2.0, {\"a\": -3e0, \"b\": [\"1.5\", 1], \"c\": 0.5}, true, 7]");
+    const kiln_json *const o = kiln_json_at(v, 2);
+    assert_false(kiln_json_is_real(kiln_json_at(v, 0)));
+    assert_true(kiln_json_is_real(kiln_json_at(v, 1)));
+    assert_true(kiln_json_is_real(kiln_json_get(o, "a")));
+    assert_false(kiln_json_is_real(kiln_json_at(kiln_json_get(o, "b"), 0)));
+    assert_false(kiln_json_is_real(kiln_json_at(kiln_json_get(o, "b"), 1)));
+    assert_true(kiln_json_is_real(kiln_json_get(o, "c")));
+    assert_false(kiln_json_is_real(kiln_json_at(v, 3)));
+    assert_false(kiln_json_is_real(kiln_json_at(v, 4)));
+    assert_false(kiln_json_is_real(NULL));
+    assert_true(kiln_json_is_number(kiln_json_at(v, 1)));
+    assert_true(kiln_json_is_real(parse(&a, "1.0")));
+    kiln_arena_fini(&a);
+}
+
 static void answers_for_what_is_not_there(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -316,6 +337,7 @@ int main(void) {
     kiln_test_add_rows(check_i64, i64_rows);
     static const struct CMUnitTest plain[] = {
         cmocka_unit_test(reads_every_kind_of_value),
+        cmocka_unit_test(tells_how_numbers_are_written),
         cmocka_unit_test(answers_for_what_is_not_there),
         cmocka_unit_test(decodes_escapes),
         cmocka_unit_test(limits_nesting),

@@ -594,6 +594,11 @@ static void other_functions_are_refused(void **state) {
 #define PRODUCTS                                                                       \
     "{'class_name': 'Dot', 'name': 'm', 'config': {'name': 'm', 'axes': [2, 2]}, "     \
     "'inbound_nodes': [[['x', 0, 0, {}], ['x', 0, 0, {}]]]}, "
+/* Without what is 0. */
+#define STEPS                                                                          \
+    "{'class_name': 'Masking', 'name': 'm', 'config': {'name': 'm', 'mask_value': "    \
+    "0}, "                                                                             \
+    "'inbound_nodes': [[['x', 0, 0, {}]]]}, "
 #define LN_3_HALF "0.5493061443340549"
 
 static const char *const projection[] = {"query", "key", "value", "attention_output"};
@@ -666,6 +671,9 @@ static attention_row attention_rows[] = {
      ATTENTION_WITH(PRODUCTS, "[['x', 0, 0, {'value': ['x', 0, 0], 'attention_mask': "
                               "['m', 0, 0]}]]"),
      .want = {11, 21}},
+    {"attention_to_steps_that_count",
+     ATTENTION_WITH(STEPS, "{'args': [" X ", " X_OF("m") "], 'kwargs': {}}"),
+     .want = {21, 21}},
     {"attention_by_other_masks",
      ATTENTION("", "{'args': [" X ", " X "], 'kwargs': {'query_mask': " X "}}"),
      .says = "it is called with 3 values, of which 2 are query, value, key or"},
@@ -762,8 +770,8 @@ static void check_part(void **state) {
         0, r->shape, r->want, r->says);
 }
 
-/* Numbers beside integers are integers, unless they are fractions or the result's reader
- * says that it is of floats. */
+/* Numbers beside integers are integers, unless they are written as fractions or the
+ * result's reader says that it is of floats. */
 static void numbers_beside_integers(void **state) {
     (void)state;
     static const struct {
@@ -775,8 +783,9 @@ static void numbers_beside_integers(void **state) {
         {FUNCTION("", "Maximum", "a", "4, " X), "a", KILN_I32, {4, 5}},
         {FUNCTION(OPS, "Add", "a", X ", 0.5"), "a", KILN_F32, {3.5, 5.5}},
         {FUNCTION(OPS, "TrueDivide", "a", X ", 2"), "a", KILN_F32, {1.5, 2.5}},
+        {FUNCTION(OPS, "Multiply", "a", X ", 2.0"), "a", KILN_F32, {6, 10}},
         {FUNCTION(OPS, "NotEqual", "a", X ", 3"), "a", KILN_BOOL, {0, 1}},
-        {FUNCTION(OPS, "Multiply", "a", X ", 2.0") ", " FUNCTION(
+        {FUNCTION(OPS, "Multiply", "a", X ", 2") ", " FUNCTION(
              OPS, "Negative", "b",
              "{'class_name': '__keras_tensor__', 'config': {'dtype': 'float32', "
              "'keras_history': ['a', 0, 0]}}"),

@@ -224,6 +224,24 @@ def masked():
 
 
 @row
+def masked_attention():
+    """Attention of all kinds over sequences of which steps do not count, and what joins them."""
+    ids, more = (keras.Input((n,), dtype="int32", name=name) for n, name in ((LENGTH, "ids"), (6, "more")))
+    e, f = (L.Embedding(VOCABULARY, 8, mask_zero=True)(keras.ops.maximum(x - 40, 0)) for x in (ids, more))
+    own = L.Embedding(VOCABULARY, 8, mask_zero=True)(keras.ops.maximum(ids - 60, 0))
+    a = L.Attention()([e, f])
+    b = L.AdditiveAttention()([own, f, f])
+    c = L.Attention()([e, e], use_causal_mask=True)
+    joined = L.LSTM(4)(L.Concatenate()([e, own]))
+    behind = L.GRU(4)(L.Concatenate(axis=1)([e, f]))
+    # Of what attention with heads reads it takes the mask away: last.
+    g = L.GroupQueryAttention(4, 4, 2)(e, f)
+    x = L.MultiHeadAttention(2, 4, dropout=0.1)(e, f)
+    y = L.LayerNormalization()(L.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True))
+    return keras.Model([ids, more], [a, b, L.LSTM(3)(b), c, joined, behind, g, x, y, L.GlobalAveragePooling1D()(y)])
+
+
+@row
 def masked_in_line():
     """The same of a Sequential, whose file says nothing of masks."""
     return keras.Sequential([keras.Input((LENGTH, 3), name="x"), L.ReLU(threshold=0.9), L.Masking(),
@@ -348,6 +366,34 @@ def images():
                 "old": tf.raw_ops.ResizeBicubic(images=x, size=(17, 6), align_corners=True),
                 "smaller": tf.raw_ops.ResizeBicubic(images=x, size=(4, 5)), "best": best, "at": at}
     return Operators(11, run)
+
+
+@row
+def picked():
+    """What data decides the length of, read again: boolean_mask and its like."""
+    def run(image, x):
+        rows = tf.reshape(x, (-1, 4))
+        few = tf.boolean_mask(rows, rows[:, 0] > 0.3)
+        places = tf.where(rows > 0.5)
+        return {"few": tf.nn.relu(few) + few[:, 1:2], "sum": tf.reduce_sum(few, 0), "mean": tf.reduce_mean(few),
+                "largest": tf.reduce_max(few, 0), "places": places, "values": tf.gather_nd(rows, places) * 2.0,
+                "times": tf.matmul(few, tf.ones((4, 3))), "column": few[:, 2]}
+    return Operators(5, run)
+
+
+@row
+def angles():
+    def run(image, x):
+        return {"angle": tf.atan2(x[..., 0], x[..., 1]), "of_zero": tf.atan2(tf.nn.relu(x[..., 0]), x[..., 2])}
+    return Operators(6, run)
+
+
+@row
+def bits():
+    def run(image, x):
+        i = tf.cast(x * 100.0, tf.int32)
+        return {"other": tf.bitwise.bitwise_xor(i[..., 0], i[..., 1])}
+    return Operators(6, run)
 
 
 @row

@@ -10,17 +10,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* The axis and the count that all counted arguments of a call share. */
-typedef struct counted {
-    const kiln_value *value; /* one of them */
-    kiln_value *count;
-    int axis, from_right; /* of `value`; the axis counted from the last one */
-    int n;                /* how many there are */
-} counted;
+typedef kiln_status rule_fn(kiln_aten_args *k, kiln_counted *c);
 
-typedef kiln_status rule_fn(kiln_aten_args *k, counted *c);
-
-static kiln_status refuse(kiln_aten_args *k, const counted *c, const char *why) {
+static kiln_status refuse(kiln_aten_args *k, const kiln_counted *c, const char *why) {
     return kiln_fail(k->c.cx->err, KILN_ERR_UNSUPPORTED,
                      "%s: '%s' is as long as data has it, %s; export the model up to "
                      "there",
@@ -29,28 +21,15 @@ static kiln_status refuse(kiln_aten_args *k, const counted *c, const char *why) 
 
 /* ---- arguments -------------------------------------------------------------------- */
 
-static void note(kiln_value *v, counted *c) {
-    if (!kiln_value_is_counted(v))
-        return;
-    const int from_right = v->type.rank - v->bounded_axis;
-    if (c->n++ == 0) {
-        *c = (counted){v, v->count, v->bounded_axis, from_right, 1};
-        return;
-    }
-    /* An index and what it picks of may count differently: its own rule looks. */
-    if (v->count != c->count || from_right != c->from_right)
-        c->axis = -1;
-}
-
 /* All tensors of the call, in lists too. */
-static kiln_status each(kiln_aten_args *k, counted *c, bool is_stripped) {
+static kiln_status each(kiln_aten_args *k, kiln_counted *c, bool is_stripped) {
     for (int i = 0; i < k->n; i++) {
         kiln_aten_value *const v = &k->value[i];
         if (v->kind == KILN_ATEN_TENSOR) {
             if (is_stripped)
                 v->tensor = kiln_compose_uncounted(&k->c, v->tensor);
             else
-                note(v->tensor, c);
+                kiln_counted_note(c, v->tensor);
         }
         if (v->kind != KILN_ATEN_LIST)
             continue;
@@ -63,7 +42,7 @@ static kiln_status each(kiln_aten_args *k, counted *c, bool is_stripped) {
             if (is_stripped)
                 list[j].tensor = kiln_compose_uncounted(&k->c, list[j].tensor);
             else
-                note(list[j].tensor, c);
+                kiln_counted_note(c, list[j].tensor);
         }
         if (is_stripped)
             v->list = list;
@@ -113,19 +92,18 @@ static int rank_out(const kiln_aten_args *k) {
 /* ---- rules ------------------------------------------------------------------------ */
 
 /* Does a tensor whose length is known stretch along the axis? */
-static bool is_stretched(const kiln_aten_args *k, const counted *c) {
+static bool is_stretched(const kiln_aten_args *k, const kiln_counted *c) {
     for (int i = 0; i < k->n; i++) {
         const kiln_aten_value *const v = &k->value[i];
         if (v->kind != KILN_ATEN_TENSOR || kiln_value_is_counted(v->tensor))
             continue;
-        const kiln_type *const t = &v->tensor->type;
-        if (t->rank >= c->from_right && t->dim[t->rank - c->from_right] != 1)
+        if (!kiln_counted_stretches(c, v->tensor))
             return false;
     }
     return true;
 }
 
-static kiln_status along(kiln_aten_args *k, counted *c) {
+static kiln_status along(kiln_aten_args *k, kiln_counted *c) {
     if (c->axis < 0)
         return refuse(k, c, "and another operand in another way");
     if (!is_stretched(k, c))
@@ -135,7 +113,7 @@ static kiln_status along(kiln_aten_args *k, counted *c) {
 }
 
 /* x[:, mask]: of what counts. */
-static kiln_status pick_masked(kiln_aten_args *k, counted *c, kiln_value *x,
+static kiln_status pick_masked(kiln_aten_args *k, kiln_counted *c, kiln_value *x,
                                kiln_value *mask, int axis) {
     if (x->count == NULL || x->count != mask->count)
         return refuse(k, c, "and a mask of another length picks of it");
@@ -149,7 +127,7 @@ static kiln_status pick_masked(kiln_aten_args *k, counted *c, kiln_value *x,
 }
 
 /* x[:, at]: where only `at` decides how long the result is. */
-static kiln_status pick(kiln_aten_args *k, counted *c) {
+static kiln_status pick(kiln_aten_args *k, kiln_counted *c) {
     const bool is_list = kiln_aten_find_name(k, "indices") >= 0;
     const kiln_aten_value *const self = kiln_aten_get(k, "self");
     const kiln_aten_value *at = kiln_aten_get(k, is_list ? "indices" : "index");
@@ -181,7 +159,7 @@ static kiln_status pick(kiln_aten_args *k, counted *c) {
 }
 
 /* The first elements, or parts of another axis. */
-static kiln_status slice(kiln_aten_args *k, counted *c) {
+static kiln_status slice(kiln_aten_args *k, kiln_counted *c) {
     const kiln_value *const x = c->value;
     const int64_t dim = x->type.dim[c->axis];
     const int axis = kiln_aten_axis(k, "dim", x->type.rank);
@@ -201,7 +179,7 @@ static kiln_status slice(kiln_aten_args *k, counted *c) {
     return mark(k, c->axis, count);
 }
 
-static kiln_status select(kiln_aten_args *k, counted *c) {
+static kiln_status select(kiln_aten_args *k, kiln_counted *c) {
     const int axis = kiln_aten_axis(k, "dim", c->value->type.rank);
     if (axis == c->axis)
         return refuse(k, c, "and one of its elements may not be there");
@@ -209,7 +187,7 @@ static kiln_status select(kiln_aten_args *k, counted *c) {
     return mark(k, c->axis - (axis < c->axis), c->count);
 }
 
-static kiln_status unsqueeze(kiln_aten_args *k, counted *c) {
+static kiln_status unsqueeze(kiln_aten_args *k, kiln_counted *c) {
     const int axis = kiln_aten_axis(k, "dim", c->value->type.rank + 1);
     KILN_TRY(make(k));
     return mark(k, c->axis + (axis <= c->axis), c->count);
@@ -219,7 +197,7 @@ static size_t n_tensors(const kiln_aten_args *k) {
     return k->value[0].kind == KILN_ATEN_LIST ? k->value[0].n : 0;
 }
 
-static kiln_status join(kiln_aten_args *k, counted *c) {
+static kiln_status join(kiln_aten_args *k, kiln_counted *c) {
     const int axis = kiln_aten_axis(k, "dim", c->value->type.rank);
     if (c->axis < 0 || (size_t)c->n != n_tensors(k))
         return refuse(k, c, "and what it is joined with is not so in the same way");
@@ -229,7 +207,7 @@ static kiln_status join(kiln_aten_args *k, counted *c) {
     return mark(k, c->axis, c->count);
 }
 
-static kiln_status stack(kiln_aten_args *k, counted *c) {
+static kiln_status stack(kiln_aten_args *k, kiln_counted *c) {
     const int axis = kiln_aten_axis(k, "dim", c->value->type.rank + 1);
     if (c->axis < 0 || (size_t)c->n != n_tensors(k))
         return refuse(k, c, "and what it is joined with is not so in the same way");
@@ -243,7 +221,7 @@ static kiln_aten_value unknown(void) {
 }
 
 /* What the file asserts of a length is not checked; who computes with it is refused. */
-static kiln_status size(kiln_aten_args *k, counted *c) {
+static kiln_status size(kiln_aten_args *k, kiln_counted *c) {
     const bool is_all = kiln_aten_is_none(k, "dim");
     const int axis = is_all ? 0 : kiln_aten_axis(k, "dim", c->value->type.rank);
     KILN_TRY(make(k));
@@ -259,7 +237,7 @@ static kiln_status size(kiln_aten_args *k, counted *c) {
     return KILN_OK;
 }
 
-static kiln_status numel(kiln_aten_args *k, counted *c) {
+static kiln_status numel(kiln_aten_args *k, kiln_counted *c) {
     (void)c;
     KILN_TRY(make(k));
     k->out[0] = unknown();
@@ -267,7 +245,7 @@ static kiln_status numel(kiln_aten_args *k, counted *c) {
 }
 
 /* Numbers that do not depend on the length. */
-static kiln_status number(kiln_aten_args *k, counted *c) {
+static kiln_status number(kiln_aten_args *k, kiln_counted *c) {
     (void)c;
     return make(k);
 }
@@ -282,7 +260,7 @@ static const struct {
 };
 
 kiln_status kiln_aten_make_counted(kiln_aten_args *k) {
-    counted c = {.n = 0};
+    kiln_counted c = {.n = 0};
     KILN_TRY(each(k, &c, false));
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].make == k->row->make)
