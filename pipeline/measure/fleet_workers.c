@@ -173,7 +173,8 @@ static bool is_timing_here(const kiln_measure *m) {
  * the caller: a few are built, then all that are built are timed, each once the caller
  * waits. That is no matter to runners elsewhere. */
 static bool may_build(const kiln_measure *m) {
-    if (m->queued.n == 0 || m->built.n >= (size_t)KILN_FLEET_MAX_BUILT * (size_t)m->n_runners)
+    if (m->queued.n == 0 ||
+        m->built.n >= (size_t)KILN_FLEET_MAX_BUILT * (size_t)m->n_runners)
         return false;
     if (!m->is_exclusive)
         return true;

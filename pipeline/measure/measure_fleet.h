@@ -38,8 +38,8 @@ typedef struct kiln_job {
     uint64_t config;
     bool never_stops_early, takes_spills;
     double budget_ms;
-    int n_lost; /* times that a worker was lost under it, */
-    int n_hung; /* and those of a pool of which it said that they hung */
+    int n_lost;   /* times that a worker was lost under it, */
+    int n_hung;   /* and those of a pool of which it said that they hung */
     int n_passed; /* times that one which was built later was timed before it */
     /* Of one that takes turns (turns.c): */
     bool takes_turns;
@@ -62,7 +62,7 @@ typedef struct kiln_job_queue {
 
 void kiln_queue_push(kiln_job_queue *q, int job);
 void kiln_queue_push_front(kiln_job_queue *q, int job);
-int kiln_queue_pop(kiln_job_queue *q); /* n > 0 */
+int kiln_queue_pop(kiln_job_queue *q);             /* n > 0 */
 int kiln_queue_take(kiln_job_queue *q, size_t at); /* at < n: from the first, 0 */
 
 /* ---- workers --------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ typedef struct kiln_worker {
     /* What its last candidate was of, whose operands it has packed: */
     int last_work;
     uint64_t last_layouts; /* a hash; 0: it had none */
-    kiln_arena arena; /* of the streams: given back when it ends */
+    kiln_arena arena;      /* of the streams: given back when it ends */
     kiln_wire_stream in;
     kiln_buf out;
     size_t out_at;
