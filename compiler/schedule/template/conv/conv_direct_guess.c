@@ -34,18 +34,24 @@ static double late_cycles(const kiln_profile *p, int64_t panel_bytes, int64_t oc
  * tile. */
 double kiln_conv_tile_cycles(const kiln_profile *p, const int64_t *extent,
                              const int64_t *tile) {
+    int64_t size[3][2],
+        n[3][2]; /* of the axis's whole tiles, and of what is left over */
     double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        size[i][0] = kiln_conv_min(tile[i], extent[i]);
+        size[i][1] = extent[i] % tile[i];
+        n[i][0] = extent[i] / tile[i];
+        n[i][1] = size[i][1] > 0;
+    }
     for (int part = 0; part < 8; part++) {
-        int64_t size[3];
-        double n = 1;
-        for (int i = 0; i < 3; i++) {
-            const bool is_rest = (part >> i & 1) != 0;
-            size[i] = is_rest ? extent[i] % tile[i] : kiln_conv_min(tile[i], extent[i]);
-            n *= (double)(is_rest ? size[i] > 0 : extent[i] / tile[i]);
-        }
-        if (n > 0)
-            sum += n * step_cycles(p, size[KILN_CONV_TILE_OH] * size[KILN_CONV_TILE_OW],
-                                   size[KILN_CONV_TILE_OC]);
+        const int rest[3] = {part & 1, part >> 1 & 1, part >> 2};
+        const int64_t tiles = n[0][rest[0]] * n[1][rest[1]] * n[2][rest[2]];
+        if (tiles > 0)
+            sum += (double)tiles *
+                   step_cycles(p,
+                               size[KILN_CONV_TILE_OH][rest[KILN_CONV_TILE_OH]] *
+                                   size[KILN_CONV_TILE_OW][rest[KILN_CONV_TILE_OW]],
+                               size[KILN_CONV_TILE_OC][rest[KILN_CONV_TILE_OC]]);
     }
     return sum;
 }

@@ -14,11 +14,14 @@ enum {
     SLOTS = KILN_TREEGRU_SLOTS
 };
 
-/* ---- vectors --------------------------------------------------------------------- */
+/* ---- vectors ---------------------------------------------------------------------
+ * Of weights, trees and tapes, which forward and backward ask for whole. */
 
 /* y[n] += sum of x[k] times row k of m. Features that say nothing are 0. */
-static inline void add_product(float *restrict y, const float *restrict x,
-                               const float *restrict m, int n_x, int n) {
+KILN_ASKED_WHOLE static inline void add_product(float *restrict y,
+                                                const float *restrict x,
+                                                const float *restrict m, int n_x,
+                                                int n) {
     for (int k = 0; k < n_x; k++) {
         const float factor = x[k], *row = m + (ptrdiff_t)k * n;
         if (factor == 0)
@@ -29,8 +32,9 @@ static inline void add_product(float *restrict y, const float *restrict x,
 }
 
 /* Row k of m += x[k] * y[n]. */
-static inline void add_outer(float *restrict m, const float *restrict x,
-                             const float *restrict y, int n_x, int n) {
+KILN_ASKED_WHOLE static inline void add_outer(float *restrict m,
+                                              const float *restrict x,
+                                              const float *restrict y, int n_x, int n) {
     for (int k = 0; k < n_x; k++) {
         const float factor = x[k];
         float *row = m + (ptrdiff_t)k * n;
@@ -104,6 +108,9 @@ static float run_readout(const kiln_treegru_weights *w, kiln_treegru_tape *t) {
 float kiln_treegru_forward(const kiln_treegru_weights *w, const kiln_treegru_node *tree,
                            size_t n, kiln_treegru_tape *tape) {
     float score = w->score;
+    kiln_ask_whole(w, sizeof *w);
+    kiln_ask_whole(tree, n * sizeof *tree);
+    kiln_ask_whole(tape, n * sizeof *tape);
     for (size_t i = 0; i < n; i++) {
         memset(tape[i].s, 0, sizeof tape[i].s);
         tape[i].has_parts = false;
@@ -184,6 +191,11 @@ void kiln_treegru_backward(const kiln_treegru_weights *w,
                            const kiln_treegru_tape *tape, float d_score,
                            float (*flow)[KILN_TREEGRU_H],
                            kiln_treegru_weights *gradient) {
+    kiln_ask_whole(t, sizeof *t);
+    kiln_ask_whole(tree, n * sizeof *tree);
+    kiln_ask_whole(tape, n * sizeof *tape);
+    kiln_ask_whole(flow, n * sizeof *flow);
+    kiln_ask_whole(gradient, sizeof *gradient);
     gradient->score += d_score;
     for (size_t i = 0; i < n; i++) {
         const kiln_treegru_node *node = &tree[i];
