@@ -48,7 +48,9 @@ static kiln_status run_importer(kiln_tf_cx *cx, const kiln_tf_node *n) {
     cx->node = n;
     memset(cx->attrs_read, 0, sizeof cx->attrs_read);
     bool is_done = false;
-    kiln_status st = kiln_tf_import_counted(cx, n, &is_done);
+    kiln_status st = kiln_tf_import_parts(cx, n, &is_done);
+    if (!is_done && st == KILN_OK)
+        st = kiln_tf_import_counted(cx, n, &is_done);
     if (!is_done && st == KILN_OK)
         st = cx->row->import(cx, n);
     if (cx->attr_err.status != KILN_OK) {
@@ -93,6 +95,11 @@ static kiln_status add_output(kiln_tf_cx *cx, const kiln_tf_result *r, int k) {
                               is_first ? name : kiln_format(a, "%s:%d", name, k));
         return c.status;
     }
+    if (k < outs->n && outs->slot[k].parts != NULL)
+        return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
+                            "output '%s' is complex: end the model with its parts, or "
+                            "its size",
+                            kiln_tf_show(cx, r->name));
     return r->k < 0 ? KILN_OK
                     : kiln_tf_fail(cx, KILN_ERR_PARSE,
                                    "output '%s' of the signature must be a tensor of "

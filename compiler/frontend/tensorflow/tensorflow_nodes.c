@@ -48,7 +48,8 @@ const kiln_import_format kiln_tf_format = {
 /* ---- operands --------------------------------------------------------------------- */
 
 static bool is_empty(const kiln_tf_slot *s) {
-    return s->value == NULL && s->variable == NULL && s->items == NULL && !s->is_dead;
+    return s->value == NULL && s->variable == NULL && s->items == NULL &&
+           s->parts == NULL && !s->is_dead;
 }
 
 kiln_status kiln_tf_slot_of(kiln_tf_cx *cx, const kiln_tf_frame *f,
@@ -96,8 +97,11 @@ kiln_status kiln_tf_need(kiln_tf_cx *cx, const kiln_tf_node *n, int i, const cha
     if (slot.value == NULL)
         return kiln_tf_fail(cx, KILN_ERR_UNSUPPORTED,
                             "input %d ('%s') is a %s, which this operator is not read "
-                            "with; it must be a tensor",
-                            i, name, slot.items != NULL ? "list" : "variable");
+                            "with; it must be a tensor of real numbers",
+                            i, name,
+                            slot.items != NULL   ? "list"
+                            : slot.parts != NULL ? "complex tensor"
+                                                 : "variable");
     *out = slot.value;
     return KILN_OK;
 }

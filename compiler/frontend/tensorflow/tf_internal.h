@@ -51,12 +51,14 @@ typedef struct kiln_tf_branch {
     int depth;                           /* of those around */
 } kiln_tf_branch;
 
-/* One output of a node: a tensor, the variable that it leads to, or a list. */
+/* One output of a node: a tensor, of complex numbers or others, the variable that it leads
+ * to, or a list. */
 typedef struct kiln_tf_slot {
     kiln_value *value;
     kiln_tf_variable *variable;
     const kiln_tf_items *items;
-    bool is_dead; /* of the branch that is not taken */
+    kiln_value *parts; /* of complex numbers, along one axis more, the last */
+    bool is_dead;      /* of the branch that is not taken */
     const kiln_tf_branch *branch;
 } kiln_tf_slot;
 
@@ -91,6 +93,7 @@ struct kiln_tf_cx {
     kiln_tf_frame *frame;
     int64_t nodes_left; /* that an import may still make of the file's */
     bool has_counted;   /* a value is as long as data has it */
+    bool has_parts;     /* or of complex numbers */
 
     /* Of the node that is being imported. */
     const kiln_tf_op *row;
@@ -283,6 +286,12 @@ kiln_status kiln_tf_import_counted(kiln_tf_cx *cx, const kiln_tf_node *n, bool *
 /* What StridedSlice takes of axis `of` of x. */
 kiln_status kiln_tf_read_cut(kiln_tf_cx *cx, const kiln_tf_node *n, const kiln_value *x,
                              int of, kiln_counted_cut *out);
+
+/* ---- complex numbers: tensorflow_op_fourier.c --------------------------------------- */
+
+/* Imports a node that reads complex numbers for each of their parts, where that is what it
+ * does; *done says whether. Others but those that look at them themselves are refused. */
+kiln_status kiln_tf_import_parts(kiln_tf_cx *cx, const kiln_tf_node *n, bool *done);
 
 /* ---- lists: op_list.c ------------------------------------------------------------- */
 

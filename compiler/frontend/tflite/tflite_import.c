@@ -122,7 +122,8 @@ kiln_status kiln_tflite_set(kiln_tflite_cx *cx, int i, kiln_value *v) {
         v = kiln_tflite_quantize(&c, v, t);
         KILN_TRY(c.status);
     }
-    KILN_TRY(check_dtype(cx, t, v));
+    if (!kiln_tflite_is_complex(t))
+        KILN_TRY(check_dtype(cx, t, v));
     cx->value[cx->op->output[i]] = v;
     return KILN_OK;
 }
@@ -208,6 +209,8 @@ static kiln_status run_importer(kiln_tflite_cx *cx) {
         cx->in_steps = true;
         KILN_TRY(read_operands(cx));
     }
+    if (!done)
+        KILN_TRY(kiln_tflite_import_parts(cx, &done));
     if (!done)
         KILN_TRY(kiln_tflite_import_counted(cx, &done));
     if (!done)
@@ -307,7 +310,13 @@ static kiln_status add_outputs(kiln_tflite_cx *cx) {
         return kiln_tflite_fail(cx, KILN_ERR_PARSE, "the graph must have outputs");
     for (size_t i = 0; i < cx->g->n_output; i++) {
         kiln_compose c = kiln_tflite_compose(cx);
+        const kiln_tflite_tensor *const t = &cx->g->tensor[cx->g->output[i]];
         kiln_value *v;
+        if (kiln_tflite_is_complex(t))
+            return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                    "output '%s' is complex: end the model with its "
+                                    "parts, or its size",
+                                    kiln_import_show(&cx->common, t->name));
         KILN_TRY(kiln_tflite_value(cx, cx->g->output[i], &v));
         v = kiln_compose_settled(&c, v);
         KILN_TRY(c.status);

@@ -109,6 +109,8 @@ kiln_status kiln_tflite_densify(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
  * it. */
 kiln_status kiln_tflite_value(kiln_tflite_cx *cx, int32_t tensor, kiln_value **out);
 bool kiln_tflite_is_quantized(const kiln_tflite_tensor *t);
+/* Complex numbers: the value has one axis more, the last, of two parts in f32. */
+bool kiln_tflite_is_complex(const kiln_tflite_tensor *t);
 /* Real numbers of an integer value with t's scales, and back: round half away from
  * zero, saturated. */
 kiln_value *kiln_tflite_dequantize(kiln_compose *c, kiln_value *x,
@@ -159,6 +161,12 @@ kiln_status kiln_tflite_import_counted(kiln_tflite_cx *cx, bool *done);
 /* What STRIDED_SLICE takes of axis `of` of x. */
 kiln_status kiln_tflite_read_cut(kiln_tflite_cx *cx, const kiln_value *x, int of,
                                  kiln_counted_cut *out);
+
+/* ---- complex tensors: tflite_op_fourier.c ------------------------------------------- */
+
+/* Imports an operator of complex tensors for each of their parts, where that is what it
+ * does; *done says whether. Others but those of parts and sizes are refused. */
+kiln_status kiln_tflite_import_parts(kiln_tflite_cx *cx, bool *done);
 
 /* ---- the model ---------------------------------------------------------------------- */
 

@@ -90,6 +90,11 @@ bool kiln_tflite_is_quantized(const kiln_tflite_tensor *t) {
            kiln_dtype_is_in(dtype, KILN_DT_INT);
 }
 
+bool kiln_tflite_is_complex(const kiln_tflite_tensor *t) {
+    enum { COMPLEX64 = 8 };
+    return t->type == COMPLEX64;
+}
+
 static kiln_status check_scales(kiln_tflite_cx *cx, const kiln_tflite_tensor *t,
                                 size_t n) {
     const kiln_tflite_quantization *const q = t->quantization;

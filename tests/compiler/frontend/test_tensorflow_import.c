@@ -75,6 +75,53 @@ static row rows[] = {
      1,
      {2},
      {0, 10}},
+    /* ---- spectra: of 0, 1, 2, 3 they are 6, -2 + 2i, -2 */
+    {"sizes_of_a_spectrum",
+     X("4") AXIS("l", "4") "f RFFT x l\ny ComplexAbs f",
+     1,
+     {3},
+     {6, 2.8284271, 2}},
+    {"imaginary_part_of_a_spectrum",
+     X("4") AXIS("l", "4") "f RFFT x l\ny Imag f",
+     1,
+     {3},
+     {0, 2, 0}},
+    {"spectrum_of_what_is_filled_up",
+     X("2") AXIS("l", "4") "f RFFT x l\ny Real f",
+     1,
+     {3},
+     {1, 0, -1}},
+    {"spectrum_and_back",
+     X("4") AXIS("l", "4") "f RFFT x l\ny IRFFT f l",
+     1,
+     {4},
+     {0, 1, 2, 3}},
+    {"power_of_a_spectrum",
+     X("4") AXIS("l", "4") "f RFFT x l\nc Conj f\np Mul f c\ny Real p",
+     1,
+     {3},
+     {36, 8, 4}},
+    {"spectrum_that_is_moved",
+     X("4") AXIS("l", "4") "s Const value=I2:3;1 dtype=t3\nf RFFT x l\n"
+                           "r Reshape f s\nd AddV2 r r\ny ComplexAbs d",
+     2,
+     {3, 1},
+     {12, 5.6568542, 4}},
+    {"spectrum_of_an_image",
+     X("2,2") "l Const value=I2:2;2 dtype=t3\nf RFFT2D x l\ny Real f",
+     2,
+     {2, 2},
+     {6, -2, -4, 0}},
+    {"transform_of_complex_numbers",
+     X("2") "z Complex x x\nf FFT z\nb IFFT f\ny Imag b",
+     1,
+     {2},
+     {0, 1}},
+    {"angle_of_complex_numbers",
+     X("2") "o OnesLike x\nz Complex x o\ny Angle z",
+     1,
+     {2},
+     {1.5707963, 0.7853982}},
     /* ---- suppression of boxes: the last box suppresses two of three others */
     {"suppression_fills_up_with_zeros",
      X("4") BOXES "q NonMaxSuppressionV4 b x m t s pad_to_max_output_size=btrue\n"
@@ -786,6 +833,23 @@ static void suppression_may_be_bounded(void **state) {
                       "is as long as data has it, and this operator has no rule");
 }
 
+static void refuses_complex_numbers_elsewhere(void **state) {
+    (void)state;
+    static const char *const text[][2] = {
+        {X("4") AXIS("l", "4") "f RFFT x l\ny Relu f",
+         "the operator is not read with complex numbers"},
+        {X("4") AXIS("l", "4") "y RFFT x l", "output 'y' is complex"},
+        {X("4") "y Real x", "input 0 must be complex"},
+    };
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        kiln_graph *g = NULL;
+        kiln_err err = {0};
+        const kiln_status st = import(text[i][0], NULL, &g, NULL, &err);
+        assert_int_not_equal(st, KILN_OK);
+        kiln_assert_fails(st, st, &err, text[i][1]);
+    }
+}
+
 /* Positions of what is not zero, in TensorFlow's order; what lies behind them is zero. */
 static void where_is_bounded(void **state) {
     (void)state;
@@ -814,6 +878,8 @@ static void where_is_bounded(void **state) {
 int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add("where_is_bounded", where_is_bounded, NULL);
+    kiln_test_add("refuses_complex_numbers_elsewhere",
+                  refuses_complex_numbers_elsewhere, NULL);
     kiln_test_add("binds_what_is_dynamic", binds_what_is_dynamic, NULL);
     kiln_test_add("asks_for_what_is_needed", asks_for_what_is_needed, NULL);
     kiln_test_add("names_all_outputs", names_all_outputs, NULL);

@@ -397,6 +397,32 @@ def bits():
 
 
 @row
+def spectra():
+    def run(image, x):
+        f, line = tf.signal, tf.reshape(x[..., 0], (-1,))
+        power = tf.square(tf.abs(f.stft(line, 16, 8)))
+        mel = f.linear_to_mel_weight_matrix(5, 9, 8000, 100.0, 4000.0)
+        whole = f.rfft2d(x[..., 1])
+        return {"power": power, "mel": tf.math.log(tf.matmul(power, mel) + 0.01), "image": tf.abs(whole),
+                "real": tf.math.real(whole), "imag": tf.math.imag(whole)}
+    return Operators(8, run)
+
+
+@row
+def other_spectra():
+    """What TensorFlow Lite has not."""
+    def run(image, x):
+        f, lines = tf.signal, tf.transpose(x[0], (0, 2, 1))
+        s = f.rfft(lines)
+        z = f.fft(tf.complex(lines, lines * 0.5 + 1.0)) - f.ifft(tf.complex(lines * 2.0, lines))
+        joined = tf.concat([s[..., :2], tf.expand_dims(s[..., 2], -1)], -1)
+        return {"back": f.irfft(s, [9]), "power": tf.math.real(s * tf.math.conj(s)), "size": tf.abs(tf.reshape(z, (-1,))),
+                "longer": tf.abs(f.rfft(lines, [16])), "angle": tf.math.angle(tf.complex(lines + 3.0, lines)),
+                "joined": tf.math.imag(joined)}
+    return Operators(9, run)
+
+
+@row
 def diagonals():
     def run(image, x):
         a = tf.linalg

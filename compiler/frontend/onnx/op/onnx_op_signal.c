@@ -1,139 +1,17 @@
 /* Importers of DFT (17, 20), STFT (17), the windows of Blackman, Hann and Hamming (17)
  * and MelWeightMatrix (17).
  *
- * A transform is a product with a constant matrix: y[k] = sum over n of x[n] e^(-2 pi i
- * n k / N), complex numbers as pairs; its inverse has e^(+...) / N. The windows and the
- * matrix are constants: their operands must be. */
+ * The windows and the matrix are constants: their operands must be. */
+#include "compiler/frontend/fourier.h"
 #include "compiler/frontend/onnx/onnx_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { MAX_LENGTH = 1 << 20 }; /* of a transform or a window */
+enum { MAX_LENGTH = KILN_DFT_MAX_LENGTH }; /* of a window, too */
 static const double pi = 3.14159265358979323846;
 
 /* ---- DFT ---- */
-
-typedef struct dft {
-    int64_t length;              /* N */
-    int64_t n_in, n_out;         /* points read and made */
-    int64_t parts_in, parts_out; /* 1: real, 2: complex */
-    bool is_inverse, is_onesided;
-} dft;
-
-/* Cosine and sine of a part num / den of a turn, at most a quarter: exact at its ends,
- * and the same numbers for angles that mirror each other. */
-static double quarter_cos(double num, double den) {
-    if (4 * num == den)
-        return 0;
-    return 8 * num > den ? sin(2 * pi * (den - 4 * num) / (4 * den))
-                         : cos(2 * pi * num / den);
-}
-
-static double quarter_sin(double num, double den) {
-    return 8 * num > den ? cos(2 * pi * (den - 4 * num) / (4 * den))
-                         : sin(2 * pi * num / den);
-}
-
-/* Of j / n of a turn, 0 <= j < n. */
-static void turn(int64_t j, int64_t n, double *cosine, double *sine) {
-    const bool is_below = 2 * j > n;
-    if (is_below)
-        j = n - j;
-    const bool is_left = 4 * j > n;
-    const double num = (double)(is_left ? n - 2 * j : j);
-    const double den = (double)(is_left ? 2 * n : n);
-    const double x = quarter_cos(num, den), y = quarter_sin(num, den);
-    *cosine = is_left ? -x : x;
-    *sine = is_below ? -y : y;
-}
-
-/* The weight of part p of point n in part q of point k. */
-static double dft_weight(const dft *d, int64_t n, int64_t p, int64_t k, int64_t q) {
-    double cosine, sine;
-    turn(n * k % d->length, d->length, &cosine, &sine);
-    const double sign = d->is_inverse ? 1 : -1;
-    const double by = d->is_inverse ? 1 / (double)d->length : 1;
-    if (p == q)
-        return by * cosine;
-    return by * sign * (q == 1 ? sine : -sine);
-}
-
-/* The inverse of a one-sided spectrum: points other than the first, and the middle one
- * of an even length, stand for their conjugates too. */
-static double real_weight(const dft *d, int64_t n, int64_t p, int64_t k) {
-    const bool is_single = n == 0 || 2 * n == d->length;
-    if (p == 1 && is_single)
-        return 0;
-    return (is_single ? 1 : 2) * dft_weight(d, n, p, k, 0);
-}
-
-static kiln_value *dft_matrix(kiln_compose *c, kiln_dtype dtype, const dft *d) {
-    const int64_t dim[] = {d->n_in * d->parts_in, d->n_out * d->parts_out};
-    const bool is_real = d->is_inverse && d->is_onesided;
-    const kiln_type t = kiln_type_make(dtype, 2, dim);
-    if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_type_check(&t, c->cx->err));
-    if (c->status == KILN_OK)
-        kiln_compose_fail(c, kiln_import_spend(c->cx, 8 * kiln_type_elems(&t)));
-    if (c->status != KILN_OK)
-        return kiln_import_scalar(c->cx, dtype, 0);
-    double *const v = kiln_array(c->cx->arena, double, dim[0] * dim[1]);
-    for (int64_t r = 0; r < dim[0]; r++)
-        for (int64_t s = 0; s < dim[1]; s++) {
-            const int64_t n = r / d->parts_in, p = r % d->parts_in;
-            const int64_t k = s / d->parts_out, q = s % d->parts_out;
-            v[r * dim[1] + s] =
-                is_real ? real_weight(d, n, p, k) : dft_weight(d, n, p, k, q);
-        }
-    return kiln_compose_floats(c, dtype, 2, dim, v);
-}
-
-/* Cuts an axis, or fills it up with zeros, to `length`. */
-static kiln_value *fit_axis(kiln_compose *c, kiln_value *x, int axis, int64_t length) {
-    int64_t pads[2 * KILN_MAX_RANK] = {0};
-    if (x->type.dim[axis] > length)
-        return kiln_compose_slice(c, x, axis, 0, 1, length);
-    pads[x->type.rank + axis] = length - x->type.dim[axis];
-    return kiln_compose_pad(c, x, pads, 0);
-}
-
-/* Transforms the last axis but one of x; its last holds the parts. In f32 at
- * least. */
-static kiln_value *transform(kiln_compose *c, kiln_value *x, const dft *d) {
-    const int last = x->type.rank - 1;
-    int64_t dim[KILN_MAX_RANK] = {0};
-    x = fit_axis(c, x, last - 1, d->n_in);
-    for (int i = 0; i < last - 1; i++)
-        dim[i] = x->type.dim[i];
-    dim[last - 1] = d->n_in * d->parts_in;
-    x = kiln_compose_reshape(c, x, last, dim);
-    const kiln_dtype dtype = x->type.dtype;
-    const kiln_dtype wide = dtype == KILN_F64 ? KILN_F64 : KILN_F32;
-    x = kiln_compose_cast(c, x, wide);
-    x = kiln_compose_2(c, &kiln_op_matmul, x, dft_matrix(c, wide, d));
-    x = kiln_compose_cast(c, x, dtype);
-    dim[last - 1] = d->n_out;
-    dim[last] = d->parts_out;
-    return kiln_compose_reshape(c, x, last + 1, dim);
-}
-
-static kiln_status make_dft(kiln_onnx_cx *cx, const kiln_value *x, int64_t length,
-                            dft *d) {
-    d->length = length;
-    d->parts_in = x->type.dim[x->type.rank - 1];
-    d->parts_out = d->is_inverse && d->is_onesided ? 1 : 2;
-    if (length < 1 || length > MAX_LENGTH || d->parts_in < 1 || d->parts_in > 2)
-        return kiln_onnx_fail(
-            cx, KILN_ERR_LIMIT,
-            "a transform must have 1 to %d points of 1 or 2 parts, has "
-            "%" PRId64 " of %" PRId64,
-            (int)MAX_LENGTH, length, d->parts_in);
-    const int64_t half = length / 2 + 1;
-    d->n_in = d->is_onesided && d->is_inverse ? half : length;
-    d->n_out = d->is_onesided && !d->is_inverse ? half : length;
-    return KILN_OK;
-}
 
 static kiln_status one_int(kiln_onnx_cx *cx, kiln_value *v, const char *name,
                            int64_t *out) {
@@ -165,23 +43,25 @@ static kiln_status dft_axis(kiln_onnx_cx *cx, const kiln_onnx_node *n, int rank,
 kiln_status kiln_onnx_import_dft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *operand = kiln_onnx_in(cx, n, 1);
-    dft d = {.is_inverse = kiln_onnx_attr_i(cx, n, "inverse", 0) != 0,
-             .is_onesided = kiln_onnx_attr_i(cx, n, "onesided", 0) != 0};
+    const bool is_inverse = kiln_onnx_attr_i(cx, n, "inverse", 0) != 0;
+    const bool is_onesided = kiln_onnx_attr_i(cx, n, "onesided", 0) != 0;
+    kiln_dft d;
     int axis;
     int64_t perm[KILN_MAX_RANK];
     KILN_TRY(kiln_onnx_need(cx, n, 0, "input", &x));
     const int rank = x->type.rank;
     KILN_TRY(dft_axis(cx, n, rank, &axis));
     int64_t length = x->type.dim[axis];
-    if (d.is_inverse && d.is_onesided)
+    if (is_inverse && is_onesided)
         length = 2 * (length - 1);
     if (operand != NULL)
         KILN_TRY(one_int(cx, operand, "dft_length", &length));
-    KILN_TRY(make_dft(cx, x, length, &d));
+    KILN_TRY(kiln_dft_init(&d, length, x->type.dim[rank - 1], is_inverse, is_onesided,
+                           kiln_onnx_err(cx)));
     for (int i = 0; i < rank; i++)
         perm[i] = i == axis ? rank - 2 : i == rank - 2 ? axis : i;
     x = kiln_compose_transpose(&c, x, perm); /* a swap undoes itself */
-    x = transform(&c, x, &d);
+    x = kiln_compose_dft(&c, x, &d);
     kiln_onnx_set(cx, n, 0, kiln_compose_transpose(&c, x, perm));
     return c.status;
 }
@@ -204,7 +84,8 @@ static kiln_value *cut_frames(kiln_compose *c, kiln_value *x, int64_t frames,
 kiln_status kiln_onnx_import_stft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
     kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *x, *operand, *window = kiln_onnx_in(cx, n, 2);
-    dft d = {.is_onesided = kiln_onnx_attr_i(cx, n, "onesided", 1) != 0};
+    const bool is_onesided = kiln_onnx_attr_i(cx, n, "onesided", 1) != 0;
+    kiln_dft d;
     int64_t step, points;
     KILN_TRY(kiln_onnx_need(cx, n, 0, "signal", &x));
     KILN_TRY(kiln_onnx_need(cx, n, 1, "frame_step", &operand));
@@ -229,14 +110,15 @@ kiln_status kiln_onnx_import_stft(kiln_onnx_cx *cx, const kiln_onnx_node *n) {
             " and %" PRId64,
             x->type.dim[1], step, points);
     const int64_t frames = 1 + (x->type.dim[1] - points) / step;
-    KILN_TRY(make_dft(cx, x, points, &d));
+    KILN_TRY(kiln_dft_init(&d, points, x->type.dim[2], false, is_onesided,
+                           kiln_onnx_err(cx)));
     x = cut_frames(&c, x, frames, step, points);
     if (window != NULL) {
         window = kiln_compose_reshape(&c, window, 2, (int64_t[]){points, 1});
         x = kiln_compose_2(&c, &kiln_op_mul, x, window);
     }
     KILN_TRY(c.status);
-    kiln_onnx_set(cx, n, 0, transform(&c, x, &d));
+    kiln_onnx_set(cx, n, 0, kiln_compose_dft(&c, x, &d));
     return c.status;
 }
 
