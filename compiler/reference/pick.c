@@ -17,25 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* As frexp counts; of zero and what is smaller than a normal double, below every
- * dtype's. Elements are many, so this and the next are not left to the library. */
-static int exponent_of(double v) {
-    uint64_t bits = 0;
-    memcpy(&bits, &v, sizeof bits);
-    return (int)(bits >> 52 & 0x7FF) - 1022;
-}
-
-static double power_of_two(int k) {
-    if (k < -1022 || k > 1023)
-        return ldexp(1.0, k);
-    const uint64_t bits = (uint64_t)(k + 1023) << 52;
-    double v = 0;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-/* The spacing of the binade that holds |v|. */
-double kiln_ref_ulp(kiln_dtype dtype, double v) {
+kiln_ref_spacing kiln_ref_spacing_of(kiln_dtype dtype) {
     const int bits = kiln_dtype_get(dtype)->mantissa_bits;
     int min_exponent = 0; /* of the smallest normal number, as frexp counts */
     switch (dtype) {
@@ -56,10 +38,14 @@ double kiln_ref_ulp(kiln_dtype dtype, double v) {
     case KILN_BOOL:
     case KILN_DTYPES_LOW_INT:
     case KILN_N_DTYPES:
-        return 1;
+        KILN_ASSERT(false, "%s is no float", kiln_dtype_name(dtype));
     }
-    const int exponent = exponent_of(v);
-    return power_of_two((exponent > min_exponent ? exponent : min_exponent) - bits);
+    return (kiln_ref_spacing){min_exponent, bits};
+}
+
+double kiln_ref_ulp(kiln_dtype dtype, double v) {
+    return kiln_dtype_is_float(dtype) ? kiln_ref_ulp_at(kiln_ref_spacing_of(dtype), v)
+                                      : 1;
 }
 
 static double unit_roundoff(kiln_dtype dtype) {

@@ -2,6 +2,9 @@
 #ifndef KILN_COMPILER_REFERENCE_REFERENCE_INTERNAL_H
 #define KILN_COMPILER_REFERENCE_REFERENCE_INTERNAL_H
 
+#include <math.h>
+#include <string.h>
+
 #include "compiler/reference/reference.h"
 
 enum { KILN_REF_MAX_DEPTH = 32 }; /* regions inside regions: bounds the C stack */
@@ -48,7 +51,37 @@ kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
 
 /* ---- what arithmetic may do (pick.c, reference_lanes.c) -------------------------- */
 
-/* Distance between neighbours of `dtype` at v. */
+/* How close a float dtype's values lie. */
+typedef struct kiln_ref_spacing {
+    int min_exponent; /* of the smallest normal number, as frexp counts */
+    int bits;         /* of the mantissa */
+} kiln_ref_spacing;
+kiln_ref_spacing kiln_ref_spacing_of(kiln_dtype dtype);
+
+/* The exponent as frexp counts; of zero and what is smaller than a normal double, below
+ * every dtype's. Elements are many, so this and the next are not left to the library. */
+static inline int kiln_ref_exponent(double v) {
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof bits);
+    return (int)(bits >> 52 & 0x7FF) - 1022;
+}
+
+static inline double kiln_ref_power_of_two(int k) {
+    if (k < -1022 || k > 1023)
+        return ldexp(1.0, k);
+    const uint64_t bits = (uint64_t)(k + 1023) << 52;
+    double v = 0;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* Distance between neighbours at v: the spacing of the binade that holds |v|. */
+static inline double kiln_ref_ulp_at(kiln_ref_spacing s, double v) {
+    const int exponent = kiln_ref_exponent(v);
+    return kiln_ref_power_of_two(
+        (exponent > s.min_exponent ? exponent : s.min_exponent) - s.bits);
+}
+/* Of `dtype`; 1 where it is no float. */
 double kiln_ref_ulp(kiln_dtype dtype, double v);
 /* All floats of a node's inputs by their absolute value: what a magnitude is made of.
  */

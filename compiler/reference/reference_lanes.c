@@ -44,17 +44,23 @@ enum { LARGE = 64 };
 
 typedef struct arithmetic {
     kiln_bound bound;
-    kiln_dtype dtype; /* that it computes in */
-    double u;         /* unit roundoff of it */
-    double root;      /* of k */
-    double typical;   /* of elements: stands for a magnitude that is not known */
+    kiln_ref_spacing spacing; /* of the dtype that it computes in */
+    double u;                 /* unit roundoff of it */
+    double root;              /* of k */
+    double steps, floor;      /* of the bound, by chance */
+    double typical; /* of elements: stands for a magnitude that is not known */
 } arithmetic;
+
+/* fmin and fmax of numbers, of which these two are many: the library's are calls. */
+static double lesser(double x, double y) { return x < y ? x : y; }
+static double greater(double x, double y) { return x > y ? x : y; }
 
 /* A large floor is a sum's, of as many terms as it says, for results of about 1: those
  * of a softmax over millions are as much smaller as they are many. */
 static double floor_of(const arithmetic *b, double v) {
-    const double size = b->bound.floor > LARGE ? 8 * fmax(fabs(v), b->typical) : 1;
-    return by_chance(b->bound.floor) * fmin(1, size);
+    return b->bound.floor > LARGE
+               ? b->floor * lesser(1, 8 * greater(fabs(v), b->typical))
+               : b->floor;
 }
 
 static double error_of(const arithmetic *b, double v, const double *magnitude) {
@@ -62,14 +68,14 @@ static double error_of(const arithmetic *b, double v, const double *magnitude) {
     case KILN_BOUND_EXACT:
         return 0;
     case KILN_BOUND_ULP:
-        return fmax(by_chance(b->bound.c) * kiln_ref_ulp(b->dtype, v),
-                    floor_of(b, v) * b->u);
+        return greater(b->steps * kiln_ref_ulp_at(b->spacing, v),
+                       floor_of(b, v) * b->u);
     case KILN_BOUND_DOT: {
         const double c = b->bound.c * b->u;
         if (magnitude == NULL)
             return 2 * c * b->root * (b->typical + fabs(v));
-        return fmin(c * (2 * *magnitude + b->root * fabs(v)),
-                    c * (double)b->bound.k * *magnitude);
+        return lesser(c * (2 * *magnitude + b->root * fabs(v)),
+                      c * (double)b->bound.k * *magnitude);
     }
     }
     return 0;
@@ -84,15 +90,19 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, bool els
     if (w->f == NULL)
         return;
     const kiln_dtype kept = w->type.dtype;
+    const kiln_dtype computed = is_half(kept) ? KILN_F32 : kept;
+    const kiln_ref_spacing spacing = kiln_ref_spacing_of(kept);
     arithmetic b = {.bound = n->op->error_bound(n),
-                    .dtype = is_half(kept) ? KILN_F32 : kept};
+                    .spacing = kiln_ref_spacing_of(computed)};
     const int64_t count = kiln_type_elems(&w->type);
     if (n->op->other_error != NULL)
         b.bound.c *= n->op->other_error(n);
     if (elsewhere && n->op->elsewhere_error != NULL)
         b.bound.c *= n->op->elsewhere_error(n);
-    b.u = ldexp(1.0, b.dtype == KILN_F64 ? -53 : -24);
+    b.u = ldexp(1.0, computed == KILN_F64 ? -53 : -24);
     b.root = sqrt((double)b.bound.k);
+    b.steps = by_chance(b.bound.c);
+    b.floor = by_chance(b.bound.floor);
     if (magnitude == NULL && (b.bound.kind == KILN_BOUND_DOT || b.bound.floor > LARGE))
         b.typical = rms_of(w, count);
     const double common = kiln_rng_unit(noise) - 0.5;
@@ -106,7 +116,7 @@ void kiln_ref_add_noise(const kiln_node *n, const kiln_wide *magnitude, bool els
             continue;
         const uint64_t bits = kiln_rng_next(noise);
         w->f[i] = v + error * (common + low_half(bits)) +
-                  kiln_ref_ulp(kept, v) * high_half(bits);
+                  kiln_ref_ulp_at(spacing, v) * high_half(bits);
     }
 }
 

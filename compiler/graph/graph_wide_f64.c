@@ -7,7 +7,8 @@
  * work on (uint64_t).
  *
  * Native bytes may come from a mapped file at any address: all access goes through
- * memcpy, which the compilers turn into plain (vector) loads and stores. */
+ * memcpy, which the compilers turn into plain (vector) loads and stores. The two forms
+ * of a tensor do not overlap. */
 #include <string.h>
 
 #include "compiler/graph/type.h"
@@ -62,19 +63,20 @@ static int64_t low_signed(int64_t v, int bits) {
     FOR_EACH_FLOAT(X)                                                                  \
     FOR_EACH_INT(X)
 
-void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
-    KILN_ASSERT(kiln_layout_is_plain(&t->layout), "only row-major bytes are widened");
-    const unsigned char *const p = data;
-    const size_t n = (size_t)kiln_type_elems(t);
-    switch (t->dtype) {
+/* All elements, which the callers below have asked for. */
+KILN_ASKED_WHOLE static void widen(kiln_dtype dtype, const unsigned char *p, size_t n,
+                                   kiln_wide *out) {
+    switch (dtype) {
 #define WIDEN(dtype, T, field, W, to_wide, to_native)                                  \
-    case dtype:                                                                        \
+    case dtype: {                                                                      \
+        W *const restrict to = out->field;                                             \
         for (size_t k = 0; k < n; k++) {                                               \
             T e;                                                                       \
             memcpy(&e, p + k * sizeof e, sizeof e);                                    \
-            out->field[k] = to_wide;                                                   \
+            to[k] = to_wide;                                                           \
         }                                                                              \
-        break;
+        break;                                                                         \
+    }
         FOR_EACH_DTYPE(WIDEN)
 #undef WIDEN
     case KILN_N_DTYPES:
@@ -82,19 +84,18 @@ void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
     }
 }
 
-void kiln_narrow(const kiln_wide *w, void *data) {
-    KILN_ASSERT(kiln_layout_is_plain(&w->type.layout), "only row-major bytes are made");
-    unsigned char *const p = data;
-    const size_t n = (size_t)kiln_type_elems(&w->type);
+KILN_ASKED_WHOLE static void narrow(const kiln_wide *w, size_t n, unsigned char *p) {
     switch (w->type.dtype) {
 #define NARROW(dtype, T, field, W, to_wide, to_native)                                 \
-    case dtype:                                                                        \
+    case dtype: {                                                                      \
+        const W *const restrict from = w->field;                                       \
         for (size_t k = 0; k < n; k++) {                                               \
-            const W v = w->field[k];                                                   \
+            const W v = from[k];                                                       \
             const T e = to_native;                                                     \
             memcpy(p + k * sizeof e, &e, sizeof e);                                    \
         }                                                                              \
-        break;
+        break;                                                                         \
+    }
         FOR_EACH_DTYPE(NARROW)
 #undef NARROW
     case KILN_N_DTYPES:
@@ -102,8 +103,7 @@ void kiln_narrow(const kiln_wide *w, void *data) {
     }
 }
 
-void kiln_wide_round(kiln_wide *w) {
-    const size_t n = (size_t)kiln_type_elems(&w->type);
+KILN_ASKED_WHOLE static void round_all(kiln_wide *w, size_t n) {
     switch (w->type.dtype) {
 #define ROUND(dtype, T, field, W, to_wide, to_native)                                  \
     case dtype:                                                                        \
@@ -118,6 +118,35 @@ void kiln_wide_round(kiln_wide *w) {
     case KILN_N_DTYPES:
         break;
     }
+}
+
+static void ask_wide(const kiln_wide *w, kiln_dtype dtype, size_t n) {
+    if (kiln_dtype_is_float(dtype))
+        kiln_ask_whole(w->f, n * sizeof *w->f);
+    else
+        kiln_ask_whole(w->i, n * sizeof *w->i);
+}
+
+void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
+    KILN_ASSERT(kiln_layout_is_plain(&t->layout), "only row-major bytes are widened");
+    const size_t n = (size_t)kiln_type_elems(t);
+    kiln_ask_whole(data, n * kiln_dtype_bytes(t->dtype));
+    ask_wide(out, t->dtype, n);
+    widen(t->dtype, data, n, out);
+}
+
+void kiln_narrow(const kiln_wide *w, void *data) {
+    KILN_ASSERT(kiln_layout_is_plain(&w->type.layout), "only row-major bytes are made");
+    const size_t n = (size_t)kiln_type_elems(&w->type);
+    kiln_ask_whole(data, n * kiln_dtype_bytes(w->type.dtype));
+    ask_wide(w, w->type.dtype, n);
+    narrow(w, n, data);
+}
+
+void kiln_wide_round(kiln_wide *w) {
+    const size_t n = (size_t)kiln_type_elems(&w->type);
+    ask_wide(w, w->type.dtype, n);
+    round_all(w, n);
 }
 
 /* One element by the same rows. Of a dtype of the other kind nothing is asked. */
