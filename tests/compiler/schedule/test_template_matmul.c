@@ -88,6 +88,7 @@ typedef struct guess_row {
     const char *name;
     int64_t m, k, n;
     const char *has[3], *has_not; /* parts of the configuration */
+    int l3_rate;                  /* 0: the profile's */
 } guess_row;
 
 static guess_row guess_rows[] = {
@@ -131,6 +132,22 @@ static guess_row guess_rows[] = {
      1000,
      {"\"order\": \"columns\"", "\"pack_a\": \"no\"", "\"parallel\": \"tiles\""},
      NULL},
+    /* Rows that the L2 cache does not hold come once, where they came from behind it,
+     * slowly, for each panel of columns. */
+    {"reads_a_once_where_b_stays_near",
+     1500,
+     384,
+     384,
+     {"\"order\": \"rows\"", "\"block_n\": 0"},
+     NULL,
+     5},
+    {"reads_a_once_for_each_block_of_b_that_stays_near",
+     1500,
+     384,
+     1536,
+     {"\"order\": \"rows\""},
+     "\"block_n\": 0",
+     5},
 };
 
 static void check_guess(void **state) {
@@ -146,6 +163,8 @@ static void check_guess(void **state) {
     p.cores = 2;
     p.l2_bytes = 1 << 20;
     p.l3_bytes = 1 << 25;
+    if (r->l3_rate > 0)
+        p.core.l3_rate = r->l3_rate;
     kiln_assert_status_ok(
         kiln_workload_of(product_of(a, r->m, r->k, r->n, true), &w, &err), &err);
     kiln_space_init(&s, a);
