@@ -231,8 +231,21 @@ static const char *count_name(kiln_import_cx *cx, const kiln_graph *g, const cha
     return name;
 }
 
+/* Below the frontend nobody asks what of a value counts but of outputs. */
+static void forget_counts(kiln_graph *g) {
+    for (size_t i = 0; i < g->values.n; i++) {
+        kiln_value *const v = g->values.v[i];
+        bool is_output = false;
+        for (size_t k = 0; k < g->outputs.n && v->count != NULL; k++)
+            is_output = is_output || g->outputs.v[k] == v;
+        if (!is_output)
+            v->count = NULL;
+    }
+}
+
 void kiln_import_add_counts(kiln_import_cx *cx, kiln_graph *g) {
     const size_t n = g->outputs.n;
+    forget_counts(g);
     for (size_t i = 0; i < n; i++)
         if (g->outputs.v[i]->count != NULL)
             kiln_graph_add_output(g, g->outputs.v[i]->count,

@@ -93,7 +93,8 @@ kiln_status kiln_import_transpose(kiln_import_cx *cx, const void *site, kiln_val
 kiln_value *kiln_import_scalar(kiln_import_cx *cx, kiln_dtype dtype, double v);
 
 /* Behind g's own outputs, how many rows of each bounded one count: "y.count", or with
- * more dots where the model has such an output. */
+ * more dots where the model has such an output. All other values forget that they
+ * were. */
 void kiln_import_add_counts(kiln_import_cx *cx, kiln_graph *g);
 
 /* ---- consts.c ---------------------------------------------------------------------

@@ -111,10 +111,11 @@ static kiln_status widen_value(frame *f, const kiln_value *v, int lane, kiln_wid
 }
 
 static void drop_use(frame *f, const kiln_value *v) {
-    for (; v != NULL; v = v->count) { /* a use of a bounded value is one of its count */
+    for (; v != NULL; v = v->count) { /* a bounded value is one use of its count */
         slot *s = slot_of(f, v);
-        if (--s->n_uses == 0)
-            value_release(f, s);
+        if (--s->n_uses > 0)
+            return;
+        value_release(f, s);
     }
 }
 

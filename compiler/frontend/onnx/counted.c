@@ -159,14 +159,3 @@ kiln_status kiln_onnx_settle_counted(kiln_onnx_cx *cx, kiln_value **v) {
     cx->in_rule = false;
     return c.status;
 }
-
-void kiln_onnx_forget_counts(kiln_graph *g) {
-    for (size_t i = 0; i < g->values.n; i++) {
-        kiln_value *const v = g->values.v[i];
-        bool is_output = false;
-        for (size_t k = 0; k < g->outputs.n && v->count != NULL; k++)
-            is_output = is_output || g->outputs.v[k] == v;
-        if (!is_output)
-            v->count = NULL;
-    }
-}

@@ -28,8 +28,6 @@ kiln_status kiln_onnx_import_counted(kiln_onnx_cx *cx, const kiln_onnx_node *n,
 bool kiln_onnx_if_reads_counted(kiln_onnx_cx *cx, const kiln_onnx_node *n);
 /* A graph output's value: zeros instead of the filling. */
 kiln_status kiln_onnx_settle_counted(kiln_onnx_cx *cx, kiln_value **v);
-/* When all is imported, only outputs need to know their counts. */
-void kiln_onnx_forget_counts(kiln_graph *g);
 
 /* ---- what rules are made of (counted.c) ---- */
 

@@ -366,7 +366,6 @@ static kiln_status import_model(kiln_onnx_cx *cx, kiln_graph **out) {
     KILN_TRY(kiln_onnx_import_nodes(cx, g->node, g->n_node));
     KILN_TRY(add_outputs(cx));
     kiln_import_add_counts(&cx->common, cx->scope->g);
-    kiln_onnx_forget_counts(cx->scope->g);
     cx->scope->g->facts |= KILN_TYPED;
     *out = cx->scope->g;
     return KILN_OK;

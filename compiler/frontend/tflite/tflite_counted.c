@@ -63,6 +63,18 @@ static kiln_status along(ruled *r) {
     return mark(r, (*result(r))->type.rank - c->from_right, c->count);
 }
 
+/* Rows of a matrix times weights. */
+static kiln_status rows(ruled *r) {
+    if (r->counted.n != 1 || r->in[0] != r->counted.value || r->counted.axis != 0 ||
+        r->in[0]->type.rank != 2)
+        return refuse(r, "and is no row of a matrix");
+    KILN_TRY(make(r));
+    if ((*result(r))->type.rank != 2 ||
+        (*result(r))->type.dim[0] != r->in[0]->type.dim[0])
+        return refuse(r, "and the weights fold its rows");
+    return mark(r, 0, r->counted.count);
+}
+
 /* Where only the indices decide how long the result is. */
 static kiln_status pick(ruled *r) {
     const kiln_value *const x = r->in[0], *const at = r->in[1];

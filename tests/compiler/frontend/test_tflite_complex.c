@@ -89,7 +89,7 @@ static void check(void **state) {
     for (int64_t i = 0; i < kiln_type_elems(&x.type); i++)
         ((float *)x.data)[i] = (float)(i + 1);
     kiln_assert_status_ok(kiln_ref_run(a, g, &x, 1, &y, &err), &err);
-    const size_t n = (size_t)(r->size[0] * (r->size[1] / 2 + 1));
+    const size_t n = (size_t)r->size[0] * ((size_t)r->size[1] / 2 + 1);
     assert_int_equal(kiln_type_elems(&y.type), n);
     for (size_t i = 0; i < n; i++)
         want[i] = (float)r->want[i];

@@ -108,6 +108,23 @@ static void check_output_twice(void **state) {
     kiln_assert_close(out[2].data, minus, 2, 0, 0);
 }
 
+/* What counts of a value stays as long as the value does, however many read that. */
+static void check_count(void **state) {
+    (void)state;
+    kiln_graph *const g = parse(
+        "graph \"g\" { input %x : f32[3] const %one : i64[] = {1} %k = cast(%x) "
+        "{to=i64} %s = reduce_max(%k) {keepdims=false} %n = add(%s, %one) : i64[] "
+        "%v = relu(%x) : f32[3] bounded(0, %n) %a = neg(%v) %b = abs(%v) %c = neg(%v) "
+        "output %a output %b output %c output %n }");
+    float x[] = {0, 1, 1};
+    const kiln_tensor in = vector(x, 3);
+    kiln_tensor out[4];
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_ref_run(kiln_test_arena(), g, &in, 1, out, &err), &err);
+    assert_non_null(out[3].data);
+    assert_int_equal(*(const int64_t *)out[3].data, 2);
+}
+
 static void check_empty(void **state) {
     (void)state;
     kiln_err err = {0};
@@ -241,6 +258,7 @@ static void check_eval_node(void **state) {
 int main(void) {
     kiln_test_add_rows(check_row, rows);
     kiln_test_add("lists_a_value_twice", check_output_twice, NULL);
+    kiln_test_add("keeps_what_counts", check_count, NULL);
     kiln_test_add("runs_on_nothing", check_empty, NULL);
     kiln_test_add("rejects_wrong_inputs", check_rejections, NULL);
     kiln_test_add("rejects_blocked_layouts", check_layout, NULL);
