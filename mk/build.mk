@@ -139,8 +139,8 @@ FUZZED_REST := $(if $(FUZZED),compiler/export/% compiler/graph/% compiler/op/% c
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
 # Files named *_f64.c hold the reference's loops that whole networks run through, *_f32.c those of a
-# cost model: fast in every variant. Test programs under AddressSanitizer are not worth an optimizer: without it
-# they are compiled in a third of the time, a sixth of that variant's.
+# cost model: fast in every variant. Test programs under AddressSanitizer are compiled in a third of the
+# time without an optimizer, and what they test is in the library, which has it.
 flags_for = $(if $(filter $(VENDOR_DIR)/library_xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
 	$(if $(filter base/version.c,$(1)),-DKILN_COMMIT='"$(COMMIT)"' -DKILN_VARIANT='"$(V) $(VARIANT)"') \
 	$(if $(filter %_f64.c %_f32.c,$(1)),-O3) $(if $(filter asan,$(V)),$(if $(filter test_%,$(notdir $(1))),-O0)) \

@@ -30,9 +30,8 @@ phase() {
     return $rc
 }
 
-# beside COMMAND...: it runs with what the phases after it leave of the processors (a tenth of them in unit
-# tests; end-to-end tests wait for others much of the time), and what it says is kept for beside_ends NAME
-# RESULT_FILE.
+# beside COMMAND...: it runs with what the phases after it leave of the processors (little in unit tests, more
+# where end-to-end tests wait for others), and what it says is kept for beside_ends NAME RESULT_FILE.
 beside() {
     rm -f "$results/beside.seconds"
     set -m # a group of its own, which ends with this script: what is beside hears no Ctrl-C

@@ -18,8 +18,9 @@ static void set(const kiln_space *s, kiln_config *c, int knob, int64_t value) {
 /* What a configuration takes by one thread and by as many as there are cores: either may
  * be what it is run on. */
 typedef struct price {
-    double all, far,
-        memory; /* cycles; behind the L2 cache; of those behind all caches */
+    double all;    /* cycles, */
+    double far;    /* those that wait for what lies behind the L2 cache, */
+    double memory; /* and of these, behind all caches */
 } price;
 
 typedef struct search {
