@@ -84,9 +84,9 @@ double kiln_spill_log_chance(const kiln_spill_log *l, const kiln_tune_task *t,
 
 /* ---- of a search ----------------------------------------------------------------- */
 
-/* Both numbers in one, as far as 15 bits go. */
-enum { GUARDS_AT = 16, MOST_KEPT = (1 << 15) - 1 };
-static const uint32_t is_refused = UINT32_MAX;
+/* Both numbers in one, as far as 15 bits go, and whether it was ever left out. */
+enum { LEFT_OUT = 1 << 15, GUARDS_AT = 16, MOST_KEPT = (1 << 15) - 1 };
+static const uint32_t is_refused = UINT32_MAX - LEFT_OUT;
 
 static uint32_t packed(kiln_registers r) {
     const int v = r.vectors < MOST_KEPT ? r.vectors : MOST_KEPT;
@@ -96,7 +96,7 @@ static uint32_t packed(kiln_registers r) {
 
 bool kiln_search_foreseen(const kiln_search *s, uint64_t index, kiln_registers *out) {
     const uint32_t *known = kiln_index_map_get(&s->wanted, index);
-    if (known == NULL || *known == is_refused)
+    if (known == NULL || (*known & ~(uint32_t)LEFT_OUT) == is_refused)
         return false;
     *out = (kiln_registers){.vectors = (int)(*known & (uint32_t)MOST_KEPT),
                             .guards = (int)(*known >> GUARDS_AT)};
@@ -114,16 +114,23 @@ static void foresee(kiln_search *s, uint64_t index) {
     kiln_index_map_put(s->arena, &s->wanted, index, is_taken ? packed(r) : is_refused);
 }
 
+/* Searches come to the same configuration again and again: it counts once. */
+static void leave_out(kiln_search *s, uint64_t index) {
+    uint32_t *known = kiln_index_map_get(&s->wanted, index);
+    s->stats.n_avoided += (*known & LEFT_OUT) == 0;
+    *known |= LEFT_OUT;
+}
+
 bool kiln_search_is_likely(kiln_search *s, uint64_t index) {
     kiln_registers r;
     if (s->options.most_spills <= 0)
         return true;
     foresee(s, index);
-    const bool is_likely =
-        kiln_search_foreseen(s, index, &r) &&
-        kiln_spill_log_chance(s->options.spills, s->task, r) <= s->options.most_spills;
-    s->stats.n_avoided += !is_likely;
-    return is_likely;
+    if (kiln_search_foreseen(s, index, &r) &&
+        kiln_spill_log_chance(s->options.spills, s->task, r) <= s->options.most_spills)
+        return true;
+    leave_out(s, index);
+    return false;
 }
 
 kiln_search_stats kiln_search_count(const kiln_search *s) { return s->stats; }

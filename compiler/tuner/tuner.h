@@ -365,7 +365,8 @@ kiln_candidates *kiln_search_candidates(kiln_search *s);
 bool kiln_search_foreseen(const kiln_search *s, uint64_t index, kiln_registers *out);
 typedef struct kiln_search_stats {
     uint64_t n_foreseen; /* configurations that were looked at */
-    uint64_t n_avoided;  /* of these: left out, as they would spill or are refused */
+    uint64_t n_avoided;  /* of these: left out at some time, as they would spill or
+                            are refused */
 } kiln_search_stats;
 kiln_search_stats kiln_search_count(const kiln_search *s);
 /* The n configurations that the model likes best of what the search has seen, best
