@@ -160,6 +160,14 @@ static row unused_rows[] = {
      "kiln_stays has callers now, or is gone: take the line out", 1, 0},
 };
 
+static row tidy_rows[] = {
+    {"tidy_accepts_what_is_clean", "low/b.c", "const int b = N;\n", "", 0, 0},
+    {"tidy_rejects_a_finding", "low/b.c", "void b(int x) {\n    if (x < N);\n}\n",
+     "low/b.c:2:15: error: potentially unintended semicolon", 1, 0},
+    {"tidy_gives_files_their_own_flags", "low/b.c",
+     "#ifdef N\nconst char *b = T;\n#endif\n", "", 0, 0},
+};
+
 static const char *root; /* the project's, absolute */
 
 static const char *tool(const char *name) {
@@ -247,6 +255,27 @@ static void check_lengths(void **state) {
         (const char *const[]){"awk", "-f", tool("tools/lengths.awk"), r->file, NULL});
 }
 
+static bool is_stamped(const char *dir, const char *file) {
+    kiln_arena *a = kiln_test_arena();
+    return kiln_file_exists(
+        kiln_path_join(a, kiln_path_join(a, dir, "build/lint"), file));
+}
+
+static void check_tidy(void **state) {
+    const row *r = *state;
+    const char *dir = kiln_test_dir();
+    put(dir, ".clang-tidy",
+        "Checks: '-*,bugprone-suspicious-semicolon'\nWarningsAsErrors: '*'\n");
+    put(dir, "a.c", "const int a = 1;\n");
+    put(dir, r->file, r->text);
+    put(dir, "list.txt", "a.c\nlow/b.c -DN=2 -DT='\"two words\"'\na.c\n");
+    run(r, dir, (const char *const[]){tool("tools/tidy.sh"), "list.txt", NULL});
+    assert_true(is_stamped(dir, "a.tidy"));
+    assert_int_equal(is_stamped(dir, "low/b.tidy"), r->want_code == 0);
+    /* The next make lists what is left. */
+    assert_false(kiln_file_exists(kiln_path_join(kiln_test_arena(), dir, "list.txt")));
+}
+
 int main(void) {
     char buffer[4096];
     root = getcwd(buffer, sizeof buffer);
@@ -255,5 +284,6 @@ int main(void) {
     kiln_test_add_rows(check_lengths, lengths_rows);
     kiln_test_add_rows(check_files, files_rows);
     kiln_test_add_rows(check_unused, unused_rows);
+    kiln_test_add_rows(check_tidy, tidy_rows);
     return kiln_test_run("checks");
 }
