@@ -118,76 +118,17 @@ kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v) {
     return y;
 }
 
+kiln_value *kiln_compose_from_the_end(kiln_compose *c, kiln_value *index,
+                                      kiln_value *length) {
+    kiln_value *const zero = kiln_import_scalar(c->cx, index->type.dtype, 0);
+    length = kiln_compose_cast(c, length, index->type.dtype);
+    return kiln_compose_where(c, kiln_compose_2(c, &kiln_op_less, index, zero),
+                              kiln_compose_2(c, &kiln_op_add, index, length), index);
+}
+
 kiln_value *kiln_compose_settled(kiln_compose *c, kiln_value *v) {
     kiln_value *const count = v->count;
     return count == NULL ? v
                          : kiln_compose_bounded(c, kiln_compose_fill(c, v, 0),
                                                 v->bounded_axis, count);
-}
-
-/* ---- what an operator is given ------------------------------------------------------ */
-
-void kiln_counted_note(kiln_counted *c, kiln_value *v) {
-    if (!kiln_value_is_counted(v))
-        return;
-    const int from_right = v->type.rank - v->bounded_axis;
-    if (c->n++ == 0)
-        *c = (kiln_counted){v, v->count, v->bounded_axis, from_right, 1};
-    else if (v->count != c->count || from_right != c->from_right)
-        c->axis = -1;
-}
-
-bool kiln_counted_stretches(const kiln_counted *c, const kiln_value *v) {
-    const kiln_type *const t = &v->type;
-    return t->rank < c->from_right || t->dim[t->rank - c->from_right] == 1;
-}
-
-int kiln_counted_reshaped(const kiln_counted *c, const int64_t *want, size_t n) {
-    int64_t before = 1, product = 1;
-    size_t open = 0;
-    for (int i = 0; i < c->axis; i++)
-        before *= c->value->type.dim[i];
-    while (open < n && open < KILN_MAX_RANK && want[open] >= 0 &&
-           (want[open] == 0 || product <= KILN_MAX_ELEMS / want[open]))
-        product *= want[open++];
-    return open < n && want[open] == -1 && product == before ? (int)open : -1;
-}
-
-kiln_status kiln_counted_over(const kiln_counted *c, const int64_t *axes, size_t n,
-                              bool *is_over, int *before, int64_t *others,
-                              kiln_err *err) {
-    const kiln_type *const t = &c->value->type;
-    *is_over = false;
-    *before = 0;
-    *others = 1;
-    for (size_t i = 0; i < n; i++) {
-        int axis;
-        KILN_TRY(kiln_axis_normalize(axes[i], t->rank, &axis, err));
-        *is_over = *is_over || axis == c->axis;
-        *before += axis < c->axis;
-        *others *= axis == c->axis ? 1 : t->dim[axis];
-    }
-    return KILN_OK;
-}
-
-double kiln_counted_neutral(const kiln_op_def *op) {
-    static const struct {
-        const kiln_op_def *op;
-        double v;
-    } known[] = {{&kiln_op_reduce_sum, 0},        {&kiln_op_reduce_prod, 1},
-                 {&kiln_op_reduce_l2, 0},         {&kiln_op_reduce_max, -HUGE_VAL},
-                 {&kiln_op_reduce_min, HUGE_VAL}, {&kiln_op_argmax, -HUGE_VAL},
-                 {&kiln_op_argmin, HUGE_VAL}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (known[i].op == op)
-            return known[i].v;
-    return (double)NAN;
-}
-
-kiln_value *kiln_compose_mean_of(kiln_compose *c, const kiln_counted *of,
-                                 kiln_value *sum, int64_t others) {
-    kiln_value *const n =
-        kiln_compose_scalar(c, &kiln_op_mul, of->count, (double)others);
-    return kiln_compose_2(c, &kiln_op_div, sum,
-                          kiln_compose_cast(c, n, sum->type.dtype));
 }

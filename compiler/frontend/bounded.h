@@ -31,43 +31,10 @@ kiln_value *kiln_compose_places(kiln_compose *c, kiln_value *x);
 /* x (counted) with `v` as its filling, uncounted; -HUGE_VAL and HUGE_VAL become the
  * dtype's lowest and highest. Others: x itself. */
 kiln_value *kiln_compose_fill(kiln_compose *c, kiln_value *x, double v);
+/* Negative indices count from the end of an axis, which is where `length` (i64) says. */
+kiln_value *kiln_compose_from_the_end(kiln_compose *c, kiln_value *index,
+                                      kiln_value *length);
 /* An output: zeros where a counted value has filling. */
 kiln_value *kiln_compose_settled(kiln_compose *c, kiln_value *v);
-
-/* The counted ones among an operator's operands, and the axis that they share. */
-typedef struct kiln_counted {
-    kiln_value *value; /* the first; NULL: there is none */
-    kiln_value *count;
-    int axis;       /* of `value`; -1: another counts otherwise */
-    int from_right; /* the axis, counted from the last */
-    int n;          /* how many there are */
-} kiln_counted;
-/* One more operand; those that are not counted (or NULL) change nothing. */
-void kiln_counted_note(kiln_counted *c, kiln_value *v);
-/* Does v, broadcast against them, stretch along the axis? Else its own length would have
- * to be theirs, which nobody knows. */
-bool kiln_counted_stretches(const kiln_counted *c, const kiln_value *v);
-/* What a slice takes of the axis: where it lies in the result (-1: nowhere), of how many
- * elements, and whether these are the first, counted from the front. */
-typedef struct kiln_counted_cut {
-    int axis;
-    int64_t size;
-    bool is_first;
-} kiln_counted_cut;
-/* Where the axis lies in a shape that is asked for with one entry open (-1), which must be
- * the axis, with as many elements before it as there were; -1: it is not so. */
-int kiln_counted_reshaped(const kiln_counted *c, const int64_t *want, size_t n);
-/* Is the axis among these of `value` (each once)? *before: how many of them lie before
- * it, *others: elements along those that are not it. KILN_ERR_SHAPE: there is no such
- * axis. */
-kiln_status kiln_counted_over(const kiln_counted *c, const int64_t *axes, size_t n,
-                              bool *is_over, int *before, int64_t *others,
-                              kiln_err *err);
-/* What changes nothing in a reduction or an extreme's place; NAN: there is no such
- * number. */
-double kiln_counted_neutral(const kiln_op_def *op);
-/* A sum of `value` along the axis and `others` elements more as their mean. */
-kiln_value *kiln_compose_mean_of(kiln_compose *c, const kiln_counted *of,
-                                 kiln_value *sum, int64_t others);
 
 #endif

@@ -28,6 +28,11 @@ static row rows[] = {
     {"keeps_nothing_of_another_list",
      "run; touch $P/old; echo b==1 > tools/some_wheels.txt; run; ls $P",
      "venv\ninstall\n" RAN "venv\ninstall\n" RAN "wheels.txt\n"},
+    {"installs_a_second_list_alone",
+     "echo c==1 > tools/some_wheels_alone.txt; run; run; cat $P/wheels.txt; "
+     "echo d==1 >> tools/some_wheels_alone.txt; run",
+     "venv\ninstall\nalone\n" RAN RAN "a==1\nc==1\n"
+     "venv\ninstall\nalone\n" RAN},
     {"keeps_lists_apart",
      "run; cp tools/some_wheels.txt tools/more_wheels.txt; more; run; ls build",
      "venv\ninstall\n" RAN "venv\ninstall\n" RAN RAN
@@ -68,6 +73,7 @@ static const char TREE[] =
     "    [ ${VENV:-0} = 0 ] || exit 1\n"
     "    rm -rf \"$4\" && mkdir -p \"$4/bin\" \"$4/packages\" && cp \"$0\" "
     "\"$4/bin/python\" ;;\n"
+    "'-m pip install '*--no-deps*) echo alone; exit ${PIP:-0} ;;\n"
     "'-m pip install '*) echo install; exit ${PIP:-0} ;;\n"
     "'-c '*) echo \"${0%/bin/*}/packages\" ;;\n"
     "'-B '*) shift; exec sh \"$@\" ;;\n"

@@ -106,6 +106,8 @@ static kiln_status collect_operands(model *m, const kiln_keras_layer *l,
                                     const kiln_json *node, kiln_keras_refs *out) {
     kiln_arena *const a = &m->cx->common.scratch;
     const kiln_json *const args = kiln_json_get(node, "args");
+    if (l->is_lambda)
+        return kiln_keras_collect_lambda(m->cx, node, out);
     if (!l->is_function || kiln_keras_is_of_ops(l->class_name) ||
         kiln_json_is_array(kiln_json_first(args))) {
         kiln_keras_collect(a, node, out);
@@ -256,6 +258,8 @@ static kiln_status gather_operands(model *m, size_t i, const kiln_keras_refs *fr
     }
     if (!has_numbers)
         return KILN_OK;
+    if (m->layer[i].is_lambda)
+        return kiln_keras_lambda_numbers(m->cx, &m->layer[i], from, in);
     const kiln_dtype dtype = type_of_numbers(m, i, from, in);
     for (size_t k = 0; k < from->n; k++) {
         if (in[k] == NULL)
@@ -284,6 +288,8 @@ static kiln_status try_node(model *m, size_t i, bool *done) {
     kiln_value **const in = kiln_array(a, kiln_value *, from.n), **out = NULL;
     size_t n_out = 0;
     l->node = m->next_node[i];
+    if (l->is_lambda)
+        l->config = kiln_keras_keywords(l->node);
     KILN_TRY(gather_operands(m, i, &from, in));
     KILN_TRY(call(m, l, in, from.n, &out, &n_out));
     for (size_t t = 0; t < n_out; t++)

@@ -41,6 +41,17 @@ static bool is_function(const kiln_json *layer) {
            strncmp(module, "keras.ops", 9) == 0;
 }
 
+/* The layers of Keras 2 that are functions of TensorFlow: "tf." and which. */
+static const char *lambda_of(kiln_arena *a, const char *class_name,
+                             const kiln_json *config) {
+    const char *const function =
+        kiln_json_string(kiln_json_get(config, "function"), "");
+    return strcmp(class_name, "TFOpLambda") == 0 ||
+                   strcmp(class_name, "SlicingOpLambda") == 0
+               ? kiln_format(a, "tf.%s", function)
+               : NULL;
+}
+
 kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
                                   kiln_keras_layer *out, kiln_err *err) {
     const kiln_json *const config = kiln_json_get(j, "config");
@@ -59,6 +70,12 @@ kiln_status kiln_keras_read_layer(kiln_arena *a, const kiln_json *j,
     out->class_name = out->is_function && !is_as_layer(class_name)
                           ? kiln_format(a, "%s%s", before_function, class_name)
                           : class_name;
+    const char *const lambda = lambda_of(a, class_name, config);
+    out->is_lambda = lambda != NULL;
+    if (out->is_lambda) {
+        out->is_function = true;
+        out->class_name = lambda;
+    }
     out->config = config;
     out->nodes = kiln_json_get(j, "inbound_nodes");
     return KILN_OK;

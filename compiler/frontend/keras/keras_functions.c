@@ -41,16 +41,19 @@ kiln_status kiln_keras_import_silu(kiln_keras_call *k) {
 
 kiln_status kiln_keras_import_gelu(kiln_keras_call *k) {
     const kiln_attr_arg arg = kiln_arg_word(
-        "approximate", kiln_keras_bool(k, "approximate", true) ? "tanh" : "none");
+        "approximate",
+        kiln_keras_bool(k, "approximate", !k->layer->is_lambda) ? "tanh" : "none");
     return set(k, kiln_compose_op(&k->c, &kiln_op_gelu, k->in, 1, &arg, 1));
 }
 
 kiln_status kiln_keras_import_clip(kiln_keras_call *k) {
-    const double lo = kiln_keras_number(k, "x_min", (double)NAN);
-    const double hi = kiln_keras_number(k, "x_max", (double)NAN);
+    const char *const low = k->layer->is_lambda ? "clip_value_min" : "x_min";
+    const char *const high = k->layer->is_lambda ? "clip_value_max" : "x_max";
+    const double lo = kiln_keras_number(k, low, (double)NAN);
+    const double hi = kiln_keras_number(k, high, (double)NAN);
     if (isnan(lo) || isnan(hi))
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "'x_min' and 'x_max' must be numbers");
+                         "'%s' and '%s' must be numbers", low, high);
     const kiln_attr_arg args[] = {kiln_arg_float("min", lo), kiln_arg_float("max", hi)};
     return set(k, kiln_compose_op(&k->c, &kiln_op_clip, k->in, 1, args, 2));
 }
@@ -201,17 +204,18 @@ kiln_status kiln_keras_import_squeeze(kiln_keras_call *k) {
 
 kiln_status kiln_keras_import_transpose(kiln_keras_call *k) {
     const int rank = k->in[0]->type.rank;
+    const char *const axes = k->layer->is_lambda ? "perm" : "axes";
     int64_t perm[KILN_MAX_RANK] = {0};
     bool is_in[KILN_MAX_RANK] = {false};
-    if (rank > 0 && kiln_keras_get(k, "axes", NULL) != NULL)
-        KILN_TRY(kiln_keras_ints(k, "axes", NULL, 0, rank, perm));
+    if (rank > 0 && kiln_keras_get(k, axes, NULL) != NULL)
+        KILN_TRY(kiln_keras_ints(k, axes, NULL, 0, rank, perm));
     for (int i = 0; i < rank; i++) {
-        if (kiln_keras_get(k, "axes", NULL) == NULL)
+        if (kiln_keras_get(k, axes, NULL) == NULL)
             perm[i] = rank - 1 - i;
         perm[i] += perm[i] < 0 ? rank : 0;
         if (perm[i] < 0 || perm[i] >= rank || is_in[perm[i]])
             return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
-                             "'axes' must have 0 to %d, each once", rank - 1);
+                             "'%s' must have 0 to %d, each once", axes, rank - 1);
         is_in[perm[i]] = true;
     }
     return set(k, kiln_compose_transpose(&k->c, k->in[0], perm));

@@ -43,10 +43,16 @@ static kiln_status pick_one(kiln_keras_call *k, parts *p, int64_t at) {
     return KILN_OK;
 }
 
+/* Keras 3 has a slice as an object of its class, Keras 2 as {"start", "stop", "step"}. */
+static const kiln_json *member_of(const kiln_json *slice, const char *name) {
+    const kiln_json *const config = kiln_json_get(slice, "config");
+    return kiln_json_get(config != NULL ? config : slice, name);
+}
+
 /* An end of a slice as Python reads it; absent: `otherwise`. */
 static kiln_status end_of(kiln_keras_call *k, const kiln_json *slice, const char *name,
                           int64_t otherwise, int64_t n, int64_t low, int64_t *out) {
-    const kiln_json *const v = kiln_json_get(kiln_json_get(slice, "config"), name);
+    const kiln_json *const v = member_of(slice, name);
     *out = otherwise;
     if (v == NULL || kiln_json_is_null(v))
         return KILN_OK;
@@ -59,7 +65,7 @@ static kiln_status end_of(kiln_keras_call *k, const kiln_json *slice, const char
 }
 
 static kiln_status pick_some(kiln_keras_call *k, parts *p, const kiln_json *slice) {
-    const kiln_json *const by = kiln_json_get(kiln_json_get(slice, "config"), "step");
+    const kiln_json *const by = member_of(slice, "step");
     const int64_t n = p->x->type.dim[p->axis];
     int64_t step = 1, start = 0, stop = 0;
     if (by != NULL && !kiln_json_is_null(by) &&
@@ -89,7 +95,7 @@ static kiln_status pick(kiln_keras_call *k, parts *p, const kiln_json *item, int
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "it picks from more axes than %s has",
                          kiln_type_text(&k->cx->common.scratch, &k->in[0]->type));
-    if (is_kind(item, "__slice__"))
+    if (is_kind(item, "__slice__") || kiln_json_get(item, "start") != NULL)
         return pick_some(k, p, item);
     if (kiln_json_i64(item, &at))
         return pick_one(k, p, at);
@@ -107,7 +113,9 @@ static int count_taken(const kiln_json *items, bool is_list) {
 }
 
 kiln_status kiln_keras_import_get_item(kiln_keras_call *k) {
-    const kiln_json *const key = kiln_json_at(kiln_json_get(k->layer->node, "args"), 1);
+    const kiln_json *const key =
+        k->layer->is_lambda ? kiln_json_get(k->layer->config, "slice_spec")
+                            : kiln_json_at(kiln_json_get(k->layer->node, "args"), 1);
     parts p = {.x = k->in[0]};
     const int rank = p.x->type.rank;
     bool has_rest = false;

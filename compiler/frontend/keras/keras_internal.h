@@ -68,7 +68,8 @@ typedef struct kiln_keras_layer {
     const kiln_json *config; /* an object */
     const kiln_json *nodes;  /* inbound_nodes; NULL: none */
     const kiln_json *node;   /* of these the call that is made; NULL: in Sequential */
-    bool is_function;        /* of keras.ops: x + 3 in a model's code */
+    bool is_function;        /* of keras.ops, or TensorFlow: x + 3 in a model's code */
+    bool is_lambda; /* of TensorFlow: its call's keywords stand for its config */
     kiln_keras_place place;
 } kiln_keras_layer;
 
@@ -144,7 +145,8 @@ typedef struct kiln_keras_ref {
     const char *layer; /* NULL: a number */
     int64_t node, tensor;
     double number;
-    bool is_real; /* the number: 2.0, not 2 */
+    bool is_real;          /* the number: 2.0, not 2 */
+    const kiln_json *list; /* or numbers in lists, of a function of TensorFlow */
 } kiln_keras_ref;
 typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
 
@@ -156,8 +158,23 @@ const char *kiln_keras_said_dtype(const kiln_json *j, const char *layer, int64_t
 /* The call's value by place `at`, or else by keyword; NULL: it is not given, or is not
  * one value. What a call is given by place comes first in `in`, in both's order. */
 kiln_value *kiln_keras_operand(const kiln_keras_call *k, const char *name, size_t at);
-/* What the call says by keyword; NULL: nothing, or null. */
+/* What a call says by keyword; NULL: it has none. */
+const kiln_json *kiln_keras_keywords(const kiln_json *node);
+/* One of them; NULL: nothing, or null. */
 const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name);
+
+/* ---- functions of TensorFlow (keras_lambda.c) ----------------------------------------- */
+
+/* What a call is given: values and numbers, by place, then by names that mean such. */
+kiln_status kiln_keras_collect_lambda(kiln_keras_cx *cx, const kiln_json *node,
+                                      kiln_keras_refs *out);
+/* Makes values of those that are numbers: NULL entries of `in`. */
+kiln_status kiln_keras_lambda_numbers(kiln_keras_cx *cx, const kiln_keras_layer *l,
+                                      const kiln_keras_refs *from, kiln_value **in);
+/* Sizes (at most KILN_MAX_RANK): integers and, from input `at` on, values that are known,
+ * such as parts of a shape. */
+kiln_status kiln_keras_sizes(kiln_keras_call *k, const char *name, int at, int64_t *out,
+                             int *n);
 
 /* ---- weights (keras_weights.c) --------------------------------------------------------- */
 

@@ -6,10 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static kiln_status read_size(kiln_keras_call *k, int64_t size[2]) {
-    KILN_TRY(kiln_keras_check_format(k));
-    KILN_TRY(kiln_keras_int(k, "height", NULL, 0, &size[0]));
-    KILN_TRY(kiln_keras_int(k, "width", NULL, 0, &size[1]));
+static kiln_status check_size(kiln_keras_call *k, const int64_t size[2]) {
     if (k->in[0]->type.rank == 4 && size[0] > 0 && size[1] > 0 &&
         size[0] <= INT32_MAX && size[1] <= INT32_MAX)
         return KILN_OK;
@@ -17,6 +14,13 @@ static kiln_status read_size(kiln_keras_call *k, int64_t size[2]) {
         k->cx->common.err, KILN_ERR_SHAPE,
         "it makes %" PRId64 " x %" PRId64 " pixels of images [N, H, W, C], not of %s",
         size[0], size[1], kiln_type_text(&k->cx->common.scratch, &k->in[0]->type));
+}
+
+static kiln_status read_size(kiln_keras_call *k, int64_t size[2]) {
+    KILN_TRY(kiln_keras_check_format(k));
+    KILN_TRY(kiln_keras_int(k, "height", NULL, 0, &size[0]));
+    KILN_TRY(kiln_keras_int(k, "width", NULL, 0, &size[1]));
+    return check_size(k, size);
 }
 
 /* Integers would be rounded in between: floats only. */
@@ -49,6 +53,30 @@ kiln_status kiln_keras_import_resizing(kiln_keras_call *k) {
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "interpolation must be nearest, bilinear or bicubic, is '%s'",
                          kiln_import_show(&k->cx->common, kiln_str_from(mode)));
+    return resize(k, size, is_nearest, is_cubic);
+}
+
+/* tf.image.resize */
+kiln_status kiln_keras_import_image_resize(kiln_keras_call *k) {
+    static const char *const others[] = {"preserve_aspect_ratio", "antialias"};
+    int64_t size[KILN_MAX_RANK];
+    int n;
+    const char *const mode = kiln_keras_text(k, "method", NULL, "bilinear");
+    const bool is_nearest = strcmp(mode, "nearest") == 0;
+    const bool is_cubic = strcmp(mode, "bicubic") == 0;
+    KILN_TRY(kiln_keras_sizes(k, "size", 1, size, &n));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (kiln_keras_bool(k, others[i], false))
+            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                             "'%s' is not read", others[i]);
+    if (!is_nearest && !is_cubic && strcmp(mode, "bilinear") != 0)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "method must be nearest, bilinear or bicubic, is '%s'",
+                         kiln_import_show(&k->cx->common, kiln_str_from(mode)));
+    if (n != 2)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "'size' must be a height and a width");
+    KILN_TRY(check_size(k, size));
     return resize(k, size, is_nearest, is_cubic);
 }
 

@@ -26,21 +26,11 @@ static kiln_status refuse_shape(kiln_keras_call *k, int n, const int64_t *want) 
                      kiln_shape_text(&k->cx->common.scratch, n, want));
 }
 
-/* The shape in the config's member, behind `kept` axes that stay; one size may be -1. */
-static kiln_status reshape_to(kiln_keras_call *k, const char *member, size_t kept) {
-    const kiln_json *const v = kiln_keras_get(k, member, NULL);
+/* One size may be -1. */
+static kiln_status reshape_by(kiln_keras_call *k, size_t n, int64_t *dim) {
     const kiln_type *const t = &k->in[0]->type;
-    const size_t n = kept + (kiln_json_is_array(v) ? kiln_json_size(v) : v != NULL);
-    int64_t dim[KILN_MAX_RANK] = {0}, known = 1;
+    int64_t known = 1;
     int open = -1;
-    KILN_TRY(kiln_keras_min_rank(k, (int)kept));
-    if (n > KILN_MAX_RANK)
-        return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
-                         "'%s' may have %zu axes, has %zu", member,
-                         KILN_MAX_RANK - kept, n - kept);
-    if (n > kept)
-        KILN_TRY(kiln_keras_ints(k, member, NULL, -1, (int)(n - kept), dim + kept));
-    memcpy(dim, t->dim, kept * sizeof *dim);
     for (size_t i = 0; i < n; i++) {
         if (dim[i] == -1 && open < 0)
             open = (int)i;
@@ -57,6 +47,23 @@ static kiln_status reshape_to(kiln_keras_call *k, const char *member, size_t kep
     return set(k, kiln_compose_reshape(&k->c, k->in[0], (int)n, dim));
 }
 
+/* The shape in the config's member, behind `kept` axes that stay. */
+static kiln_status reshape_to(kiln_keras_call *k, const char *member, size_t kept) {
+    const kiln_json *const v = kiln_keras_get(k, member, NULL);
+    const kiln_type *const t = &k->in[0]->type;
+    const size_t n = kept + (kiln_json_is_array(v) ? kiln_json_size(v) : v != NULL);
+    int64_t dim[KILN_MAX_RANK] = {0};
+    KILN_TRY(kiln_keras_min_rank(k, (int)kept));
+    if (n > KILN_MAX_RANK)
+        return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
+                         "'%s' may have %zu axes, has %zu", member,
+                         KILN_MAX_RANK - kept, n - kept);
+    if (n > kept)
+        KILN_TRY(kiln_keras_ints(k, member, NULL, -1, (int)(n - kept), dim + kept));
+    memcpy(dim, t->dim, kept * sizeof *dim);
+    return reshape_by(k, n, dim);
+}
+
 kiln_status kiln_keras_import_reshape(kiln_keras_call *k) {
     return reshape_to(k, "target_shape", 1);
 }
@@ -64,6 +71,14 @@ kiln_status kiln_keras_import_reshape(kiln_keras_call *k) {
 /* keras.ops.reshape: the batch is one of its sizes. */
 kiln_status kiln_keras_import_reshape_all(kiln_keras_call *k) {
     return reshape_to(k, "newshape", 0);
+}
+
+/* tf.reshape, whose sizes may be parts of a shape. */
+kiln_status kiln_keras_import_reshape_by(kiln_keras_call *k) {
+    int64_t dim[KILN_MAX_RANK];
+    int n;
+    KILN_TRY(kiln_keras_sizes(k, "shape", 1, dim, &n));
+    return reshape_by(k, (size_t)n, dim);
 }
 
 /* dims count from 1: the batch stays. */

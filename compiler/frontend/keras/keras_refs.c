@@ -59,16 +59,16 @@ const char *kiln_keras_said_dtype(const kiln_json *j, const char *layer, int64_t
 /* ---- a call's operands by what they are called ------------------------------------- */
 
 /* Keras 2 has them in the first reference: ["layer", node, tensor, {...}]. */
-static const kiln_json *keywords_of(const kiln_json *node) {
+const kiln_json *kiln_keras_keywords(const kiln_json *node) {
     enum { KEYWORDS = 3 };
-    kiln_keras_ref r;
     if (kiln_json_is_object(node))
         return kiln_json_get(node, "kwargs");
-    return kiln_json_at(as_ref(node, &r) ? node : kiln_json_first(node), KEYWORDS);
+    const kiln_json *const first = kiln_json_first(node);
+    return kiln_json_at(kiln_json_is_string(first) ? node : first, KEYWORDS);
 }
 
 const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name) {
-    const kiln_json *const v = kiln_json_get(keywords_of(k->layer->node), name);
+    const kiln_json *const v = kiln_json_get(kiln_keras_keywords(k->layer->node), name);
     return kiln_json_is_null(v) ? NULL : v;
 }
 
@@ -93,7 +93,8 @@ static const kiln_json *member(const kiln_keras_call *k, const kiln_json *in, si
 }
 
 kiln_value *kiln_keras_operand(const kiln_keras_call *k, const char *name, size_t at) {
-    const kiln_json *const node = k->layer->node, *const keywords = keywords_of(node);
+    const kiln_json *const node = k->layer->node, *const keywords =
+                                                      kiln_keras_keywords(node);
     const size_t n_in = (size_t)k->n_in, n_by_name = count_refs(k, keywords);
     size_t before = 0;
     if (at == 0)

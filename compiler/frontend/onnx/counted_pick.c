@@ -106,15 +106,6 @@ kiln_status kiln_onnx_counted_compress(kiln_onnx_cx *cx, const kiln_onnx_node *n
 
 /* ---- Gather, GatherND ---- */
 
-/* Negative indices count from the end, which is where the count says. */
-static kiln_value *from_the_end(kiln_compose *c, kiln_value *index,
-                                kiln_value *length) {
-    kiln_value *const zero = kiln_import_scalar(c->cx, index->type.dtype, 0);
-    length = kiln_compose_cast(c, length, index->type.dtype);
-    return kiln_compose_where(c, kiln_compose_2(c, &kiln_op_less, index, zero),
-                              kiln_compose_2(c, &kiln_op_add, index, length), index);
-}
-
 static bool may_be_negative(kiln_onnx_cx *cx, const kiln_value *index) {
     kiln_onnx_extent e;
     for (int64_t i = 0; i < kiln_type_elems(&index->type); i++)
@@ -147,7 +138,7 @@ kiln_status kiln_onnx_counted_gather(kiln_onnx_cx *cx, const kiln_onnx_node *n) 
     if (keeps && own != NULL)
         return kiln_onnx_refuse_counted(cx, x, "so is another axis of the result");
     if (kiln_value_is_counted(x) && !keeps && may_be_negative(cx, index)) {
-        kiln_value *const shifted = from_the_end(&c, index, x->count);
+        kiln_value *const shifted = kiln_compose_from_the_end(&c, index, x->count);
         index = own == NULL
                     ? shifted
                     : kiln_compose_counted(&c, shifted, index->bounded_axis, own);
@@ -191,7 +182,8 @@ kiln_status kiln_onnx_counted_gather_nd(kiln_onnx_cx *cx, const kiln_onnx_node *
     if (keeps && own != NULL)
         return kiln_onnx_refuse_counted(cx, x, "so is another axis of the result");
     if (kiln_value_is_counted(x) && !keeps) {
-        kiln_value *const shifted = from_the_end(&c, index, lengths(&c, x, 0, k));
+        kiln_value *const shifted =
+            kiln_compose_from_the_end(&c, index, lengths(&c, x, 0, k));
         index =
             own == NULL ? shifted : kiln_compose_counted(&c, shifted, own_axis, own);
     }

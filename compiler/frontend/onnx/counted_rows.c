@@ -1,5 +1,6 @@
 /* Counted values and operators that treat each row by itself: whatever the filling
  * becomes stays filling. And those that join rows, whose filling is made neutral. */
+#include "compiler/frontend/counted_rules.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/import_core.h"
 
@@ -180,42 +181,15 @@ kiln_status kiln_onnx_counted_softmax_flat(kiln_onnx_cx *cx, const kiln_onnx_nod
 
 /* ---- reductions ---- */
 
-/* What leaves the result as it is; false: nothing does. */
-static bool neutral_of(const kiln_op_def *op, double *v) {
-    static const struct {
-        const kiln_op_def *op;
-        double v;
-    } all[] = {
-        {&kiln_op_reduce_sum, 0},
-        {&kiln_op_reduce_l1, 0},
-        {&kiln_op_reduce_l2, 0},
-        {&kiln_op_reduce_log_sum, 0},
-        {&kiln_op_reduce_sum_square, 0},
-        {&kiln_op_reduce_prod, 1},
-        {&kiln_op_reduce_max, -HUGE_VAL},
-        {&kiln_op_reduce_min, HUGE_VAL},
-        {&kiln_op_reduce_log_sum_exp, -HUGE_VAL},
-        {&kiln_op_argmax, -HUGE_VAL},
-        {&kiln_op_argmin, HUGE_VAL},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (all[i].op != op)
-            continue;
-        *v = all[i].v;
-        return true;
-    }
-    return false;
-}
-
 /* Which axes go, and what is left of the counted one: its place in the result. */
 static kiln_status reduce(kiln_onnx_cx *cx, const kiln_onnx_node *n, kiln_value *x,
                           const bool *gone) {
     kiln_compose c = kiln_onnx_compose(cx, n);
     kiln_value *given[1] = {NULL};
     const bool keepdims = kiln_onnx_attr_i(cx, n, "keepdims", 1) != 0;
-    double v = 0;
     if (gone[x->bounded_axis]) {
-        if (!neutral_of(cx->row->op, &v))
+        const double v = kiln_counted_neutral(cx->row->op);
+        if (isnan(v))
             return kiln_onnx_refuse_counted(cx, x, "this reduction has no rule for it");
         given[0] = kiln_compose_fill(&c, x, v);
         KILN_TRY(c.status);

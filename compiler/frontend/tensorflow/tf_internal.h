@@ -6,7 +6,7 @@
 #ifndef KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_TENSORFLOW_TF_INTERNAL_H
 
-#include "compiler/frontend/bounded.h"
+#include "compiler/frontend/counted_rules.h"
 #include "compiler/frontend/tensorflow/tf_bundle.h"
 #include "base/numbers.h"
 

@@ -8,6 +8,7 @@
 #define INT_1(slot, name) {slot, KILN_FB_I32, #name, offsetof(kiln_tflite_options, name), 0, 1, NULL}
 #define ENUM(slot, name) OPT(slot, name, KILN_FB_I8)
 #define BOOL(slot, name) OPT(slot, name, KILN_FB_BOOL)
+#define BOOL_1(slot, name) {slot, KILN_FB_BOOL, #name, offsetof(kiln_tflite_options, name), 0, 1, NULL}
 #define REAL(slot, name) OPT(slot, name, KILN_FB_F32)
 #define INTS(slot, name) \
     {slot, KILN_FB_I32S, #name, offsetof(kiln_tflite_options, name), offsetof(kiln_tflite_options, n_##name), 0, NULL}
@@ -79,6 +80,15 @@ OPTIONS(sequence_lstm, "UnidirectionalSequenceLSTMOptions");
 static const kiln_fb_field sequence_rnn_fields[] = {BOOL(0, time_major),
                                                     ENUM(1, activation)};
 OPTIONS(sequence_rnn, "SequenceRNNOptions");
+
+static const kiln_fb_field bidirectional_lstm_fields[] = {
+    ENUM(0, activation), REAL(1, cell_clip), REAL(2, proj_clip), BOOL(3, merges),
+    BOOL_1(4, time_major)};
+OPTIONS(bidirectional_lstm, "BidirectionalSequenceLSTMOptions");
+
+static const kiln_fb_field bidirectional_rnn_fields[] = {
+    BOOL(0, time_major), ENUM(1, activation), BOOL(2, merges)};
+OPTIONS(bidirectional_rnn, "BidirectionalSequenceRNNOptions");
 
 static const kiln_fb_field bilinear_fields[] = {BOOL(2, align_corners),
                                                 BOOL(3, half_pixel)};

@@ -12,7 +12,7 @@
 #ifndef KILN_COMPILER_FRONTEND_TFLITE_TFLITE_INTERNAL_H
 #define KILN_COMPILER_FRONTEND_TFLITE_TFLITE_INTERNAL_H
 
-#include "compiler/frontend/bounded.h"
+#include "compiler/frontend/counted_rules.h"
 #include "compiler/frontend/channels_last.h"
 #include "compiler/frontend/tflite/tflite_model.h"
 

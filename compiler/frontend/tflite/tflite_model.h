@@ -140,6 +140,7 @@ typedef struct kiln_tflite_options {
     int64_t keep_dims, align_corners, half_pixel;
     int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask, offset;
     int64_t mode, type, adj_x, adj_y, exclusive, reverse, approximate, time_major;
+    int64_t merges; /* both directions are one output */
     int64_t rank, seq_dim, batch_dim, kernel_type, radius;
     int64_t first, second; /* subgraphs: then and else, condition and body */
     int64_t bits, is_narrow;

@@ -1,4 +1,4 @@
-/* Importers of LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, UNIDIRECTIONAL_SEQUENCE_RNN and SVDF. Their states are variables of the
+/* Importers of LSTM, sequences of LSTM and RNN in one direction or both, and SVDF. Their states are variables of the
  * file, which the interpreter keeps from one run to the next; here each run begins with
  * zeros, as its first does, unless they are inputs (tflite_state.c). Source: TensorFlow Lite, reference kernels. */
 #include "compiler/frontend/tflite/lstm.h"
@@ -83,9 +83,13 @@ static bool needs_steps(kiln_tflite_cx *cx, int64_t n_steps) {
             (clip < (double)n_steps || kiln_tflite_keeps(cx, KILN_LSTM_STATE + 1)));
 }
 
+static kiln_attr_arg direction_of(bool is_backward) {
+    return kiln_arg_word("direction", is_backward ? "reverse" : "forward");
+}
+
 /* x [S, N, I] by the operator lstm. */
 static kiln_status whole(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
-                         kiln_value **y) {
+                         bool is_backward, kiln_value **y) {
     kiln_value *in[8] = {x}, *out[3];
     KILN_TRY(join_gates(cx, c, KILN_LSTM_W, 2, "input_to_gate_weights", &in[1]));
     KILN_TRY(join_gates(cx, c, KILN_LSTM_R, 2, "recurrent_to_gate_weights", &in[2]));
@@ -95,7 +99,7 @@ static kiln_status whole(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
     in[5] = kiln_tflite_state(cx, c, KILN_LSTM_STATE, 3, state);
     in[6] = kiln_tflite_state(cx, c, KILN_LSTM_STATE + 1, 3, state);
     KILN_TRY(c->status);
-    const kiln_attr_arg direction = kiln_arg_word("direction", "forward");
+    const kiln_attr_arg direction = direction_of(is_backward);
     KILN_TRY(kiln_import_emit(&cx->common, cx->op, &kiln_op_lstm, in, 8, &direction, 1,
                               3, out));
     const int64_t *const d = out[0]->type.dim; /* [S, 1, N, H] */
@@ -106,22 +110,122 @@ static kiln_status whole(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
     return c->status;
 }
 
-kiln_status kiln_tflite_import_sequence_lstm(kiln_tflite_cx *cx) {
-    static const int64_t swap[] = {1, 0, 2};
+/* x [S, N, I] with the last step first. */
+static kiln_value *flip(kiln_compose *c, kiln_value *x) {
+    const int64_t n = x->type.dim[0];
+    return kiln_compose_slice(c, x, 0, n - 1, -1, n);
+}
+
+/* An operator of one direction on x [S, N, I], or, backward, from the last step on: y
+ * [S, N, H], each step where x has it. */
+typedef kiln_status one_way(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
+                            bool is_backward, kiln_value **y);
+
+static kiln_status lstm_one_way(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
+                                bool is_backward, kiln_value **y) {
+    if (!needs_steps(cx, x->type.dim[0]))
+        return whole(cx, c, x, is_backward, y);
+    x = is_backward ? flip(c, x) : x;
+    KILN_TRY(c->status);
+    KILN_TRY(kiln_tflite_lstm_steps(cx, c, x, y));
+    *y = is_backward ? flip(c, *y) : *y;
+    return c->status;
+}
+
+static const int64_t swap[] = {1, 0, 2};
+
+/* The input with its steps first. */
+static kiln_status need_steps_first(kiln_tflite_cx *cx, kiln_compose *c,
+                                    kiln_value **x) {
+    KILN_TRY(kiln_tflite_need(cx, 0, "input", x));
+    if ((*x)->type.rank != 3)
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "the input must have rank 3, has %d", (*x)->type.rank);
+    if (!cx->opt.time_major)
+        *x = kiln_compose_transpose(c, *x, swap);
+    return c->status;
+}
+
+static kiln_value *as_asked(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *y) {
+    return cx->opt.time_major ? y : kiln_compose_transpose(c, y, swap);
+}
+
+static kiln_status forward(kiln_tflite_cx *cx, one_way *run) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_value *x, *y;
-    KILN_TRY(kiln_tflite_need(cx, 0, "input", &x));
-    if (x->type.rank != 3)
-        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
-                                "the input must have rank 3, has %d", x->type.rank);
-    if (!cx->opt.time_major)
-        x = kiln_compose_transpose(&c, x, swap);
+    KILN_TRY(need_steps_first(cx, &c, &x));
+    KILN_TRY(run(cx, &c, x, false, &y));
+    return kiln_tflite_end(cx, &c, as_asked(cx, &c, y));
+}
+
+kiln_status kiln_tflite_import_sequence_lstm(kiln_tflite_cx *cx) {
+    return forward(cx, lstm_one_way);
+}
+
+/* ---- both directions ---------------------------------------------------------------- */
+
+/* The input, `n_block` operands of each direction, then what else each has of the `n` that
+ * the operator of one direction has: its operand i of direction d is at this place. */
+static size_t place_of(size_t i, size_t d, size_t n_block, size_t n) {
+    const size_t behind = n - 1 - n_block;
+    return i == 0         ? 0
+           : i <= n_block ? i + n_block * d
+                          : 1 + 2 * n_block + behind * d + (i - 1 - n_block);
+}
+
+/* One direction, as if it were the operator of one. */
+static kiln_status run_one(kiln_tflite_cx *cx, kiln_compose *c, one_way *run, size_t d,
+                           size_t n_block, size_t n, kiln_value *x, kiln_value **y) {
+    const kiln_tflite_op *const op = cx->op;
+    kiln_value **const in = cx->in;
+    kiln_arena *const a = &cx->common.scratch;
+    kiln_tflite_op *const one = kiln_array(a, kiln_tflite_op, 1);
+    int32_t *const at = kiln_array(a, int32_t, n);
+    kiln_value **const given = kiln_array(a, kiln_value *, n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t from = place_of(i, d, n_block, n);
+        at[i] = from < op->n_input ? op->input[from] : -1;
+        given[i] = from < op->n_input ? in[from] : NULL;
+    }
+    *one = *op;
+    one->input = at;
+    one->n_input = n;
+    cx->op = one;
+    cx->in = given;
+    const kiln_status st = run(cx, c, x, d == 1, y);
+    cx->op = op;
+    cx->in = in;
+    if (st != KILN_OK)
+        kiln_note(cx->common.err, "importing its %s direction, with that one's inputs",
+                  d == 0 ? "forward" : "backward");
+    return st;
+}
+
+static kiln_status both_ways(kiln_tflite_cx *cx, one_way *run, size_t n_block,
+                             size_t n) {
+    kiln_compose c = kiln_tflite_compose(cx);
+    kiln_value *x, *y[2];
+    const size_t more = 1 + 2 * (n - 1);
+    KILN_TRY(need_steps_first(cx, &c, &x));
+    for (size_t i = more; i < cx->op->n_input; i++)
+        if (cx->in[i] != NULL)
+            return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
+                                    "a second input (input %zu) is not read", i);
+    for (size_t d = 0; d < 2; d++) {
+        KILN_TRY(run_one(cx, &c, run, d, n_block, n, x, &y[d]));
+        y[d] = as_asked(cx, &c, y[d]);
+    }
+    const kiln_attr_arg axis = kiln_arg_int("axis", 2);
+    if (cx->opt.merges)
+        return kiln_tflite_end(cx, &c,
+                               kiln_compose_op(&c, &kiln_op_concat, y, 2, &axis, 1));
     KILN_TRY(c.status);
-    KILN_TRY(needs_steps(cx, x->type.dim[0]) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
-                                             : whole(cx, &c, x, &y));
-    if (!cx->opt.time_major)
-        y = kiln_compose_transpose(&c, y, swap);
-    return kiln_tflite_end(cx, &c, y);
+    KILN_TRY(kiln_tflite_set(cx, 0, y[0]));
+    return kiln_tflite_n_out(cx) > 1 ? kiln_tflite_set(cx, 1, y[1]) : KILN_OK;
+}
+
+kiln_status kiln_tflite_import_bidirectional_lstm(kiln_tflite_cx *cx) {
+    return both_ways(cx, lstm_one_way, KILN_LSTM_STATE - 1, KILN_LSTM_NORM);
 }
 
 /* One step, without an axis of time. */
@@ -137,58 +241,60 @@ kiln_status kiln_tflite_import_lstm(kiln_tflite_cx *cx) {
     x = kiln_compose_reshape(&c, x, 3, one_step);
     KILN_TRY(c.status);
     KILN_TRY(needs_steps(cx, 1) ? kiln_tflite_lstm_steps(cx, &c, x, &y)
-                                : whole(cx, &c, x, &y));
+                                : whole(cx, &c, x, false, &y));
     return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, y, 2, y->type.dim + 1));
 }
 
 /* x, w [H, I], r [H, H], bias [H], and the state. */
-kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
-    enum { STATE = 4, N_IN = 6 };
-    static const int64_t swap[] = {1, 0, 2};
-    kiln_compose c = kiln_tflite_compose(cx);
-    kiln_value *in[N_IN] = {NULL}, *out[2];
+enum { RNN_STATE = 4, RNN_IN = 5 };
+
+static kiln_status rnn_one_way(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *x,
+                               bool is_backward, kiln_value **y) {
+    enum { N_IN = 6 };
+    kiln_value *in[N_IN] = {x}, *out[2];
     const char *word = cx->opt.activation == KILN_TFLITE_TANH   ? "tanh"
                        : cx->opt.activation == KILN_TFLITE_RELU ? "relu"
                                                                 : NULL;
-    KILN_TRY(kiln_tflite_need(cx, 0, "input", &in[0]));
     for (int i = 1; i < 4; i++) {
         KILN_TRY(kiln_tflite_need(cx, i, "weights", &in[i]));
-        in[i] = kiln_tflite_real(cx, &c, i);
+        in[i] = kiln_tflite_real(cx, c, i);
     }
-    KILN_TRY(c.status);
+    KILN_TRY(c->status);
     if (word == NULL)
         return kiln_tflite_fail(cx, KILN_ERR_UNSUPPORTED,
                                 "only the activations tanh and relu are read");
-    if (in[0]->type.rank != 3 || in[1]->type.rank != 2 || in[2]->type.rank != 2 ||
-        in[3]->type.rank != 1)
-        return kiln_tflite_fail(
-            cx, KILN_ERR_SHAPE,
-            "input, weights and bias must have ranks 3, 2, 2 and 1");
+    if (in[1]->type.rank != 2 || in[2]->type.rank != 2 || in[3]->type.rank != 1)
+        return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
+                                "weights and bias must have ranks 2, 2 and 1");
     const int64_t w[] = {1, in[1]->type.dim[0], in[1]->type.dim[1]};
     const int64_t r[] = {1, in[2]->type.dim[0], in[2]->type.dim[1]};
     const int64_t h = in[3]->type.dim[0], bias[] = {1, 2 * h};
     const int64_t behind[] = {0, h};
-    if (!cx->opt.time_major)
-        in[0] = kiln_compose_transpose(&c, in[0], swap);
-    in[1] = kiln_compose_reshape(&c, in[1], 3, w);
-    in[2] = kiln_compose_reshape(&c, in[2], 3, r);
-    in[3] = kiln_compose_pad(&c, in[3], behind, 0);
-    in[3] = kiln_compose_reshape(&c, in[3], 2, bias);
-    KILN_TRY(c.status);
-    const int64_t state[] = {1, in[0]->type.dim[1], h};
-    in[5] = kiln_tflite_state(cx, &c, STATE, 3, state);
-    KILN_TRY(c.status);
-    const kiln_attr_arg args[] = {kiln_arg_word("direction", "forward"),
+    in[1] = kiln_compose_reshape(c, in[1], 3, w);
+    in[2] = kiln_compose_reshape(c, in[2], 3, r);
+    in[3] = kiln_compose_pad(c, in[3], behind, 0);
+    in[3] = kiln_compose_reshape(c, in[3], 2, bias);
+    KILN_TRY(c->status);
+    const int64_t state[] = {1, x->type.dim[1], h};
+    in[5] = kiln_tflite_state(cx, c, RNN_STATE, 3, state);
+    KILN_TRY(c->status);
+    const kiln_attr_arg args[] = {direction_of(is_backward),
                                   kiln_arg_words("activations", &word, 1)};
     KILN_TRY(
         kiln_import_emit(&cx->common, cx->op, &kiln_op_rnn, in, N_IN, args, 2, 2, out));
-    kiln_value *y = out[0];
-    kiln_tflite_keep(cx, &c, STATE, out[1]);
-    const int64_t flat[] = {y->type.dim[0], y->type.dim[2], y->type.dim[3]};
-    y = kiln_compose_reshape(&c, y, 3, flat);
-    if (!cx->opt.time_major)
-        y = kiln_compose_transpose(&c, y, swap);
-    return kiln_tflite_end(cx, &c, y);
+    const int64_t *const d = out[0]->type.dim; /* [S, 1, N, H] */
+    const int64_t flat[] = {d[0], d[2], d[3]};
+    *y = kiln_compose_reshape(c, out[0], 3, flat);
+    kiln_tflite_keep(cx, c, RNN_STATE, out[1]);
+    return c->status;
+}
+
+kiln_status kiln_tflite_import_sequence_rnn(kiln_tflite_cx *cx) {
+    return forward(cx, rnn_one_way);
+}
+
+kiln_status kiln_tflite_import_bidirectional_rnn(kiln_tflite_cx *cx) {
+    return both_ways(cx, rnn_one_way, RNN_IN - 1, RNN_IN);
 }
 
 kiln_value *kiln_tflite_svdf_memory(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *y,

@@ -45,6 +45,12 @@ static row rows[] = {
      "[1]",
      -1,
      {3}},
+    {"the_last_of_what_was_picked",
+     NMS "a = aten.index.Tensor(self=x, indices=[k])\n"
+         "y = aten.index.Tensor(self=a, indices=[l])",
+     "[1]",
+     -1,
+     {2}},
     {"the_first_of_them",
      NMS "y = aten.slice.Tensor(self=k, dim=0, start=0, end=1)",
      "[1]",
@@ -143,6 +149,7 @@ static const kiln_test_pt2_tensor tensors[] = {
     {.name = "x", .dims = "4"},
     {.name = "b", .dims = "4,4", .numbers = "0 0 1 1 0 0 1 0.9 2 2 3 3 0 0 1 1"},
     {.name = "z", .dims = "1", .numbers = "0", .is_int = true},
+    {.name = "l", .dims = "1", .numbers = "-1", .is_int = true},
 };
 enum { N_TENSORS = sizeof tensors / sizeof tensors[0] };
 

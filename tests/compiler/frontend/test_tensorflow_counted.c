@@ -15,6 +15,12 @@ typedef struct row {
     double want[MAX_WANT];
 } row;
 
+typedef struct typed_row { /* of others than f32 */
+    const char *name;
+    kiln_dtype dtype;
+    row row;
+} typed_row;
+
 typedef struct refusal {
     const char *name, *graph, *text;
 } refusal;
@@ -37,6 +43,26 @@ typedef struct refusal {
                            "begin_mask=i1 end_mask=i1 "                                \
                            "shrink_axis_mask=i2\nm Greater c two\nw Where m\n"         \
                            "i Squeeze w squeeze_dims=l1\nq GatherV2 x i z\n"
+
+/* In TensorFlow's order; what lies behind them is zero. */
+static typed_row places[] = {
+    {"of_what_is_not_zero",
+     KILN_I64,
+     {"", X("2,2") "y Where x", 3, 2, {4, 2}, {0, 1, 1, 0, 1, 1}}},
+    {"in_a_constant",
+     KILN_I64,
+     {"", X("1") "c Const value=F4:0;1;0;1\ny Where c ^x", PLAIN, 2, {2, 1}, {1, 3}}},
+    {"of_boxes_without_padding",
+     KILN_I32,
+     {"",
+      X("4") "b Const value=F4,4:0;0;1;1;0;0;1;0.9;2;2;3;3;0;0;1;1\n"
+             "m Const value=I:3\nt Const value=F:0.5\ns Const value=F:1.5\n"
+             "y NonMaxSuppressionV3 b x m t s",
+      2,
+      1,
+      {3},
+      {3, 2}}},
+};
 
 static row rows[] = {
     {"boolean_mask", MASKED "y Identity q", 3, 1, {6}, {3, 4, 5}},
@@ -103,6 +129,18 @@ static row rows[] = {
      {4, 4},
      {2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7}},
     {"stacked", MASKED "y Pack q q axis=i1", 3, 2, {6, 2}, {3, 3, 4, 4, 5, 5}},
+    {"columns_of_rows",
+     ROWS INTS("j", "3:1;0;1") "y GatherV2 q j one",
+     3,
+     2,
+     {4, 3},
+     {3, 2, 3, 5, 4, 5, 7, 6, 7}},
+    {"known_places_of_it",
+     MASKED INTS("j", "2:2;0") "y GatherV2 q j z",
+     PLAIN,
+     1,
+     {2},
+     {5, 3}},
     {"sum_of_what_counts", MASKED "y Sum q z", PLAIN, 0, {0}, {12}},
     {"mean_of_what_counts", MASKED "y Mean q z", PLAIN, 0, {0}, {4}},
     {"mean_over_both_axes", ROWS INTS("a", "2:0;1") "y Mean q a", PLAIN, 0, {0}, {4.5}},
@@ -110,6 +148,31 @@ static row rows[] = {
     {"smallest_of_what_counts", MASKED "y Min q z", PLAIN, 0, {0}, {3}},
     {"product_of_what_counts", MASKED "y Prod q z", PLAIN, 0, {0}, {60}},
     {"sum_of_each_row", ROWS "y Sum q one", 3, 1, {4}, {5, 9, 13}},
+    {"summed_on_the_way", MASKED "y Cumsum q z", 3, 1, {6}, {3, 7, 12}},
+    {"summed_from_the_last",
+     MASKED "y Cumsum q z reverse=btrue",
+     3,
+     1,
+     {6},
+     {12, 9, 5}},
+    {"multiplied_from_the_last",
+     MASKED "y Cumprod q z reverse=btrue",
+     3,
+     1,
+     {6},
+     {60, 20, 5}},
+    {"the_two_largest",
+     MASKED INTS("k", ":2") "n Neg q\nt TopKV2 n k\ny Identity t",
+     PLAIN,
+     1,
+     {2},
+     {-3, -4}},
+    {"the_largest_of_each_row",
+     ROWS INTS("k", ":1") "t TopKV2 q k\ny Identity t",
+     3,
+     2,
+     {4, 1},
+     {3, 5, 7}},
     {"all_that_counts",
      MASKED "a Greater q two\nb All a z\ny Cast b DstT=t1",
      PLAIN,
@@ -163,7 +226,7 @@ static refusal refusals[] = {
      MASKED "k Const value=F:4\nn Greater x k\nv Where n\n"
             "j Squeeze v squeeze_dims=l1\nu GatherV2 x j z\ny Add q u",
      "and another operand in another way"},
-    {"summed_on_the_way", MASKED "y Cumsum q z",
+    {"a_matrix_of_it", MASKED "y MatrixDiag q",
      "'q' is as long as data has it, and this operator has no rule for that; "
      "export the model up to there"},
 };
@@ -174,8 +237,7 @@ static kiln_status import(const char *text, kiln_graph **out, kiln_err *err) {
                                            NULL, out, NULL, err);
 }
 
-static void check(void **state) {
-    const row *const r = *state;
+static void check_as(const row *r, kiln_dtype dtype) {
     kiln_arena *const a = kiln_test_arena();
     kiln_graph *g = NULL;
     kiln_err err = {0};
@@ -190,18 +252,33 @@ static void check(void **state) {
         ((float *)in.data)[i] = (float)i;
     kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, out, &err), &err);
     assert_string_equal(g->output_names.v[0], "y");
-    const kiln_type want_type = kiln_type_make(KILN_F32, r->rank, r->dim);
+    const kiln_type want_type = kiln_type_make(dtype, r->rank, r->dim);
     assert_true(kiln_type_eq(&out[0].type, &want_type));
     if (r->count != PLAIN) {
+        assert_ptr_equal(g->outputs.v[0]->count, g->outputs.v[1]);
         assert_string_equal(g->output_names.v[1], "y.count");
         assert_int_equal(*(const int64_t *)out[1].data, r->count);
     }
     const size_t n = (size_t)kiln_type_elems(&out[0].type);
-    float want[MAX_WANT];
     assert_in_range(n, 1, MAX_WANT);
+    if (dtype != KILN_F32) {
+        kiln_wide got = kiln_wide_new(a, &want_type);
+        kiln_widen(&want_type, out[0].data, &got);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(got.i[i], (int64_t)r->want[i]);
+        return;
+    }
+    float want[MAX_WANT];
     for (size_t i = 0; i < n; i++)
         want[i] = (float)r->want[i];
     kiln_assert_close(out[0].data, want, n, 2, 1e-7);
+}
+
+static void check(void **state) { check_as(*state, KILN_F32); }
+
+static void check_places(void **state) {
+    const typed_row *const r = *state;
+    check_as(&r->row, r->dtype);
 }
 
 static void refuses(void **state) {
@@ -212,6 +289,7 @@ static void refuses(void **state) {
 }
 
 int main(void) {
+    kiln_test_add_rows(check_places, places);
     kiln_test_add_rows(check, rows);
     kiln_test_add_rows(refuses, refusals);
     return kiln_test_run("tensorflow_counted");

@@ -802,37 +802,6 @@ static void says_what_it_is(void **state) {
     assert_false(m.op.v[3].is_read);
 }
 
-/* Without padding it is as long as data has it. */
-static void suppression_may_be_bounded(void **state) {
-    (void)state;
-    kiln_arena *const a = kiln_test_arena();
-    kiln_graph *g = NULL;
-    kiln_import_report report;
-    kiln_err err = {0};
-    float x[] = {0, 1, 2, 3};
-    kiln_tensor y[2];
-    const char *const text = X("4") BOXES "y NonMaxSuppressionV3 b x m t s";
-    kiln_assert_status_ok(kiln_frontend_tensorflow.import(a, kiln_tf_graph_of(a, text),
-                                                          "m.pb", NULL, NULL, &g,
-                                                          &report, &err),
-                          &err);
-    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
-    assert_int_equal(g->outputs.n, 2);
-    assert_ptr_equal(g->outputs.v[0]->count, g->outputs.v[1]);
-    assert_string_equal(g->output_names.v[1], "y.count");
-    const kiln_tensor in = {g->inputs.v[0]->type, x};
-    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, y, &err), &err);
-    assert_memory_equal(y[0].data, ((const int32_t[]){3, 2, 0}), 3 * sizeof(int32_t));
-    assert_int_equal(*(const int64_t *)y[1].data, 2);
-    const char *const more =
-        X("4") BOXES AXIS("d", "0") "q NonMaxSuppressionV3 b x m t s\ny Cumsum q d";
-    kiln_assert_fails(kiln_frontend_tensorflow.import(a, kiln_tf_graph_of(a, more),
-                                                      "m.pb", NULL, NULL, &g, &report,
-                                                      &err),
-                      KILN_ERR_UNSUPPORTED, &err,
-                      "is as long as data has it, and this operator has no rule");
-}
-
 static void refuses_complex_numbers_elsewhere(void **state) {
     (void)state;
     static const char *const text[][2] = {
@@ -850,40 +819,13 @@ static void refuses_complex_numbers_elsewhere(void **state) {
     }
 }
 
-/* Positions of what is not zero, in TensorFlow's order; what lies behind them is zero. */
-static void where_is_bounded(void **state) {
-    (void)state;
-    static const int64_t want[6][2] = {{0, 1}, {1, 0}, {1, 2}};
-    kiln_arena *const a = kiln_test_arena();
-    kiln_graph *g = NULL;
-    kiln_err err = {0};
-    float x[] = {0, 2, 0, 3, 0, -1};
-    kiln_tensor y[2];
-    kiln_assert_status_ok(import(X("2,3") "y Where x", NULL, &g, NULL, &err), &err);
-    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
-    assert_int_equal(g->outputs.n, 2);
-    assert_string_equal(g->output_names.v[1], "y.count");
-    const kiln_tensor in = {g->inputs.v[0]->type, x};
-    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, y, &err), &err);
-    assert_int_equal(kiln_type_elems(&y[0].type), 12);
-    assert_memory_equal(y[0].data, want, sizeof want);
-    assert_int_equal(*(const int64_t *)y[1].data, 3);
-    kiln_assert_status_ok(
-        import("x Const value=F4:0;1;0;1\ny Where x", NULL, &g, NULL, &err), &err);
-    assert_int_equal(g->outputs.n, 1);
-    assert_int_equal(g->outputs.v[0]->type.dim[0], 2);
-    assert_memory_equal(g->outputs.v[0]->data, ((const int64_t[]){1, 3}), 16);
-}
-
 int main(void) {
     kiln_test_add_rows(check, rows);
-    kiln_test_add("where_is_bounded", where_is_bounded, NULL);
     kiln_test_add("refuses_complex_numbers_elsewhere",
                   refuses_complex_numbers_elsewhere, NULL);
     kiln_test_add("binds_what_is_dynamic", binds_what_is_dynamic, NULL);
     kiln_test_add("asks_for_what_is_needed", asks_for_what_is_needed, NULL);
     kiln_test_add("names_all_outputs", names_all_outputs, NULL);
     kiln_test_add("says_what_it_is", says_what_it_is, NULL);
-    kiln_test_add("suppression_may_be_bounded", suppression_may_be_bounded, NULL);
     return kiln_test_run("tensorflow_import");
 }

@@ -18,15 +18,16 @@
     }
 #define ABSENT                                                                         \
     { .shape = NULL }
-/* Operands 1 to 19 of an LSTM of one cell whose gates are all 1/2 but the cell's: no
- * peepholes, no projection; its state begins at 0. */
-#define LSTM_OF_ITS_CELL                                                               \
+#define STATE                                                                          \
+    { .shape = "1x1", .type = KILN_TFW_F32, .is_variable = true }
+/* Operands 1 to 17 of an LSTM of one cell whose gates are all 1/2 but the cell's: no
+ * peepholes, no projection. */
+#define WEIGHTS_OF_ITS_CELL                                                            \
     C32("1x1", 0), C32("1x1", 0), C32("1x1", 1), C32("1x1", 0), C32("1x1", 0),         \
         C32("1x1", 0), C32("1x1", 0), C32("1x1", 0), ABSENT, ABSENT, ABSENT,           \
-        C32("1", 0), C32("1", 0), C32("1", 0), C32("1", 0), ABSENT, ABSENT,            \
-        {.shape = "1x1", .type = KILN_TFW_F32, .is_variable = true}, {                 \
-        .shape = "1x1", .type = KILN_TFW_F32, .is_variable = true                      \
-    }
+        C32("1", 0), C32("1", 0), C32("1", 0), C32("1", 0), ABSENT, ABSENT
+/* Its state begins at 0. */
+#define LSTM_OF_ITS_CELL WEIGHTS_OF_ITS_CELL, STATE, STATE
 /* Options by slot. */
 #define ENUM(slot, v)                                                                  \
     { slot, 1, v }
@@ -588,6 +589,51 @@ static kiln_tflite_case recurrent[] = {
      .out = {F32("1x1x1", .452676)}},
 };
 
+/* Forward and backward: x is 1, then 0. */
+static kiln_tflite_case both_ways[] = {
+    /* h: relu(2 + 1) = 3, relu(3 * .5 + 1) = 2.5; backward by 1, 1 and 0: relu(0), relu(1
+     * + 0) */
+    {.name = "rnn",
+     .code = 46,
+     .option = {ENUM(1, 1)},
+     .n_options = 1,
+     .n_in = 9,
+     .in = {F32("1x2x1", 1, 0), C32("1x1", 2), C32("1x1", .5), C32("1", 1), STATE,
+            C32("1x1", 1), C32("1x1", 1), C32("1", 0), STATE},
+     .n_out = 2,
+     .out = {F32("1x2x1", 3, 2.5), F32("1x2x1", 1, 0)}},
+    /* As lstm_of_one_step; then c / 2. Backward it is 0 first. */
+    {.name = "lstm_with_steps_first",
+     .code = 52,
+     .option = {ENUM(0, 4), ENUM(3, 1)},
+     .n_options = 2,
+     .n_in = 39,
+     .in = {F32("2x1x1", 1, 0), WEIGHTS_OF_ITS_CELL, WEIGHTS_OF_ITS_CELL, STATE, STATE,
+            STATE, STATE},
+     .out = {F32("2x1x2", .181700, .181700, .0940653, 0)}},
+    /* The cell is held at .25: h is tanh(.25) / 2, then tanh(.125) / 2. */
+    {.name = "lstm_with_a_held_cell",
+     .code = 52,
+     .option = {ENUM(0, 4), REAL(1, .25), ENUM(4, 0)},
+     .n_options = 3,
+     .n_in = 39,
+     .in = {F32("1x2x1", 1, 0), WEIGHTS_OF_ITS_CELL, WEIGHTS_OF_ITS_CELL, STATE, STATE,
+            STATE, STATE},
+     .n_out = 2,
+     .out = {F32("1x2x1", .1224593, .0621765), F32("1x2x1", .1224593, 0)}},
+    {.name = "rnn_of_two_inputs",
+     .code = 46,
+     .option = {ENUM(1, 1)},
+     .n_options = 1,
+     .n_in = 10,
+     .in = {F32("1x1x1", 1), C32("1x1", 2), C32("1x1", .5), C32("1", 1), STATE,
+            C32("1x1", 1), C32("1x1", 1), C32("1", 0), STATE, F32("1x1x1", 1)},
+     .n_out = 2,
+     .out = {F32("1x1x1", 3), F32("1x1x1", 1)},
+     .fails = KILN_ERR_UNSUPPORTED,
+     .text = "a second input (input 9) is not read"},
+};
+
 static kiln_tflite_case refusals[] = {
     {.name = "an_unknown_operator",
      .code = 136,
@@ -695,6 +741,7 @@ int main(void) {
     kiln_test_add_rows(kiln_test_check_tflite, witnessed);
     kiln_test_add_rows(kiln_test_check_tflite, moves);
     kiln_test_add_rows(kiln_test_check_tflite, recurrent);
+    kiln_test_add_rows(kiln_test_check_tflite, both_ways);
     kiln_test_add_rows(kiln_test_check_tflite, refusals);
     return kiln_test_run("tflite_import");
 }

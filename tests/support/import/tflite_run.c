@@ -66,6 +66,45 @@ static int add_port(kiln_tfw *m, const kiln_tflite_port *p, const char *name) {
     return at;
 }
 
+/* A tensor that an operator makes. */
+static int add_made(kiln_tfw *m, int type, int rank, const int32_t *dim) {
+    return kiln_tfw_tensor(m, kiln_format(kiln_test_arena(), "t%d", m->n_tensors), type,
+                           (size_t)rank, dim, NULL, 0);
+}
+
+static int add_ints(kiln_tfw *m, int32_t v) {
+    const int32_t one = 1;
+    return kiln_tfw_tensor(m, "c", KILN_TFW_I32, 1, &one, &v, sizeof v);
+}
+
+/* What tf.boolean_mask becomes: of x (a matrix), by the sums of its rows, or of a list by
+ * its elements. */
+static int add_masked(kiln_tfw *m, int x, const kiln_type *t) {
+    enum { GATHER = 36, SQUEEZE = 43, GREATER = 61, SUM = 74, WHERE = 109 };
+    const float zero = 0;
+    const int32_t dim[] = {(int32_t)t->dim[0], t->rank > 1 ? (int32_t)t->dim[1] : 0},
+                  place[] = {dim[0], 1}, axis = 1;
+    int32_t in[2] = {x, 0};
+    if (t->rank > 1) {
+        in[1] = add_ints(m, 1);
+        const int32_t sum = add_made(m, KILN_TFW_F32, 1, dim);
+        (void)kiln_tfw_op(m, SUM, NULL, 2, in, 1, &sum);
+        in[0] = sum;
+    }
+    in[1] = kiln_tfw_tensor(m, "zero", KILN_TFW_F32, 0, NULL, &zero, sizeof zero);
+    const int32_t mask = add_made(m, KILN_TFW_BOOL, 1, dim);
+    (void)kiln_tfw_op(m, GREATER, NULL, 2, in, 1, &mask);
+    const int32_t places = add_made(m, KILN_TFW_I64, 2, place);
+    (void)kiln_tfw_op(m, WHERE, NULL, 1, &mask, 1, &places);
+    in[0] = x;
+    in[1] = add_made(m, KILN_TFW_I64, 1, dim);
+    kiln_fbw_vector(kiln_tfw_op(m, SQUEEZE, NULL, 1, &places, 1, &in[1]), 0, &axis, 1,
+                    sizeof axis);
+    const int32_t y = add_made(m, KILN_TFW_F32, t->rank, dim);
+    (void)kiln_tfw_op(m, GATHER, NULL, 2, in, 1, &y);
+    return y;
+}
+
 static size_t n_out(const kiln_tflite_case *r) { return r->n_out > 0 ? r->n_out : 1; }
 
 kiln_str kiln_test_tflite_model(const kiln_tflite_case *r) {
@@ -75,6 +114,12 @@ kiln_str kiln_test_tflite_model(const kiln_tflite_case *r) {
         in[i] = add_port(&m, &r->in[i], kiln_format(kiln_test_arena(), "x%zu", i));
         if (in[i] >= 0 && !r->in[i].is_const && !r->in[i].is_variable)
             kiln_tfw_input(&m, in[i]);
+        if (r->in[i].is_masked) {
+            const kiln_tensor x = tensor_of(&r->in[i]);
+            in[i] = add_masked(&m, in[i], &x.type);
+        }
+        if (r->in[i].is_first)
+            in[i] = in[0];
     }
     for (size_t i = 0; i < n_out(r); i++) {
         out[i] = add_port(&m, &r->out[i], kiln_format(kiln_test_arena(), "y%zu", i));

@@ -8,7 +8,7 @@
 #include "tests/support/model/tflite_writer.h"
 
 enum {
-    KILN_TFLITE_PORTS = 20,
+    KILN_TFLITE_PORTS = 39,
     KILN_TFLITE_ELEMS = 32,
     KILN_TFLITE_OUTS = 4,
     KILN_TFLITE_OPTS = 8
@@ -22,6 +22,8 @@ typedef struct kiln_tflite_port {
     int zero;
     bool is_const;
     bool is_variable;
+    bool is_masked; /* the operator reads its rows whose sum is more than 0 */
+    bool is_first;  /* the operator reads operand 0 once more */
 } kiln_tflite_port;
 
 typedef struct kiln_tflite_option {

@@ -103,7 +103,8 @@ def keras_file(suffix):
             return None
         path = os.path.join(folder, "model" + suffix)
         model.save(path)
-        names = (x._keras_history.operation.name for x in model.inputs)  # layers' names are what the file has
+        origins = (x._keras_history for x in model.inputs)
+        names = ((h.operation if hasattr(h, "operation") else h.layer).name for h in origins)  # as the file has them
         return path, dict(zip(names, inputs.values())), as_numpy(outputs(*inputs.values()))
     return write
 

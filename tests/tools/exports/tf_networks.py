@@ -6,6 +6,7 @@ ROWS has a function by name: it gives a Keras model, or a Detector, whose inputs
 import keras
 import numpy as np
 import tensorflow as tf
+import tf_keras as old_keras
 from keras import layers as L
 from keras.src.applications.inception_resnet_v2 import CustomScaleLayer
 
@@ -439,11 +440,33 @@ def other_diagonals():
     return Operators(6, run)
 
 
+# ---- Keras 2 ----
+
+
+@row
+def old_functions():
+    """TensorFlow's functions in a model's code, which Keras 2 writes as layers."""
+    x, z, image = (old_keras.Input(shape, name=name) for name, shape in (("x", (4, 6)), ("z", (4, 6)), ("image", (8, 8, 4))))
+    m, n = tf.math, tf.nn
+    y = 1 - (x + 1) * [2.0, 3, 4, 5, 6, 7] / 3.0 + 3.0 / (tf.abs(z) + 2)
+    a = tf.concat([y[:, 0], m.reduce_mean(x, axis=[1]), m.reduce_max(z, axis=1), z[:, 1, ::-1]], -1)
+    b = tf.stack([n.softmax(x), n.relu(z), n.gelu(x), n.silu(z), n.elu(x), n.leaky_relu(x), n.leaky_relu(z, 0.1), -n.relu6(x)], axis=1)
+    c = tf.matmul(x, z, transpose_b=True) @ tf.transpose(tf.reshape(z, [tf.shape(z)[0], 6, -1]), [0, 2, 1])
+    d = tf.where(x > 0.5, tf.clip_by_value(z, -0.5, 0.9), m.l2_normalize(x, axis=-1)) + tf.cast(m.less(x, z), "float32")
+    e = tf.expand_dims(m.squared_difference(x, z) ** 2, 1) + tf.tile(tf.squeeze(x[:, 2:3, None], axis=2)[:, :, None], [1, 2, 1, 1])
+    f = tf.pad(tf.gather(x, [0, 2], axis=1), [[0, 0], [1, 0], [0, 2]]) + m.reduce_std(z, axis=1, keepdims=True)[:, :, :1]
+    g = n.depth_to_space(tf.image.resize(image, (6, 4)), 2), n.space_to_depth(tf.image.resize(image, [4, 4], method="nearest"), 2)
+    h = old_keras.layers.Dense(3)(m.add_n([x, z, tf.identity(x), tf.maximum(x, 0.5), tf.minimum(x, z), tf.ones_like(x)]))
+    i = old_keras.applications.mobilenet_v2.preprocess_input(image) * n.relu6(image + 3.0) / 6.0
+    k = n.bias_add(m.sqrt(m.exp(m.tanh(x))) + m.rsqrt(tf.square(z) + 1.0), [1.0, 2, 3, 4, 5, 6])
+    return old_keras.Model([x, z, image], [a, b, c, d, e, f, *g, h, i, k, m.log(m.sigmoid(x)), n.log_softmax(z), m.reduce_variance(x)])
+
+
 # ---- what programs do with them ----
 
 
 def is_keras(model):
-    return isinstance(model, keras.Model)
+    return isinstance(model, (keras.Model, old_keras.Model))
 
 
 def make(name):

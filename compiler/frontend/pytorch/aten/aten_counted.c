@@ -1,54 +1,20 @@
 /* Operators of values that are as long as data has them: what suppression of boxes
- * (torchvision::nms) and masks of bool give, and what is picked by it. A rule makes the
- * operator on the largest shape and says how many elements of its result count; what has
- * no rule (aten_counted.def) is refused. Filling is never read as if it counted: rules
- * are of operators that treat each element along the axis by itself. */
-#include "compiler/frontend/bounded.h"
+ * (torchvision::nms) and masks of bool give, and what is picked by it, by the rules of
+ * counted_rules.h; aten_counted.def says which operator has which. */
+#include "compiler/frontend/counted_rules.h"
 #include "compiler/frontend/pytorch/aten/aten_internal.h"
 #include "compiler/frontend/suppress.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-typedef kiln_status rule_fn(kiln_aten_args *k, kiln_counted *c);
+/* A call: its arguments, and where their tensors are, in lists too. */
+typedef struct call {
+    kiln_aten_args *k;
+    kiln_value ***at;
+} call;
 
-static kiln_status refuse(kiln_aten_args *k, const kiln_counted *c, const char *why) {
-    return kiln_fail(k->c.cx->err, KILN_ERR_UNSUPPORTED,
-                     "%s: '%s' is as long as data has it, %s; export the model up to "
-                     "there",
-                     k->row->name, c->value->name, why);
-}
-
-/* ---- arguments -------------------------------------------------------------------- */
-
-/* All tensors of the call, in lists too. */
-static kiln_status each(kiln_aten_args *k, kiln_counted *c, bool is_stripped) {
-    for (int i = 0; i < k->n; i++) {
-        kiln_aten_value *const v = &k->value[i];
-        if (v->kind == KILN_ATEN_TENSOR) {
-            if (is_stripped)
-                v->tensor = kiln_compose_uncounted(&k->c, v->tensor);
-            else
-                kiln_counted_note(c, v->tensor);
-        }
-        if (v->kind != KILN_ATEN_LIST)
-            continue;
-        kiln_aten_value *const list =
-            kiln_array(&k->c.cx->scratch, kiln_aten_value, v->n + 1);
-        for (size_t j = 0; j < v->n; j++) {
-            list[j] = v->list[j];
-            if (list[j].kind != KILN_ATEN_TENSOR)
-                continue;
-            if (is_stripped)
-                list[j].tensor = kiln_compose_uncounted(&k->c, list[j].tensor);
-            else
-                kiln_counted_note(c, list[j].tensor);
-        }
-        if (is_stripped)
-            v->list = list;
-    }
-    return k->c.status;
-}
+static kiln_aten_args *args_of(const kiln_ruled *r) { return ((call *)r->call)->k; }
 
 static bool counts(const kiln_aten_value *v) {
     if (v->kind == KILN_ATEN_TENSOR)
@@ -66,153 +32,127 @@ bool kiln_aten_reads_counted(const kiln_aten_args *k) {
     return false;
 }
 
-/* ---- the operator, and its results ------------------------------------------------ */
+/* ---- how operators are made --------------------------------------------------------- */
 
-/* As if all elements counted. */
-static kiln_status make(kiln_aten_args *k) {
-    KILN_TRY(each(k, NULL, true));
+/* Writes to `at` where the call's tensors are (NULL: only counts them), in lists that are
+ * its own from now on. */
+static int find_tensors(kiln_aten_args *k, kiln_value ***at) {
+    int n = 0;
+    for (int i = 0; i < k->n; i++) {
+        kiln_aten_value *v = &k->value[i], *own = v;
+        size_t n_own = 1;
+        if (v->kind == KILN_ATEN_LIST) {
+            n_own = v->n;
+            own = kiln_array(&k->c.cx->scratch, kiln_aten_value, n_own + 1);
+            for (size_t j = 0; j < n_own; j++)
+                own[j] = v->list[j];
+            v->list = own;
+        }
+        for (size_t j = 0; j < n_own; j++) {
+            if (own[j].kind != KILN_ATEN_TENSOR)
+                continue;
+            if (at != NULL)
+                at[n] = &own[j].tensor;
+            n++;
+        }
+    }
+    return n;
+}
+
+static kiln_status make(kiln_ruled *r) {
+    kiln_aten_args *const k = args_of(r);
+    for (int i = 0; i < r->n_in; i++)
+        *((call *)r->call)->at[i] = r->given[i];
     KILN_TRY(k->row->make(k));
     return k->c.status;
 }
 
-static kiln_status mark(kiln_aten_args *k, int axis, kiln_value *count) {
-    for (size_t i = 0; i < k->n_out; i++)
-        if (k->out[i].kind == KILN_ATEN_TENSOR)
-            k->out[i].tensor =
-                kiln_compose_bounded(&k->c, k->out[i].tensor, axis, count);
-    return k->c.status;
+static kiln_value **result(kiln_ruled *r, int i) {
+    kiln_aten_args *const k = args_of(r);
+    return (size_t)i < k->n_out && k->out[i].kind == KILN_ATEN_TENSOR
+               ? &k->out[i].tensor
+               : NULL;
 }
 
-static int rank_out(const kiln_aten_args *k) {
-    return k->n_out > 0 && k->out[0].kind == KILN_ATEN_TENSOR
-               ? k->out[0].tensor->type.rank
-               : 0;
+static kiln_status refuse(kiln_ruled *r, const char *why) {
+    return kiln_fail(r->c.cx->err, KILN_ERR_UNSUPPORTED,
+                     "%s: '%s' is as long as data has it, %s; export the model up to "
+                     "there",
+                     args_of(r)->row->name, r->counted.value->name, why);
 }
 
-/* ---- rules ------------------------------------------------------------------------ */
+static const kiln_ruled_format format = {
+    .make = make, .result = result, .refuse = refuse};
 
-/* Does a tensor whose length is known stretch along the axis? */
-static bool is_stretched(const kiln_aten_args *k, const kiln_counted *c) {
-    for (int i = 0; i < k->n; i++) {
-        const kiln_aten_value *const v = &k->value[i];
-        if (v->kind != KILN_ATEN_TENSOR || kiln_value_is_counted(v->tensor))
-            continue;
-        if (!kiln_counted_stretches(c, v->tensor))
-            return false;
-    }
-    return true;
-}
+/* ---- rules: what calls say in arguments of their own -------------------------------- */
 
-static kiln_status along(kiln_aten_args *k, kiln_counted *c) {
-    if (c->axis < 0)
-        return refuse(k, c, "and another operand in another way");
-    if (!is_stretched(k, c))
-        return refuse(k, c, "and another operand's length is known");
-    KILN_TRY(make(k));
-    return mark(k, rank_out(k) - c->from_right, c->count);
+static kiln_status need_axis(kiln_ruled *r, int rank, int *axis) {
+    *axis = kiln_aten_axis(args_of(r), "dim", rank);
+    return args_of(r)->c.status;
 }
 
 /* x[:, mask]: of what counts. */
-static kiln_status pick_masked(kiln_aten_args *k, kiln_counted *c, kiln_value *x,
-                               kiln_value *mask, int axis) {
-    if (x->count == NULL || x->count != mask->count)
-        return refuse(k, c, "and a mask of another length picks of it");
-    kiln_value *const counts = kiln_compose_mask(
-        &k->c, 1, 0, mask->type.dim[0] < 1 ? 1 : mask->type.dim[0], x->count);
-    mask = kiln_compose_2(&k->c, &kiln_op_logical_and,
-                          kiln_compose_uncounted(&k->c, mask), counts);
-    x = kiln_compose_uncounted(&k->c, x);
-    KILN_TRY(k->c.status);
-    return kiln_aten_give_masked(k, x, mask, axis);
+static kiln_status pick_masked(kiln_ruled *r, int axis) {
+    kiln_value *const x = r->in[0], *mask = r->in[1];
+    if (x->count == NULL || x->count != mask->count || x->bounded_axis != axis)
+        return refuse(r, "and a mask of another length picks of it");
+    kiln_ruled_fill(r, 1, 0);
+    mask = r->given[1];
+    kiln_value *const y = kiln_compose_uncounted(&r->c, x);
+    KILN_TRY(r->c.status);
+    return kiln_aten_give_masked(args_of(r), y, mask, axis);
 }
 
-/* x[:, at]: where only `at` decides how long the result is. */
-static kiln_status pick(kiln_aten_args *k, kiln_counted *c) {
+/* x[:, at], as index_select(x, 1, at) or index(x, [None, at]) */
+static kiln_status pick(kiln_ruled *r) {
+    kiln_aten_args *const k = args_of(r);
     const bool is_list = kiln_aten_find_name(k, "indices") >= 0;
-    const kiln_aten_value *const self = kiln_aten_get(k, "self");
-    const kiln_aten_value *at = kiln_aten_get(k, is_list ? "indices" : "index");
-    int axis = -1;
-    if (self->kind != KILN_ATEN_TENSOR)
-        return refuse(k, c, "and what is picked of is no tensor");
+    const kiln_aten_value *const at = kiln_aten_get(k, is_list ? "indices" : "index");
+    int axis = 0;
+    if (kiln_aten_get(k, "self")->kind != KILN_ATEN_TENSOR || r->n_in != 2 ||
+        (is_list && at->kind != KILN_ATEN_LIST) || r->in[1]->type.rank != 1)
+        return refuse(r, "and is not picked of by one list of places");
     if (!is_list)
-        axis = kiln_aten_axis(k, "dim", self->tensor->type.rank);
-    for (size_t i = 0; is_list && at->kind == KILN_ATEN_LIST && i < at->n; i++)
-        if (at->list[i].kind == KILN_ATEN_TENSOR) {
-            if (axis >= 0)
-                return refuse(k, c, "and there are two indices");
-            axis = (int)i;
-        }
-    if (axis < 0)
-        return refuse(k, c, "and there is no index");
-    if (is_list)
-        at = &at->list[axis];
-    if (at->kind != KILN_ATEN_TENSOR || at->tensor->type.rank != 1)
-        return refuse(k, c, "and the index is no list of places");
-    kiln_value *const count = at->tensor->count;
-    if (kiln_value_is_counted(self->tensor) && self->tensor->bounded_axis != axis)
-        return refuse(k, c, "and is picked of along another axis");
-    KILN_TRY(k->c.status);
-    if (at->tensor->type.dtype == KILN_BOOL)
-        return pick_masked(k, c, self->tensor, at->tensor, axis);
-    KILN_TRY(make(k));
-    return count == NULL ? KILN_OK : mark(k, axis, count);
+        KILN_TRY(need_axis(r, r->in[0]->type.rank, &axis));
+    while (is_list && at->list[axis].kind != KILN_ATEN_TENSOR)
+        axis++;
+    return r->in[1]->type.dtype == KILN_BOOL ? pick_masked(r, axis)
+                                             : kiln_ruled_pick(r, axis, true);
 }
 
 /* The first elements, or parts of another axis. */
-static kiln_status slice(kiln_aten_args *k, kiln_counted *c) {
-    const kiln_value *const x = c->value;
-    const int64_t dim = x->type.dim[c->axis];
-    const int axis = kiln_aten_axis(k, "dim", x->type.rank);
-    kiln_value *count = c->count;
-    if (axis == c->axis) {
-        const int64_t start =
-            kiln_aten_is_none(k, "start") ? 0 : kiln_aten_int(k, "start");
-        const int64_t end = kiln_aten_is_none(k, "end") ? dim : kiln_aten_int(k, "end");
-        if (start != 0 || end < 0 || kiln_aten_int(k, "step") != 1)
-            return refuse(k, c, "and only its first elements may be cut off, x[:n]");
-        if (end < dim)
-            count = kiln_compose_2(&k->c, &kiln_op_min, count,
-                                   kiln_compose_number(&k->c, end));
-    }
+static kiln_status slice(kiln_ruled *r) {
+    kiln_aten_args *const k = args_of(r);
+    const kiln_counted *const c = &r->counted;
+    int axis;
+    KILN_TRY(need_axis(r, c->value->type.rank, &axis));
+    if (axis != c->axis)
+        return kiln_ruled_keep(r, c->axis);
+    const int64_t start = kiln_aten_is_none(k, "start") ? 0 : kiln_aten_int(k, "start");
+    const int64_t dim = c->value->type.dim[axis];
+    const int64_t end = kiln_aten_is_none(k, "end") ? dim : kiln_aten_int(k, "end");
+    const bool is_first = start == 0 && end >= 0 && kiln_aten_int(k, "step") == 1;
     KILN_TRY(k->c.status);
-    KILN_TRY(make(k));
-    return mark(k, c->axis, count);
+    return kiln_ruled_slice(r, &(kiln_counted_cut){axis, end, is_first});
 }
 
-static kiln_status select(kiln_aten_args *k, kiln_counted *c) {
-    const int axis = kiln_aten_axis(k, "dim", c->value->type.rank);
-    if (axis == c->axis)
-        return refuse(k, c, "and one of its elements may not be there");
-    KILN_TRY(make(k));
-    return mark(k, c->axis - (axis < c->axis), c->count);
+static kiln_status select(kiln_ruled *r) {
+    int axis;
+    KILN_TRY(need_axis(r, r->counted.value->type.rank, &axis));
+    return kiln_ruled_drop_axes(r, &(int64_t){axis}, 1,
+                                "and one of its elements may not be there");
 }
 
-static kiln_status unsqueeze(kiln_aten_args *k, kiln_counted *c) {
-    const int axis = kiln_aten_axis(k, "dim", c->value->type.rank + 1);
-    KILN_TRY(make(k));
-    return mark(k, c->axis + (axis <= c->axis), c->count);
+static kiln_status unsqueeze(kiln_ruled *r) {
+    int at;
+    KILN_TRY(need_axis(r, r->counted.value->type.rank + 1, &at));
+    return kiln_ruled_add_axis(r, at);
 }
 
-static size_t n_tensors(const kiln_aten_args *k) {
-    return k->value[0].kind == KILN_ATEN_LIST ? k->value[0].n : 0;
-}
-
-static kiln_status join(kiln_aten_args *k, kiln_counted *c) {
-    const int axis = kiln_aten_axis(k, "dim", c->value->type.rank);
-    if (c->axis < 0 || (size_t)c->n != n_tensors(k))
-        return refuse(k, c, "and what it is joined with is not so in the same way");
-    if (axis == c->axis && c->n > 1)
-        return refuse(k, c, "and is joined along the very axis");
-    KILN_TRY(make(k));
-    return mark(k, c->axis, c->count);
-}
-
-static kiln_status stack(kiln_aten_args *k, kiln_counted *c) {
-    const int axis = kiln_aten_axis(k, "dim", c->value->type.rank + 1);
-    if (c->axis < 0 || (size_t)c->n != n_tensors(k))
-        return refuse(k, c, "and what it is joined with is not so in the same way");
-    KILN_TRY(make(k));
-    return mark(k, c->axis + (axis <= c->axis), c->count);
+static kiln_status stack(kiln_ruled *r) {
+    int at;
+    KILN_TRY(need_axis(r, r->counted.value->type.rank + 1, &at));
+    return kiln_ruled_stack(r, at);
 }
 
 /* A number that nobody knows before data is there. */
@@ -221,38 +161,34 @@ static kiln_aten_value unknown(void) {
 }
 
 /* What the file asserts of a length is not checked; who computes with it is refused. */
-static kiln_status size(kiln_aten_args *k, kiln_counted *c) {
+static kiln_status size(kiln_ruled *r) {
+    kiln_aten_args *const k = args_of(r);
     const bool is_all = kiln_aten_is_none(k, "dim");
-    const int axis = is_all ? 0 : kiln_aten_axis(k, "dim", c->value->type.rank);
-    KILN_TRY(make(k));
-    if (!is_all && axis == c->axis)
+    int axis = 0;
+    if (!is_all)
+        KILN_TRY(need_axis(r, r->counted.value->type.rank, &axis));
+    KILN_TRY(kiln_ruled_make(r));
+    if (!is_all && axis == r->counted.axis)
         k->out[0] = unknown();
     if (!is_all || k->out[0].kind != KILN_ATEN_LIST)
         return KILN_OK;
     kiln_aten_value *const v =
         kiln_array(&k->c.cx->scratch, kiln_aten_value, k->out[0].n + 1);
     for (size_t i = 0; i < k->out[0].n; i++)
-        v[i] = (int)i == c->axis ? unknown() : k->out[0].list[i];
+        v[i] = (int)i == r->counted.axis ? unknown() : k->out[0].list[i];
     k->out[0].list = v;
     return KILN_OK;
 }
 
-static kiln_status numel(kiln_aten_args *k, kiln_counted *c) {
-    (void)c;
-    KILN_TRY(make(k));
-    k->out[0] = unknown();
+static kiln_status numel(kiln_ruled *r) {
+    KILN_TRY(kiln_ruled_make(r));
+    args_of(r)->out[0] = unknown();
     return KILN_OK;
-}
-
-/* Numbers that do not depend on the length. */
-static kiln_status number(kiln_aten_args *k, kiln_counted *c) {
-    (void)c;
-    return make(k);
 }
 
 static const struct {
     kiln_aten_maker *make;
-    rule_fn *rule;
+    kiln_rule *rule;
 } rules[] = {
 #define KILN_ATEN_COUNTED(maker, rule) {kiln_aten_make_##maker, rule},
 #include "compiler/frontend/pytorch/aten/aten_counted.def"
@@ -260,12 +196,22 @@ static const struct {
 };
 
 kiln_status kiln_aten_make_counted(kiln_aten_args *k) {
-    kiln_counted c = {.n = 0};
-    KILN_TRY(each(k, &c, false));
+    call of = {.k = k};
+    kiln_ruled r = {.format = &format,
+                    .call = &of,
+                    .c = k->c,
+                    .n_in = find_tensors(k, NULL),
+                    .row_op = k->row->op};
+    of.at = kiln_array(&k->c.cx->scratch, kiln_value **, r.n_in);
+    r.given = kiln_array(&k->c.cx->scratch, kiln_value *, r.n_in);
+    (void)find_tensors(k, of.at);
+    for (int i = 0; i < r.n_in; i++)
+        r.given[i] = *of.at[i];
+    (void)kiln_ruled_begin(&r);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].make == k->row->make)
-            return rules[i].rule(k, &c);
-    return refuse(k, &c, "and this operator has no rule for that");
+            return rules[i].rule(&r);
+    return refuse(&r, "and this operator has no rule for that");
 }
 
 kiln_status kiln_aten_may_read(kiln_import_cx *cx, kiln_value *const *in, int n_in) {

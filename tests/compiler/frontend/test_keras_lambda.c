@@ -1,0 +1,266 @@
+/* Functions of TensorFlow in a model's code, as Keras 2 writes them: layers TFOpLambda and
+ * SlicingOpLambda, on x = 0, 1, 2, 3. Calls are as tf_keras 2.21 writes them; numbers are
+ * worked out by hand. */
+#include "compiler/frontend/frontend.h"
+#include "compiler/reference/reference.h"
+#include "tests/support/kiln_test.h"
+#include "tests/support/model/keras_model.h"
+
+#include <math.h>
+
+enum { MAX_WANT = 12 };
+
+typedef struct row {
+    const char *name, *function;
+    const char *call;  /* of it, in single quotes; x and s, x's shape, are there */
+    const char *shape; /* of the result */
+    double want[MAX_WANT];
+} row;
+
+typedef struct refusal {
+    const char *name, *function, *call, *says;
+} refusal;
+
+#define X(arguments) "[['x', 0, 0, {" arguments "}]]"
+
+static row rows[] = {
+    {"a_number", "math.multiply", X("'y': 2.0, 'name': null"), "[1,2,2]", {0, 2, 4, 6}},
+    {"an_integer_beside_floats",
+     "__operators__.add",
+     X("'y': 1"),
+     "[1,2,2]",
+     {1, 2, 3, 4}},
+    {"a_number_before",
+     "math.subtract",
+     "[['_CONSTANT_VALUE', -1, 1.0, {'y': ['x', 0, 0], 'name': null}]]",
+     "[1,2,2]",
+     {1, 0, -1, -2}},
+    {"numbers_in_a_list",
+     "math.truediv",
+     X("'y': [2.0, 4]"),
+     "[1,2,2]",
+     {0, .25, 1, .75}},
+    {"numbers_in_lists",
+     "math.add",
+     X("'y': [[10, 20], [30, 40]]"),
+     "[1,2,2]",
+     {10, 21, 32, 43}},
+    {"itself", "math.multiply", X("'y': ['x', 0, 0]"), "[1,2,2]", {0, 1, 4, 9}},
+    {"several",
+     "concat",
+     "[[['x', 0, 0, {'axis': -1}], ['x', 0, 0, {'axis': -1}]]]",
+     "[1,2,4]",
+     {0, 1, 0, 1, 2, 3, 2, 3}},
+    {"stacked",
+     "stack",
+     "[[['x', 0, 0, {'axis': 1}], ['x', 0, 0, {'axis': 1}]]]",
+     "[1,2,2,2]",
+     {0, 1, 2, 3, 0, 1, 2, 3}},
+    {"a_column",
+     "__operators__.getitem",
+     X("'slice_spec': [{'start': null, 'stop': null, 'step': null}, "
+       "{'class_name': '__ellipsis__'}, 1]"),
+     "[1,2]",
+     {1, 3}},
+    {"backwards",
+     "__operators__.getitem",
+     X("'slice_spec': [{'start': null, 'stop': null, 'step': null}, "
+       "{'start': null, 'stop': null, 'step': -1}, null]"),
+     "[1,2,1,2]",
+     {2, 3, 0, 1}},
+    {"reshaped", "reshape", X("'shape': [-1, 4]"), "[1,4]", {0, 1, 2, 3}},
+    {"reshaped_by_parts_of_a_shape",
+     "reshape",
+     X("'shape': [['n', 0, 0], -1, 1]"),
+     "[1,4,1]",
+     {0, 1, 2, 3}},
+    {"reshaped_by_a_shape",
+     "reshape",
+     X("'shape': ['s', 0, 0]"),
+     "[1,2,2]",
+     {0, 1, 2, 3}},
+    {"turned",
+     "compat.v1.transpose",
+     X("'perm': [0, 2, 1], 'name': 'transpose', 'conjugate': false"),
+     "[1,2,2]",
+     {0, 2, 1, 3}},
+    {"product",
+     "linalg.matmul",
+     X("'b': ['x', 0, 0], 'transpose_b': true"),
+     "[1,2,2]",
+     {1, 3, 3, 13}},
+    {"mean", "math.reduce_mean", X("'axis': [1]"), "[1,2]", {1, 2}},
+    {"variance",
+     "math.reduce_variance",
+     X("'axis': -1, 'keepdims': true"),
+     "[1,2,1]",
+     {.25, .25}},
+    {"deviation_of_all", "math.reduce_std", X(""), "[]", {1.1180340}},
+    {"largest_place",
+     "math.argmax",
+     X("'axis': -1, 'output_type': 'int32'"),
+     "[1,2]",
+     {1, 1}},
+    {"clipped",
+     "clip_by_value",
+     X("'clip_value_min': 0.5, 'clip_value_max': 2"),
+     "[1,2,2]",
+     {.5, 1, 2, 2}},
+    {"softmax",
+     "nn.softmax",
+     X(""),
+     "[1,2,2]",
+     {.2689414, .7310586, .2689414, .7310586}},
+    {"relu6", "nn.relu6", X(""), "[1,2,2]", {0, 1, 2, 3}},
+    {"leaky_by_a_fifth", "nn.leaky_relu", X(""), "[1,2,2]", {0, 1, 2, 3}},
+    {"gelu_without_tanh",
+     "nn.gelu",
+     X(""),
+     "[1,2,2]",
+     {0, .8413447, 1.9544997, 2.9959502}},
+    {"of_length_1",
+     "math.l2_normalize",
+     X("'axis': -1"),
+     "[1,2,2]",
+     {0, 1, .5547002, .8320503}},
+    {"bias",
+     "nn.bias_add",
+     X("'bias': [-1, 1], 'data_format': 'NHWC'"),
+     "[1,2,2]",
+     {-1, 2, 1, 4}},
+    {"picked",
+     "compat.v1.gather",
+     X("'indices': [1, 1, 0], 'validate_indices': null, 'axis': 1, 'batch_dims': 0"),
+     "[1,3,2]",
+     {2, 3, 2, 3, 0, 1}},
+    {"repeated",
+     "tile",
+     X("'multiples': [1, 1, 2]"),
+     "[1,2,4]",
+     {0, 1, 0, 1, 2, 3, 2, 3}},
+    {"with_margins",
+     "compat.v1.pad",
+     X("'paddings': [[0, 0], [0, 1], [1, 0]], 'mode': 'CONSTANT', "
+       "'constant_values': 7"),
+     "[1,3,3]",
+     {7, 0, 1, 7, 2, 3, 7, 7, 7}},
+    {"chosen",
+     "where",
+     "[['p', 0, 0, {'x': ['x', 0, 0], 'y': 9.0}]]",
+     "[1,2,2]",
+     {9, 9, 2, 3}},
+    {"channels_of_pixels",
+     "nn.space_to_depth",
+     "[['i', 0, 0, {'block_size': 2}]]",
+     "[1,1,1,4]",
+     {0, 1, 2, 3}},
+    {"pixels_of_channels",
+     "nn.depth_to_space",
+     "[['c', 0, 0, {'block_size': 2}]]",
+     "[1,2,2,1]",
+     {0, 1, 2, 3}},
+    {"resized",
+     "image.resize",
+     "[['i', 0, 0, {'size': [1, 4], 'method': 'nearest'}]]",
+     "[1,1,4,1]",
+     {2, 2, 3, 3}},
+};
+
+static refusal refusals[] = {
+    {"an_unread_function", "image.rgb_to_hsv", X(""),
+     "1 kind of layer is not read: tf.image.rgb_to_hsv (first in layer 'y'; kiln has "
+     "it "
+     "not: save the model as a SavedModel"},
+    {"an_operand_that_was_not_written", "__operators__.add", X(""),
+     "it must be called with 2 to 2 values, is with 1"},
+    {"a_text", "math.add", X("'y': 'abc'"),
+     "must be called with values of the model and numbers"},
+    {"lists_of_two_lengths", "math.add", X("'y': [[1, 2], [3]]"),
+     "its numbers must be in lists of one length"},
+    {"a_mode_of_margins", "pad",
+     X("'paddings': [[0, 0], [0, 1], [1, 0]], 'mode': 'SYMMETRIC'"),
+     "'mode' is not read"},
+};
+
+/* Beside x [1, 2, 2] its shape s, its batch n, p where it is above 1, i and c: pixels with
+ * a channel, and a pixel with four. */
+static const struct {
+    const char *class_name, *name, *function, *call;
+} around[] = {
+    {"TFOpLambda", "s", "compat.v1.shape", X("'out_type': 'int32'")},
+    {"SlicingOpLambda", "n", "__operators__.getitem",
+     "[['s', 0, 0, {'slice_spec': 0}]]"},
+    {"TFOpLambda", "p", "math.greater", X("'y': 1")},
+    {"TFOpLambda", "i", "reshape", X("'shape': [1, 2, 2, 1]")},
+    {"TFOpLambda", "c", "reshape", X("'shape': [1, 1, 1, 4]")},
+};
+
+static void add_layer(kiln_buf *b, const char *class_name, const char *name,
+                      const char *function, const char *call) {
+    kiln_buf_printf(b,
+                    ", {'class_name': '%s', 'name': '%s', 'config': {'name': '%s', "
+                    "'trainable': true, 'dtype': 'float32', 'function': '%s'}, "
+                    "'inbound_nodes': %s}",
+                    class_name, name, name, function, call);
+}
+
+static const char *model_of(kiln_arena *a, const char *function, const char *call) {
+    kiln_buf b;
+    kiln_buf_init(&b, a);
+    kiln_buf_puts(&b, "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["
+                      "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': "
+                      "'x', 'batch_input_shape': [1, 2, 2]}, 'inbound_nodes': []}");
+    for (size_t i = 0; i < sizeof around / sizeof around[0]; i++)
+        add_layer(&b, around[i].class_name, around[i].name, around[i].function,
+                  around[i].call);
+    add_layer(&b, "TFOpLambda", "y", function, call);
+    kiln_buf_puts(&b, "], 'input_layers': [['x', 0, 0]], "
+                      "'output_layers': [['y', 0, 0]]}}");
+    return kiln_test_quoted(a, b.p);
+}
+
+static kiln_status import(const char *function, const char *call, kiln_graph **g,
+                          kiln_err *err) {
+    static const kiln_test_weight none[] = {{NULL, NULL, NULL}};
+    kiln_arena *const a = kiln_test_arena();
+    const kiln_str bytes =
+        kiln_test_keras_h5(a, model_of(a, function, call), "2.15.0", none);
+    return kiln_test_import_keras(a, bytes, NULL, g, NULL, err);
+}
+
+static void refuses(void **state) {
+    const refusal *const r = *state;
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    const kiln_status st = import(r->function, r->call, &g, &err);
+    kiln_assert_fails(st, st, &err, r->says);
+}
+
+static void check(void **state) {
+    const row *const r = *state;
+    kiln_arena *const a = kiln_test_arena();
+    kiln_graph *g = NULL;
+    kiln_err err = {0};
+    kiln_assert_status_ok(import(r->function, r->call, &g, &err), &err);
+    kiln_assert_status_ok(kiln_graph_verify(g, &err), &err);
+    float x[] = {0, 1, 2, 3};
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    kiln_tensor y;
+    kiln_assert_status_ok(kiln_ref_run(a, g, &in, 1, &y, &err), &err);
+    assert_string_equal(kiln_shape_text(a, y.type.rank, y.type.dim), r->shape);
+    const size_t n = (size_t)kiln_type_elems(&y.type);
+    assert_in_range(n, 1, MAX_WANT);
+    kiln_wide got = kiln_wide_new(a, &y.type);
+    kiln_widen(&y.type, y.data, &got);
+    for (size_t i = 0; i < n; i++) {
+        const double v = got.f != NULL ? got.f[i] : (double)got.i[i];
+        if (!(fabs(v - r->want[i]) <= 1e-6))
+            fail_msg("element %zu must be %g, is %g", i, r->want[i], v);
+    }
+}
+
+int main(void) {
+    kiln_test_add_rows(check, rows);
+    kiln_test_add_rows(refuses, refusals);
+    return kiln_test_run("keras_lambda");
+}
