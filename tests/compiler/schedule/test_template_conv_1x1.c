@@ -164,6 +164,18 @@ static fetch_row fetch_rows[] = {
     {"leaves_what_the_l2_cache_does_not_hold", 200, 1024, 1 << 12, false},
 };
 
+/* Of 5 x 5 pixels. */
+static kiln_graph *conv_of(int64_t ic, int64_t oc) {
+    const int64_t strides[] = {1, 1};
+    const kiln_type tx = kiln_type_make(KILN_F32, 4, (int64_t[]){1, ic, 5, 5});
+    const kiln_type tw = kiln_type_make(KILN_F32, 4, (int64_t[]){oc, ic, 1, 1});
+    kiln_graph *g = kiln_graph_new(kiln_test_arena(), "conv");
+    kiln_value *in[2] = {random_operand(g, "x", &tx, false, 0),
+                         random_operand(g, "w", &tw, true, 1)};
+    kiln_graph_add_output(g, conv(g, in, 2, strides, 2), "y");
+    return g;
+}
+
 static void fetches_what_comes(void **state) {
     const fetch_row *r = *state;
     kiln_arena *a = kiln_test_arena();
@@ -174,24 +186,51 @@ static void fetches_what_comes(void **state) {
     kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
     p.l1d_bytes = r->l1;
     p.l2_bytes = r->l2;
-    const int64_t strides[] = {1, 1};
-    const kiln_type tx = kiln_type_make(KILN_F32, 4, (int64_t[]){1, 40, 5, 5});
-    const kiln_type tw = kiln_type_make(KILN_F32, 4, (int64_t[]){r->oc, 40, 1, 1});
-    kiln_graph *g = kiln_graph_new(a, "conv");
-    kiln_value *in[2] = {random_operand(g, "x", &tx, false, 0),
-                         random_operand(g, "w", &tw, true, 1)};
-    kiln_graph_add_output(g, conv(g, in, 2, strides, 2), "y");
     const template_check t = {.tmpl = &kiln_template_conv_1x1,
                               .profile = &p,
                               .compiled = kiln_profile_runs_on(&p, &machine, missing),
                               .rtol = 1e-5,
                               .atol = 3e-4};
-    const char *text = template_guess_program(a, &t, g);
+    const char *text = template_guess_program(a, &t, conv_of(40, r->oc));
     assert_int_equal(strstr(text, "prefetch(w") != NULL, r->want);
+}
+
+/* ---- tails of the channels that are summed --------------------------------------- */
+
+typedef struct tail_row {
+    const char *name;
+    int64_t ic;
+    const char *want; /* the loop over what the last block of 16 has */
+} tail_row;
+
+static tail_row tail_rows[] = {
+    {"sums_half_of_the_last_block", 24, "for ic.inner.outer in 0 .. +8 {"},
+    {"sums_a_quarter_of_it", 36, "for ic.inner.outer in 0 .. +4 {"},
+    {"sums_zeros_in_place_of_a_loop_more", 31, "for ic.outer in 0 .. +2 {"},
+    {"sums_whole_blocks", 32, "for ic.outer in 0 .. +2 {"},
+};
+
+static void sums_few_zeros(void **state) {
+    const tail_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile p, machine;
+    char missing[128];
+    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
+    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    const template_check t = {.tmpl = &kiln_template_conv_1x1,
+                              .profile = &p,
+                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
+                              .rtol = 1e-5,
+                              .atol = 3e-4};
+    const char *text = template_guess_program(a, &t, conv_of(r->ic, 32));
+    if (strstr(text, r->want) == NULL)
+        fail_msg("'%s' must be in\n%s", r->want, text);
 }
 
 int main(void) {
     kiln_test_add_rows(fetches_what_comes, fetch_rows);
+    kiln_test_add_rows(sums_few_zeros, tail_rows);
     kiln_test_add_rows(random_configurations, properties);
     kiln_test_add_rows(fits_as_said, fit_rows);
     kiln_test_add_rows(hot_loop_is_clean, hot_rows);
