@@ -179,18 +179,18 @@ static kiln_status call(model *m, const kiln_keras_layer *l, kiln_value *const *
     kiln_keras_cx *const cx = m->cx;
     const char *const *names = NULL;
     kiln_status st;
-    *n_out = 1;
-    *out = kiln_array(&cx->common.scratch, kiln_value *, 1);
     if (--cx->calls_left < 0)
         return kiln_fail(cx->common.err, KILN_ERR_LIMIT,
                          "its layers are called too often; is the file damaged?");
     if (kiln_keras_is_model(l->class_name))
         st = run_model(cx, l, false, m->depth + 1, in, n_in, out, &names, n_out);
     else if (is_input(l->class_name) && n_in == 1) {
+        *n_out = 1;
+        *out = kiln_array(&cx->common.scratch, kiln_value *, 1);
         (*out)[0] = in[0];
         st = KILN_OK;
     } else
-        st = kiln_keras_run(cx, l, in, (int)n_in, *out);
+        st = kiln_keras_run_all(cx, l, in, (int)n_in, out, n_out);
     if (st == KILN_ERR_ARG) /* what the file asked for: nobody else's fault */
         st = cx->common.err->status = KILN_ERR_PARSE;
     if (st != KILN_OK)
@@ -402,6 +402,16 @@ kiln_status kiln_keras_build(kiln_keras_cx *cx, kiln_value **in, size_t n_in) {
 
 kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
                            kiln_value *const *in, int n_in, kiln_value **out) {
+    kiln_value **all = NULL;
+    size_t n = 0;
+    KILN_TRY(kiln_keras_run_all(cx, l, in, n_in, &all, &n));
+    *out = all[0];
+    return KILN_OK;
+}
+
+kiln_status kiln_keras_run_all(kiln_keras_cx *cx, const kiln_keras_layer *l,
+                               kiln_value *const *in, int n_in, kiln_value ***out,
+                               size_t *n_out) {
     const kiln_keras_row *const row = kiln_keras_find(l->class_name);
     if (row == NULL)
         return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
@@ -425,6 +435,10 @@ kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
     KILN_TRY(k.c.status);
     KILN_ASSERT(k.out != NULL, "'%s' gives nothing", row->class_name);
     KILN_TRY(kiln_keras_hand_on_masks(&k));
-    *out = k.out;
+    *n_out = 1 + k.n_more;
+    *out = kiln_array(&cx->common.scratch, kiln_value *, *n_out);
+    (*out)[0] = k.out;
+    for (size_t i = 0; i < k.n_more; i++)
+        (*out)[1 + i] = k.more[i];
     return KILN_OK;
 }

@@ -35,7 +35,11 @@ kiln_status kiln_keras_import_square(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_silu(kiln_keras_call *k) {
-    kiln_value *const s = kiln_compose_1(&k->c, &kiln_op_sigmoid, k->in[0]);
+    kiln_value *x = k->in[0];
+    if (kiln_keras_get(k, "beta", NULL) != NULL) /* of tf.nn.silu */
+        x = kiln_compose_scalar(&k->c, &kiln_op_mul, x,
+                                kiln_keras_number(k, "beta", 1));
+    kiln_value *const s = kiln_compose_1(&k->c, &kiln_op_sigmoid, x);
     return set(k, kiln_compose_2(&k->c, &kiln_op_mul, k->in[0], s));
 }
 

@@ -80,6 +80,8 @@ typedef struct kiln_keras_call {
     kiln_compose c;
     kiln_value *in[KILN_KERAS_MAX_INPUTS], *out;
     int n_in;
+    kiln_value **more; /* results behind `out`: of functions that have several */
+    size_t n_more;
     bool looks_at_masks; /* the importer did */
 } kiln_keras_call;
 
@@ -108,6 +110,10 @@ kiln_status kiln_keras_build(kiln_keras_cx *cx, kiln_value **in, size_t n_in);
 /* One layer with its row; where `k` is the call of a layer around it, too. */
 kiln_status kiln_keras_run(kiln_keras_cx *cx, const kiln_keras_layer *l,
                            kiln_value *const *in, int n_in, kiln_value **out);
+/* All its results; the list is in scratch. */
+kiln_status kiln_keras_run_all(kiln_keras_cx *cx, const kiln_keras_layer *l,
+                               kiln_value *const *in, int n_in, kiln_value ***out,
+                               size_t *n_out);
 
 /* ---- JSON (keras_config.c) ------------------------------------------------------------- */
 
@@ -147,6 +153,7 @@ typedef struct kiln_keras_ref {
     double number;
     bool is_real;          /* the number: 2.0, not 2 */
     const kiln_json *list; /* or numbers in lists, of a function of TensorFlow */
+    bool is_index;         /* these are places */
 } kiln_keras_ref;
 typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
 

@@ -44,31 +44,42 @@ kiln_status kiln_keras_collect_lambda(kiln_keras_cx *cx, const kiln_json *node,
     static const char *const sizes[] = {"shape", "size", "multiples"};
     kiln_arena *const a = &cx->common.scratch;
     const kiln_json *const keywords = kiln_keras_keywords(node);
+    kiln_keras_refs named = {0};
+    size_t n_named = 0;
     bool is_good = is_ref(node) && add_operand(a, node, out);
     for (const kiln_json *i = kiln_json_first(node); !is_ref(node) && i != NULL;
          i = kiln_json_next(i))
         is_good = add_operand(a, i, out);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    const size_t n = out->n;
+    for (size_t i = 0; is_good && i < sizeof values / sizeof values[0]; i++) {
         const kiln_json *const v = kiln_json_get(keywords, values[i]);
-        is_good =
-            is_good && (v == NULL || kiln_json_is_null(v) || add_operand(a, v, out));
+        if (v == NULL || kiln_json_is_null(v))
+            continue;
+        is_good = add_operand(a, v, out);
+        if (is_good)
+            out->v[out->n - 1].is_index = strcmp(values[i], "indices") == 0;
     }
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         kiln_keras_collect(a, kiln_json_get(keywords, sizes[i]), out);
-    return is_good ? KILN_OK
-                   : kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
-                               "a function of TensorFlow must be called with values of "
-                               "the model and numbers");
+    for (size_t i = n; i < out->n; i++)
+        n_named += out->v[i].layer != NULL;
+    kiln_keras_collect(a, keywords, &named);
+    return is_good && named.n == n_named
+               ? KILN_OK
+               : kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
+                           "a function of TensorFlow must be called with values of "
+                           "the model and numbers, and its other arguments be known");
 }
 
-/* The shape of numbers in lists, each as long as its neighbours; false: they are not. */
+/* The shape of numbers in lists, each as long as its neighbours; false: it is none. */
 static bool find_shape(const kiln_json *j, kiln_type *t) {
+    kiln_err ignored = {0};
     for (t->rank = 0; kiln_json_is_array(j); j = kiln_json_first(j)) {
         if (t->rank == KILN_MAX_RANK)
             return false;
         t->dim[t->rank++] = (int64_t)kiln_json_size(j);
     }
-    return true;
+    return kiln_type_check(t, &ignored) == KILN_OK;
 }
 
 /* Writes them from *at on; `depth` lists lie around them. */
@@ -117,7 +128,7 @@ kiln_status kiln_keras_lambda_numbers(kiln_keras_cx *cx, const kiln_keras_layer 
         const kiln_dtype own = has_fraction(from->v[i].list) ? KILN_F32 : KILN_I32;
         in[i] =
             kiln_compose_cast(&c, kiln_compose_floats(&c, KILN_F64, t.rank, t.dim, v),
-                              dtype == KILN_BOOL ? own : dtype);
+                              dtype == KILN_BOOL || from->v[i].is_index ? own : dtype);
     }
     return c.status;
 }
@@ -243,6 +254,72 @@ kiln_status kiln_keras_import_pick(kiln_keras_call *k) {
     kiln_value *const at = kiln_compose_cast(&k->c, k->in[1], KILN_I64);
     return set(k, kiln_compose_axis(&k->c, &kiln_op_gather, k->in[0], at, axis));
 }
+
+/* ---- several results ----------------------------------------------------------------- */
+
+enum { MAX_RESULTS = 1024 };
+
+static kiln_status need_results(kiln_keras_call *k, int64_t n) {
+    if (n < 1 || n > MAX_RESULTS)
+        return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
+                         "it must have 1 to %d results, has %" PRId64, MAX_RESULTS, n);
+    k->n_more = (size_t)n - 1;
+    k->more = kiln_array(&k->cx->common.scratch, kiln_value *, n);
+    return KILN_OK;
+}
+
+static void give(kiln_keras_call *k, int64_t i, kiln_value *y) {
+    *(i == 0 ? &k->out : &k->more[i - 1]) = y;
+}
+
+/* So many parts of one size, or parts of these sizes, of which one may be -1. */
+kiln_status kiln_keras_import_split(kiln_keras_call *k) {
+    const kiln_json *const v = kiln_keras_get(k, "num_or_size_splits", NULL);
+    const bool is_list = kiln_json_is_array(v);
+    int64_t n = is_list ? (int64_t)kiln_json_size(v) : 0, size[MAX_RESULTS];
+    int axis;
+    KILN_TRY(read_axis(k, 0, &axis));
+    const int64_t dim = k->in[0]->type.dim[axis];
+    if (!is_list)
+        KILN_TRY(kiln_keras_int(k, "num_or_size_splits", NULL, 0, &n));
+    KILN_TRY(need_results(k, n));
+    if (is_list)
+        KILN_TRY(kiln_keras_ints(k, "num_or_size_splits", NULL, 0, (int)n, size));
+    int64_t left = dim, at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        size[i] = is_list ? size[i] : dim % n == 0 ? dim / n : -2;
+        left -= size[i] > 0 && size[i] <= dim ? size[i] : 0;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        size[i] = size[i] == -1 ? left : size[i];
+        if (size[i] < 0 || size[i] > dim - at)
+            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                             "axis %d of %" PRId64 " does not have these parts", axis,
+                             dim);
+        give(k, i, kiln_compose_slice(&k->c, k->in[0], axis, at, 1, size[i]));
+        at += size[i];
+    }
+    return k->c.status;
+}
+
+/* The elements of an axis, each by itself. */
+kiln_status kiln_keras_import_unstack(kiln_keras_call *k) {
+    const kiln_type t = k->in[0]->type;
+    int64_t dim[KILN_MAX_RANK];
+    int axis, rank = 0;
+    KILN_TRY(read_axis(k, 0, &axis));
+    KILN_TRY(need_results(k, t.dim[axis]));
+    for (int i = 0; i < t.rank; i++)
+        if (i != axis)
+            dim[rank++] = t.dim[i];
+    for (int64_t i = 0; i < t.dim[axis]; i++) {
+        kiln_value *const y = kiln_compose_slice(&k->c, k->in[0], axis, i, 1, 1);
+        give(k, i, kiln_compose_reshape(&k->c, y, rank, dim));
+    }
+    return k->c.status;
+}
+
+/* ---- reductions ---------------------------------------------------------------------- */
 
 /* The variance, or its root. */
 kiln_status kiln_keras_import_spread(kiln_keras_call *k) {

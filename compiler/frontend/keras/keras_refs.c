@@ -17,7 +17,7 @@ static bool as_ref(const kiln_json *j, kiln_keras_ref *out) {
 
 /* The parser bounds the depth. */
 void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out) {
-    kiln_keras_ref r;
+    kiln_keras_ref r = {0};
     if (as_ref(j, &r)) {
         kiln_vec_push(a, out, r);
         /* Keywords of the call may refer, too. */
@@ -40,7 +40,7 @@ void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out)
 
 /* The parser bounds the depth. */
 const char *kiln_keras_said_dtype(const kiln_json *j, const char *layer, int64_t node) {
-    kiln_keras_ref r;
+    kiln_keras_ref r = {0};
     const kiln_json *const config = kiln_json_get(j, "config");
     if (as_ref(kiln_json_get(config, "keras_history"), &r))
         return r.node == node && strcmp(r.layer, layer) == 0

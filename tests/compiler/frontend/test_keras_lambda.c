@@ -118,6 +118,11 @@ static row rows[] = {
      X(""),
      "[1,2,2]",
      {0, .8413447, 1.9544997, 2.9959502}},
+    {"silu_that_is_steeper",
+     "nn.silu",
+     X("'beta': 2"),
+     "[1,2,2]",
+     {0, .8807971, 1.9640276, 2.9925821}},
     {"of_length_1",
      "math.l2_normalize",
      X("'axis': -1"),
@@ -144,6 +149,9 @@ static row rows[] = {
        "'constant_values': 7"),
      "[1,3,3]",
      {7, 0, 1, 7, 2, 3, 7, 7, 7}},
+    {"a_part", "identity", "[['h', 0, 1, {}]]", "[1,2,1]", {1, 3}},
+    {"a_part_of_what_is_left", "identity", "[['l', 0, 1, {}]]", "[1,1,2]", {2, 3}},
+    {"an_element", "identity", "[['u', 0, 1, {}]]", "[1,2]", {2, 3}},
     {"chosen",
      "where",
      "[['p', 0, 0, {'x': ['x', 0, 0], 'y': 9.0}]]",
@@ -173,6 +181,10 @@ static refusal refusals[] = {
      "not: save the model as a SavedModel"},
     {"an_operand_that_was_not_written", "__operators__.add", X(""),
      "it must be called with 2 to 2 values, is with 1"},
+    {"a_value_where_a_number_is_read", "nn.leaky_relu", X("'alpha': ['x', 0, 0]"),
+     "and its other arguments be known"},
+    {"parts_that_do_not_fit", "split", X("'num_or_size_splits': 3, 'axis': 1"),
+     "axis 1 of 2 does not have these parts"},
     {"a_text", "math.add", X("'y': 'abc'"),
      "must be called with values of the model and numbers"},
     {"lists_of_two_lengths", "math.add", X("'y': [[1, 2], [3]]"),
@@ -183,7 +195,7 @@ static refusal refusals[] = {
 };
 
 /* Beside x [1, 2, 2] its shape s, its batch n, p where it is above 1, i and c: pixels with
- * a channel, and a pixel with four. */
+ * a channel, and a pixel with four; h, l and u: its parts. */
 static const struct {
     const char *class_name, *name, *function, *call;
 } around[] = {
@@ -193,6 +205,9 @@ static const struct {
     {"TFOpLambda", "p", "math.greater", X("'y': 1")},
     {"TFOpLambda", "i", "reshape", X("'shape': [1, 2, 2, 1]")},
     {"TFOpLambda", "c", "reshape", X("'shape': [1, 1, 1, 4]")},
+    {"TFOpLambda", "h", "split", X("'num_or_size_splits': 2, 'axis': -1")},
+    {"TFOpLambda", "l", "split", X("'num_or_size_splits': [1, -1], 'axis': 1")},
+    {"TFOpLambda", "u", "unstack", X("'axis': 1")},
 };
 
 static void add_layer(kiln_buf *b, const char *class_name, const char *name,

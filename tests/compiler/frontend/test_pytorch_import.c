@@ -46,6 +46,10 @@ typedef struct write_row {
 
 /* x is [2, 2]: 0 1 2 3; z is a copy of it that nodes write into. */
 static write_row writes[] = {
+    {"random_numbers_that_nobody_reads",
+     "r = aten.rand.default(size=[2])\n"
+     "y = aten.add.Tensor(self=z, other=1)\n",
+     {1, 2, 3, 4}},
     {"a_part",
      "s = aten.select.int(self=z, dim=0, index=1)\n"
      "w = aten.fill_.Scalar(self=s, value=7)\n"
@@ -233,6 +237,9 @@ static refusal refusals[] = {
      KILN_ERR_UNSUPPORTED,
      "2 operators are not read: aten.foo.default (2 times, first in node 'a'), "
      "aten.bar.default (1 time, first in node 'y'); export the model again after"},
+    {"random_numbers_that_are_read",
+     "r = aten.rand.default(size=[2])\ny = aten.add.Tensor(self=x, other=r)",
+     KILN_ERR_UNSUPPORTED, "aten.rand.default (1 time, first in node 'r')"},
     {"an_argument_that_is_not_read", "y = aten.relu.default(self=x, slope=1)",
      KILN_ERR_UNSUPPORTED, "relu: argument 'slope' is not read"},
     {"an_argument_that_matters",

@@ -30,6 +30,7 @@ from onnxruntime.quantization import (CalibrationDataReader, QuantFormat, QuantT
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 import architectures
+import every
 import exports
 import golden
 

@@ -459,6 +459,8 @@ def old_functions():
     h = old_keras.layers.Dense(3)(m.add_n([x, z, tf.identity(x), tf.maximum(x, 0.5), tf.minimum(x, z), tf.ones_like(x)]))
     i = old_keras.applications.mobilenet_v2.preprocess_input(image) * n.relu6(image + 3.0) / 6.0
     k = n.bias_add(m.sqrt(m.exp(m.tanh(x))) + m.rsqrt(tf.square(z) + 1.0), [1.0, 2, 3, 4, 5, 6])
+    first, second = tf.split(x, 2, axis=-1)
+    a = a + tf.concat([m.square(second)[:, 0], *tf.unstack(first * second, axis=1), z[:, 1], first[:, 2]], -1)
     return old_keras.Model([x, z, image], [a, b, c, d, e, f, *g, h, i, k, m.log(m.sigmoid(x)), n.log_softmax(z), m.reduce_variance(x)])
 
 

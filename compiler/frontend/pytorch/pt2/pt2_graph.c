@@ -26,6 +26,44 @@ static const char *name_of(const kiln_json *node) {
     return name[0] != '\0' ? name : first_output(node);
 }
 
+/* ---- what nobody reads ------------------------------------------------------------ */
+
+static bool is_draw(const char *target) {
+    static const char before[] = "torch.ops.aten.";
+    static const char *const names[] = {"rand.", "randn.", "randint.", "rand_like.",
+                                        "randn_like."};
+    const size_t n = sizeof before - 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(target, before, n) == 0 &&
+            strncmp(target + n, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The parser bounds the depth. */
+static bool names(const kiln_json *j, const char *name) {
+    if (kiln_json_is_string(j))
+        return strcmp(kiln_json_string(j, ""), name) == 0;
+    if (kiln_json_is_array(j) || kiln_json_is_object(j))
+        for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
+            if (names(i, name))
+                return true;
+    return false;
+}
+
+/* Random numbers that nobody reads: exporters keep the draw, as it changes the generator.
+ * So it is behind layers that training leaves out at random. */
+static bool is_idle_draw(const kiln_json *graph, const kiln_json *node) {
+    const char *const name = first_output(node);
+    if (!is_draw(target_of(node)))
+        return false;
+    for (const kiln_json *j = kiln_json_first(kiln_json_get(graph, "nodes")); j != NULL;
+         j = kiln_json_next(j))
+        if (names(kiln_json_get(j, "inputs"), name))
+            return false;
+    return !names(kiln_json_get(graph, "outputs"), name);
+}
+
 /* ---- graphs inside graphs --------------------------------------------------------- */
 
 /* Calls of a graph in place, with something else switched while it runs: training. */
@@ -59,7 +97,8 @@ kiln_status kiln_pt2_walk(const kiln_json *graph, int depth, kiln_pt2_visit_fn *
     for (const kiln_json *j = kiln_json_first(nodes); j != NULL;
          j = kiln_json_next(j)) {
         const kiln_json *const in = kiln_json_get(j, "inputs");
-        visit(user, target_of(j), name_of(j));
+        if (!is_idle_draw(graph, j))
+            visit(user, target_of(j), name_of(j));
         for (const kiln_json *i = kiln_json_first(in); i != NULL;
              i = kiln_json_next(i)) {
             const kiln_json *const inner = graph_of(kiln_json_get(i, "arg"));
@@ -252,6 +291,8 @@ kiln_status kiln_pt2_run_nodes(kiln_pt2_cx *cx, const kiln_json *graph, int dept
                              KILN_PT2_MAX_DEPTH);
     for (const kiln_json *j = kiln_json_first(nodes); j != NULL;
          j = kiln_json_next(j)) {
+        if (is_idle_draw(graph, j))
+            continue;
         kiln_pt2_site *const site = kiln_new(&cx->common.scratch, kiln_pt2_site);
         *site = (kiln_pt2_site){
             .name = kiln_import_show(&cx->common, kiln_str_from(name_of(j))),
