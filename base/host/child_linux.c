@@ -1,7 +1,5 @@
 /* Long-lived children. Linux, for close_range, memfd_create and dying with the parent.
- *
- * Between fork and exec only system calls are made: another thread may have held any
- * lock at the fork. */
+ */
 #include "base/host/child.h"
 
 #include <errno.h>
@@ -16,6 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/host/spawn.h"
 
 enum { FIRST_FREE_FD = 10 };
 
@@ -116,29 +116,40 @@ static bool open_pipe(int fd[2]) {
     return fd[0] >= 0 && fd[1] >= 0;
 }
 
-static void child(const char *const *argv, const pipes *p, int shared,
-                  const kiln_cpus *cpus, pid_t parent) {
+typedef struct start {
+    const char *const *argv;
+    const pipes *p;
+    int shared; /* -1: none */
+    const kiln_cpus *cpus;
+    pid_t parent;
+} start;
+
+/* Until exec: system calls only (spawn.h). */
+static void child(const void *arg) {
+    const start *s = arg;
+    const pipes *p = s->p;
     const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
     sigset_t none;
     (void)setpgid(0, 0);
-    for (int s = 1; s < NSIG; s++)
-        (void)signal(s, SIG_DFL); /* fails for SIGKILL and the like, which is fine */
+    for (int k = 1; k < NSIG; k++)
+        (void)signal(k, SIG_DFL); /* fails for SIGKILL and the like, which is fine */
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != s->parent)
         _exit(127);
     if (dup2(p->in[0], STDIN_FILENO) < 0 || dup2(p->out[1], STDOUT_FILENO) < 0 ||
         dup2(p->err[1], STDERR_FILENO) < 0 ||
-        (shared >= 0 && dup2(shared, KILN_CHILD_SHARED_FD) < 0))
+        (s->shared >= 0 && dup2(s->shared, KILN_CHILD_SHARED_FD) < 0))
         _exit(127);
-    (void)close_range(KILN_CHILD_SHARED_FD + (shared >= 0), ~0U, CLOSE_RANGE_CLOEXEC);
+    (void)close_range(KILN_CHILD_SHARED_FD + (s->shared >= 0), ~0U,
+                      CLOSE_RANGE_CLOEXEC);
     (void)setrlimit(RLIMIT_CORE, &no_core);
-    kiln_cpus_use(cpus);
+    kiln_cpus_use(s->cpus);
     /* exec does not write to argv; its type is older than const. */
-    char *const *args;
-    memcpy(&args, &argv, sizeof args);
-    (void)execv(argv[0], args);
+    char *const *argv;
+    memcpy(&argv, &s->argv, sizeof argv);
+    (void)execv(argv[0], argv);
     _exit(127);
 }
 
@@ -149,7 +160,6 @@ static void set_nonblocking(int fd) {
 kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpus *cpus,
                              kiln_child *out, kiln_err *err) {
     pipes p = {{-1, -1}, {-1, -1}, {-1, -1}};
-    const pid_t self = getpid();
     pid_t pid = -1;
     int high = -1;
     if (access(argv[0], X_OK) != 0)
@@ -161,9 +171,8 @@ kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpu
         sigset_t all, old;
         sigfillset(&all); /* none of our handlers may run in the child */
         (void)sigprocmask(SIG_SETMASK, &all, &old);
-        pid = fork();
-        if (pid == 0)
-            child(argv, &p, high, cpus, self);
+        const start s = {argv, &p, high, cpus, getpid()};
+        pid = kiln_spawn(child, &s);
         (void)sigprocmask(SIG_SETMASK, &old, NULL);
     }
     const int error = errno;

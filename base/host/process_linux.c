@@ -1,10 +1,9 @@
 /* Child processes: see process.h. Linux, for close_range, pipe2, wait4 and dying with
  * the parent.
  *
- * The parent prepares all that needs memory (program path, environment); between fork
- * and exec the child makes system calls only, because another thread may have held any
- * lock at the fork. A pipe that exec closes tells how far the child came: end of file
- * is success, else a `report`.
+ * The parent prepares all that needs memory (program path, environment); until exec the
+ * child makes system calls only (spawn.h). A pipe that exec closes tells how far the
+ * child came: end of file is success, else a `report`.
  */
 #include "base/host/process.h"
 
@@ -25,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/host/interrupt.h"
+#include "base/host/spawn.h"
 #include "base/core/core.h"
 
 enum {
@@ -60,7 +60,7 @@ typedef struct run {
     char **env;
     int in[2], out[2], err[2], report[2]; /* pipes; -1 once closed */
     sigset_t old_mask;
-    pid_t pid;
+    pid_t self, pid;
     int pidfd; /* readable once the child has ended; -1: the kernel has none */
     bool timed_out, interrupted;
     kiln_str input;      /* what is still to be written */
@@ -169,7 +169,7 @@ static void close_pipes(run *r) {
     close_pipe(r->report);
 }
 
-/* ---- in the child, between fork and exec: system calls only ---------------------- */
+/* ---- in the child, until exec: system calls only -------------------------------- */
 
 static void child_fail(const run *r, stage at) {
     const report what = {.stage = at, .error = errno};
@@ -218,11 +218,12 @@ static void child_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void child(const run *r, pid_t parent) {
+static void child(const void *arg) {
+    const run *r = arg;
     setpgid(0, 0);
     child_signals();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != r->self)
         _exit(127); /* it died before it could be asked for */
     if (dup2(r->in[READ_END], STDIN_FILENO) < 0 ||
         dup2(r->out[WRITE_END], STDOUT_FILENO) < 0 ||
@@ -287,17 +288,15 @@ static void set_nonblocking(int fd) {
     (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-/* Forks and execs. All signals are blocked meanwhile, so that none of our handlers runs
+/* Begins the child. All signals are blocked meanwhile, so that none of our handlers runs
  * in the child; SIGPIPE stays blocked until the end, for the child may not read what we
  * write. */
 static kiln_status start(run *r, kiln_err *err) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &r->old_mask);
-    const pid_t self = getpid();
-    r->pid = fork();
-    if (r->pid == 0)
-        child(r, self);
+    r->self = getpid();
+    r->pid = kiln_spawn(child, r);
     const int error = errno;
     sigset_t mask = r->old_mask;
     sigaddset(&mask, SIGPIPE);

@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/host/spawn.h"
 #include "tests/support/kiln_test.h"
 
 static kiln_child start(const char *script) {
@@ -104,11 +106,47 @@ static void cpus_are_parted(void **state) {
     assert_int_equal(kiln_cpus_own().n, all.n);
 }
 
+static int ended(int pid) {
+    int status = -1;
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void returns(const void *arg) { (void)arg; }
+static void fails_to_run(const void *arg) {
+    const int fd = *(const int *)arg;
+    char *const argv[] = {NULL}, *const env[] = {NULL};
+    (void)execve("/dev/null/no program", argv, env);
+    (void)close(fd); /* of the child's own table */
+    _exit(3);
+}
+
+/* The caller has its descriptors and its stack afterwards. */
+static void spawned_ones_leave_the_caller_alone(void **state) {
+    (void)state;
+    int fd[2];
+    char text[16] = "as it was";
+    assert_int_equal(pipe(fd), 0);
+    assert_int_equal(ended(kiln_spawn(returns, NULL)), 127);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(ended(kiln_spawn(fails_to_run, &fd[1])), 3);
+    assert_int_equal(write(fd[1], text, sizeof text), sizeof text);
+    assert_int_equal(read(fd[0], text, sizeof text), sizeof text);
+    assert_string_equal(text, "as it was");
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_and_ends), cmocka_unit_test(a_pipe_is_widened),
-        cmocka_unit_test(is_ended),         cmocka_unit_test(has_no_other_descriptors),
+        cmocka_unit_test(answers_and_ends),
+        cmocka_unit_test(a_pipe_is_widened),
+        cmocka_unit_test(is_ended),
+        cmocka_unit_test(has_no_other_descriptors),
         cmocka_unit_test(cpus_are_parted),
+        cmocka_unit_test(spawned_ones_leave_the_caller_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,12 +31,11 @@ static void guess_tile(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config 
 }
 
 /* A tile one vector wide loads as often as it multiplies and adds, and all loads of a step
- * are one channel of as many pixels, a block apart: the same bank of the L1 cache in as
- * many lines, which few cores read two of at once (AMD, Software Optimization Guide for
- * Zen 4, 2.12). So four channels of a pixel are read in a row: 96 to 16 channels of 55 x
- * 55 pixels took 0.87 of the time on Emerald Rapids, 32 to 16 of 112 x 112 0.82. Not with
- * few registers, where four vectors of weights leave too little for sums: 32 to 8 channels
- * in AVX2 took 1.10. */
+ * are one channel of as many pixels, a block apart (likely one bank of the L1 cache; no
+ * counter was asked). So four channels of a pixel are read in a row: 96 to 16 channels of
+ * 55 x 55 pixels took 0.87 of the time on Emerald Rapids, 32 to 16 of 112 x 112 0.82. Not
+ * with few registers, where four vectors of weights leave too little for sums: 32 to 8
+ * channels in AVX2 took 1.10. */
 static void guess_unroll(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config *c) {
     const kiln_conv_1x1_plan p = kiln_conv_1x1_plan_of(s, c);
     const kiln_core *core = &x->profile->core;
