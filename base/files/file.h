@@ -63,7 +63,8 @@ int kiln_dir_temp_sweep(void);
  * arena) leads to it while it is open, for the processes of this user too. False where
  * the system has no such thing. */
 bool kiln_memory_file(kiln_arena *a, int *fd, const char **path);
-/* Its bytes stay as they are: nobody can write to it any more. */
+/* Its bytes stay as they are: nobody can write to it any more. Waits up to three seconds
+ * for whoever is about to. */
 kiln_status kiln_memory_file_seal(int fd, kiln_err *err);
 /* Bytes that could be had now without taking them from anybody, as far as the system
  * says: of the machine, or what this process's group may have. 0: not known. */

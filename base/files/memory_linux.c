@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 bool kiln_memory_file(kiln_arena *a, int *fd, const char **path) {
@@ -29,11 +30,20 @@ bool kiln_memory_file(kiln_arena *a, int *fd, const char **path) {
     return true;
 }
 
+/* EBUSY is for a moment: the kernel, on a machine that is short of memory, or another
+ * process holds a page of it. */
 kiln_status kiln_memory_file_seal(int fd, kiln_err *err) {
-    if (fcntl(fd, F_ADD_SEALS,
-              F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
-        return kiln_fail(err, KILN_ERR_IO, "sealing a file in memory: %s",
-                         strerror(errno));
+    enum { MOST_TRIES = 300 };
+    const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    const struct timespec tick = {.tv_nsec = 10000000};
+    int tries = 1;
+    while (fcntl(fd, F_ADD_SEALS, seals) != 0) {
+        if (errno != EBUSY || tries == MOST_TRIES)
+            return kiln_fail(err, KILN_ERR_IO, "sealing a file in memory: %s",
+                             strerror(errno));
+        (void)nanosleep(&tick, NULL);
+        tries++;
+    }
     return KILN_OK;
 }
 

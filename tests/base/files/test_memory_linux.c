@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/host/task.h"
 
 static int make(const char **path) {
     int fd = -1;
@@ -56,6 +60,29 @@ static void nobody_changes_what_is_sealed(void **state) {
     close(fd);
 }
 
+static void lets_go_of(void *page) {
+    const struct timespec moment = {.tv_nsec = 30000000};
+    (void)nanosleep(&moment, NULL);
+    (void)munmap(page, 5);
+}
+
+/* A page of it that may be written is mapped when it is to be sealed. */
+static void waits_for_who_holds_it(void **state) {
+    (void)state;
+    const char *path = NULL;
+    kiln_err err = {0};
+    kiln_task t;
+    const int fd = make(&path);
+    assert_int_equal(write(fd, "held\n", 5), 5);
+    void *page = mmap(NULL, 5, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(page != MAP_FAILED);
+    kiln_task_start(&t, lets_go_of, page);
+    const kiln_status st = kiln_memory_file_seal(fd, &err);
+    kiln_task_wait(&t);
+    kiln_assert_status_ok(st, &err);
+    close(fd);
+}
+
 static void children_do_not_inherit_it(void **state) {
     (void)state;
     const char *path = NULL;
@@ -73,6 +100,7 @@ static void there_is_memory(void **state) {
 int main(void) {
     kiln_test_add("others_read_it", others_read_it, NULL);
     kiln_test_add("nobody_changes_what_is_sealed", nobody_changes_what_is_sealed, NULL);
+    kiln_test_add("waits_for_who_holds_it", waits_for_who_holds_it, NULL);
     kiln_test_add("children_do_not_inherit_it", children_do_not_inherit_it, NULL);
     kiln_test_add("there_is_memory", there_is_memory, NULL);
     return kiln_test_run("memory");
