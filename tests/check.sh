@@ -4,6 +4,7 @@
 set -u
 make=${MAKE:-make}
 results=build/results
+export DEBUG_INFO=-g1
 rm -rf "$results"
 mkdir -p "$results"
 times=

@@ -5,6 +5,7 @@
 
 #include "base/files/file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MODEL "demo/samplenet/samplenet.onnx"
@@ -212,8 +213,17 @@ static void library_passes(kiln_arena *a, const toolchain *t, const network *n,
         kiln_test_selftest(a, t->emulator, program);
 }
 
+/* What a compiler makes of the text, the release variant has shown: a sanitizer is to see
+ * kiln write it, and what takes compilers long is left to KILN_SOAK=1. */
+static bool is_written_only(const network *n) {
+    return n->only_gcc && kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL;
+}
+
 static void passes(kiln_arena *a, const toolchain *t, const network *n) {
-    source_passes(a, t, n);
+    if (is_written_only(n))
+        (void)kiln_test_write_network(a, dir, &n->of, profile_of(t), "c");
+    else
+        source_passes(a, t, n);
     if (n->no_library || strcmp(t->name, "clang") == 0)
         return;
     library_passes(a, t, n, "static");
