@@ -23,61 +23,63 @@ static kiln_status read_size(kiln_keras_call *k, int64_t size[2]) {
     return check_size(k, size);
 }
 
+typedef struct method {
+    bool is_nearest, is_cubic; /* neither: bilinear */
+} method;
+
+/* As argument `key` says; none of the options `others` (which end with NULL) may be on. */
+static kiln_status read_method(kiln_keras_call *k, const char *key,
+                               const char *const *others, method *out) {
+    const char *const word = kiln_keras_text(k, key, NULL, "bilinear");
+    *out = (method){.is_nearest = strcmp(word, "nearest") == 0,
+                    .is_cubic = strcmp(word, "bicubic") == 0};
+    for (; *others != NULL; others++)
+        if (kiln_keras_bool(k, *others, false))
+            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                             "'%s' is not read", *others);
+    if (!out->is_nearest && !out->is_cubic && strcmp(word, "bilinear") != 0)
+        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "%s must be nearest, bilinear or bicubic, is '%s'", key,
+                         kiln_import_show(&k->cx->common, kiln_str_from(word)));
+    return KILN_OK;
+}
+
 /* Integers would be rounded in between: floats only. */
-static kiln_status resize(kiln_keras_call *k, const int64_t size[2], bool is_nearest,
-                          bool is_cubic) {
+static kiln_status resize(kiln_keras_call *k, const int64_t size[2], const method *m) {
     kiln_value *const x = k->in[0];
-    if (!is_nearest && !kiln_dtype_is_float(x->type.dtype))
+    if (!m->is_nearest && !kiln_dtype_is_float(x->type.dtype))
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "it interpolates floats, not %s",
                          kiln_type_text(&k->cx->common.scratch, &x->type));
-    k->out = is_cubic
-                 ? kiln_channels_last_bicubic(&k->c, x, size, false, true)
-                 : kiln_channels_last_resize(&k->c, x, size, is_nearest, false, true);
+    k->out = m->is_cubic ? kiln_channels_last_bicubic(&k->c, x, size, false, true)
+                         : kiln_channels_last_resize(&k->c, x, size, m->is_nearest,
+                                                     false, true);
     return k->c.status;
 }
 
 kiln_status kiln_keras_import_resizing(kiln_keras_call *k) {
     static const char *const others[] = {"crop_to_aspect_ratio", "pad_to_aspect_ratio",
-                                         "antialias"};
+                                         "antialias", NULL};
     int64_t size[2] = {0};
-    const char *const mode = kiln_keras_text(k, "interpolation", NULL, "bilinear");
-    const bool is_nearest = strcmp(mode, "nearest") == 0;
-    const bool is_cubic = strcmp(mode, "bicubic") == 0;
+    method m;
     KILN_TRY(read_size(k, size));
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (kiln_keras_bool(k, others[i], false))
-            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                             "'%s' is not read", others[i]);
-    if (!is_nearest && !is_cubic && strcmp(mode, "bilinear") != 0)
-        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "interpolation must be nearest, bilinear or bicubic, is '%s'",
-                         kiln_import_show(&k->cx->common, kiln_str_from(mode)));
-    return resize(k, size, is_nearest, is_cubic);
+    KILN_TRY(read_method(k, "interpolation", others, &m));
+    return resize(k, size, &m);
 }
 
 /* tf.image.resize */
 kiln_status kiln_keras_import_image_resize(kiln_keras_call *k) {
-    static const char *const others[] = {"preserve_aspect_ratio", "antialias"};
+    static const char *const others[] = {"preserve_aspect_ratio", "antialias", NULL};
     int64_t size[KILN_MAX_RANK];
     int n;
-    const char *const mode = kiln_keras_text(k, "method", NULL, "bilinear");
-    const bool is_nearest = strcmp(mode, "nearest") == 0;
-    const bool is_cubic = strcmp(mode, "bicubic") == 0;
+    method m;
     KILN_TRY(kiln_keras_sizes(k, "size", 1, size, &n));
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (kiln_keras_bool(k, others[i], false))
-            return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                             "'%s' is not read", others[i]);
-    if (!is_nearest && !is_cubic && strcmp(mode, "bilinear") != 0)
-        return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                         "method must be nearest, bilinear or bicubic, is '%s'",
-                         kiln_import_show(&k->cx->common, kiln_str_from(mode)));
+    KILN_TRY(read_method(k, "method", others, &m));
     if (n != 2)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "'size' must be a height and a width");
     KILN_TRY(check_size(k, size));
-    return resize(k, size, is_nearest, is_cubic);
+    return resize(k, size, &m);
 }
 
 /* The middle; of an odd margin the smaller part comes first. */
