@@ -178,20 +178,13 @@ static kiln_graph *conv_of(int64_t ic, int64_t oc) {
 
 static void fetches_what_comes(void **state) {
     const fetch_row *r = *state;
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p, machine;
-    char missing[128];
-    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
-    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    kiln_profile p;
+    const template_check t =
+        template_check_on(&kiln_template_conv_1x1, "x86-avx512", &p, 3e-4);
     p.l1d_bytes = r->l1;
     p.l2_bytes = r->l2;
-    const template_check t = {.tmpl = &kiln_template_conv_1x1,
-                              .profile = &p,
-                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
-                              .rtol = 1e-5,
-                              .atol = 3e-4};
-    const char *text = template_guess_program(a, &t, conv_of(40, r->oc));
+    const char *text =
+        template_guess_program(kiln_test_arena(), &t, conv_of(40, r->oc));
     assert_int_equal(strstr(text, "prefetch(w") != NULL, r->want);
 }
 
@@ -215,18 +208,11 @@ static tail_row tail_rows[] = {
 
 static void sums_few_zeros(void **state) {
     const tail_row *r = *state;
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p, machine;
-    char missing[128];
-    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
-    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
-    const template_check t = {.tmpl = &kiln_template_conv_1x1,
-                              .profile = &p,
-                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
-                              .rtol = 1e-5,
-                              .atol = 3e-4};
-    const char *text = template_guess_program(a, &t, conv_of(r->ic, r->oc));
+    kiln_profile p;
+    const template_check t =
+        template_check_on(&kiln_template_conv_1x1, "x86-avx512", &p, 3e-4);
+    const char *text =
+        template_guess_program(kiln_test_arena(), &t, conv_of(r->ic, r->oc));
     if (strstr(text, r->want) == NULL)
         fail_msg("'%s' must be in\n%s", r->want, text);
 }

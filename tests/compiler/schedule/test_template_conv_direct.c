@@ -198,13 +198,11 @@ static fetch_row fetch_rows[] = {
 
 static void fetches_what_comes(void **state) {
     const fetch_row *r = *state;
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p, machine;
-    char missing[128];
-    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
-    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    kiln_profile p;
+    template_check t =
+        template_check_on(&kiln_template_conv_direct, "x86-avx512", &p, 3e-4);
     p.l2_bytes = r->l2;
+    t.knobs = r->knobs;
     const random_conv_shape x = {.n_spatial = 2,
                                  .batch = 1,
                                  .groups = 1,
@@ -215,21 +213,9 @@ static void fetches_what_comes(void **state) {
                                  .stride = {1, 1},
                                  .dilation = {1, 1},
                                  .pads = {1, 1, 1, 1}};
-    kiln_graph *g = kiln_graph_new(a, "layer");
+    kiln_graph *g = kiln_graph_new(kiln_test_arena(), "layer");
     kiln_graph_add_output(g, random_conv_of(g, &x, KILN_F32, false), "y");
-    const template_check t = {.tmpl = &kiln_template_conv_direct,
-                              .profile = &p,
-                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
-                              .rtol = 1e-5,
-                              .atol = 3e-4,
-                              .knobs = r->knobs};
-    const char *text = template_guess_program(a, &t, g);
-    static const char call[] = "prefetch(";
-    const char *found = strstr(text, call);
-    print_message("%.160s\n", found != NULL ? found : "nothing");
-    assert_int_equal(found != NULL, r->want != NULL);
-    if (found != NULL)
-        assert_memory_equal(found + strlen(call), r->want, strlen(r->want));
+    template_check_fetch(&t, g, r->want);
 }
 
 /* ---- few channels ----------------------------------------------------------------- */

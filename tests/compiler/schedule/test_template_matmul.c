@@ -274,29 +274,14 @@ static void fetches_what_comes(void **state) {
     const fetch_row *r = *state;
     if (r->m * r->k * r->n > most_terms)
         kiln_test_skip_repeat();
-    kiln_arena *a = kiln_test_arena();
-    kiln_err err = {0};
-    kiln_profile p, machine;
-    char missing[128];
-    kiln_assert_status_ok(kiln_profile_find(a, "x86-avx512", &p, &err), &err);
-    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    kiln_profile p;
+    template_check t = template_check_on(&kiln_template_matmul, "x86-avx512", &p, 3e-3);
     p.cores = r->cores > 0 ? r->cores : 1;
     p.l2_bytes = r->l2;
     p.core.line_bytes = r->line_bytes;
-    const template_check t = {.tmpl = &kiln_template_matmul,
-                              .profile = &p,
-                              .compiled = kiln_profile_runs_on(&p, &machine, missing),
-                              .rtol = 1e-5,
-                              .atol = 3e-3,
-                              .knobs = r->knobs};
-    const char *text =
-        template_guess_program(a, &t, product_of(a, r->m, r->k, r->n, true));
-    static const char call[] = "prefetch(";
-    const char *found = strstr(text, call);
-    print_message("%.160s\n", found != NULL ? found : "nothing");
-    assert_int_equal(found != NULL, r->want != NULL);
-    if (found != NULL)
-        assert_memory_equal(found + strlen(call), r->want, strlen(r->want));
+    t.knobs = r->knobs;
+    template_check_fetch(&t, product_of(kiln_test_arena(), r->m, r->k, r->n, true),
+                         r->want);
 }
 
 /* ---- code ------------------------------------------------------------------------ */

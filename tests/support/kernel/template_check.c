@@ -245,6 +245,32 @@ const char *template_guess_program(kiln_arena *a, const template_check *t,
     return text.p;
 }
 
+template_check template_check_on(const kiln_template *tmpl, const char *profile,
+                                 kiln_profile *p, double atol) {
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_profile machine;
+    char missing[128];
+    kiln_assert_status_ok(kiln_profile_find(a, profile, p, &err), &err);
+    kiln_assert_status_ok(kiln_profile_detect(a, &machine, &err), &err);
+    return (template_check){.tmpl = tmpl,
+                            .profile = p,
+                            .compiled = kiln_profile_runs_on(p, &machine, missing),
+                            .rtol = 1e-5,
+                            .atol = atol};
+}
+
+void template_check_fetch(const template_check *t, const kiln_graph *g,
+                          const char *want) {
+    static const char call[] = "prefetch(";
+    const char *text = template_guess_program(kiln_test_arena(), t, g);
+    const char *found = strstr(text, call);
+    print_message("%.160s\n", found != NULL ? found : "nothing");
+    assert_int_equal(found != NULL, want != NULL);
+    if (found != NULL)
+        assert_memory_equal(found + strlen(call), want, strlen(want));
+}
+
 kiln_str template_assembly(kiln_arena *a, const template_check *t,
                            const kiln_workload *w, const kiln_space *s,
                            const kiln_config *c, kiln_err *err) {

@@ -29,6 +29,12 @@ typedef struct template_check {
     const template_knob *knobs;
 } template_check;
 
+/* Of what a template makes of sums of f32 for the shipped profile so named, which is
+ * read into *p (borrowed: change what it has before the check runs); compiled where this
+ * machine runs it. */
+template_check template_check_on(const kiln_template *tmpl, const char *profile,
+                                 kiln_profile *p, double atol);
+
 /* False: the configuration was refused with KILN_ERR_ARG (or KILN_ERR_LIMIT) and a
  * text, which is left in err. Anything else that is wrong fails the running test,
  * naming the configuration. */
@@ -94,6 +100,10 @@ void template_check_hot_loop(const template_check *t, const kiln_graph *g,
 /* The program of the configuration that is guessed, printed; it is checked first. */
 const char *template_guess_program(kiln_arena *a, const template_check *t,
                                    const kiln_graph *g);
+
+/* What that program fetches first: text that begins so, or nothing (NULL). */
+void template_check_fetch(const template_check *t, const kiln_graph *g,
+                          const char *want);
 
 /* Chooses the option of the knob so named; the option must exist. */
 void template_set(const kiln_space *s, kiln_config *c, const char *knob, int64_t value);
