@@ -1,5 +1,4 @@
-/* Long-lived children. Linux, for close_range, memfd_create and dying with the parent.
- */
+/* Long-lived children. Linux, for memfd_create and sets of processors. */
 #include "base/host/child.h"
 
 #include <errno.h>
@@ -9,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -104,18 +102,6 @@ static void close_all(pipes *p) {
     }
 }
 
-/* Away from the numbers that the child's dup2 overwrites. */
-static bool open_pipe(int fd[2]) {
-    int low[2];
-    if (pipe2(low, O_CLOEXEC) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        fd[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-        close(low[i]);
-    }
-    return fd[0] >= 0 && fd[1] >= 0;
-}
-
 typedef struct start {
     const char *const *argv;
     const pipes *p;
@@ -129,21 +115,9 @@ static void child(const void *arg) {
     const start *s = arg;
     const pipes *p = s->p;
     const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
-    sigset_t none;
-    (void)setpgid(0, 0);
-    for (int k = 1; k < NSIG; k++)
-        (void)signal(k, SIG_DFL); /* fails for SIGKILL and the like, which is fine */
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != s->parent)
-        _exit(127);
-    if (dup2(p->in[0], STDIN_FILENO) < 0 || dup2(p->out[1], STDOUT_FILENO) < 0 ||
-        dup2(p->err[1], STDERR_FILENO) < 0 ||
+    if (!kiln_spawned_begin(s->parent, p->in[0], p->out[1], p->err[1]) ||
         (s->shared >= 0 && dup2(s->shared, KILN_CHILD_SHARED_FD) < 0))
         _exit(127);
-    (void)close_range(KILN_CHILD_SHARED_FD + (s->shared >= 0), ~0U,
-                      CLOSE_RANGE_CLOEXEC);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     kiln_cpus_use(s->cpus);
     /* exec does not write to argv; its type is older than const. */
@@ -166,7 +140,7 @@ kiln_status kiln_child_start(const char *const *argv, int shared, const kiln_cpu
         return kiln_fail(err, KILN_ERR_IO,
                          "cannot run the worker '%s': %s; it is installed beside kiln",
                          argv[0], strerror(errno));
-    if (open_pipe(p.in) && open_pipe(p.out) && open_pipe(p.err) &&
+    if (kiln_spawn_pipe(p.in) && kiln_spawn_pipe(p.out) && kiln_spawn_pipe(p.err) &&
         (shared < 0 || (high = fcntl(shared, F_DUPFD_CLOEXEC, FIRST_FREE_FD)) >= 0)) {
         sigset_t all, old;
         sigfillset(&all); /* none of our handlers may run in the child */

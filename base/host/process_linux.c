@@ -1,5 +1,4 @@
-/* Child processes: see process.h. Linux, for close_range, pipe2, wait4 and dying with
- * the parent.
+/* Child processes: see process.h. Linux, for wait4 and pidfd_open.
  *
  * The parent prepares all that needs memory (program path, environment); until exec the
  * child makes system calls only (spawn.h). A pipe that exec closes tells how far the
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -133,33 +131,10 @@ static void close_pipe(int fd[2]) {
     close_end(&fd[WRITE_END]);
 }
 
-/* Close-on-exec, and both ends above 2: a parent without stdio would otherwise get 0, 1
- * or 2 here, which the child's dup2 overwrites. Returns 0 or errno. */
-static int open_pipe(int fd[2]) {
-    if (pipe2(fd, O_CLOEXEC) != 0)
-        return errno;
-    for (int i = 0; i < 2; i++) {
-        if (fd[i] > STDERR_FILENO)
-            continue;
-        const int higher = fcntl(fd[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        const int error = errno;
-        close(fd[i]);
-        fd[i] = higher;
-        if (higher < 0)
-            return error;
-    }
-    return 0;
-}
-
-static int open_pipes(run *r) {
-    int error = open_pipe(r->in);
-    if (error == 0)
-        error = open_pipe(r->out);
-    if (error == 0)
-        error = open_pipe(r->err);
-    if (error == 0)
-        error = open_pipe(r->report);
-    return error;
+/* False with errno. */
+static bool open_pipes(run *r) {
+    return kiln_spawn_pipe(r->in) && kiln_spawn_pipe(r->out) &&
+           kiln_spawn_pipe(r->err) && kiln_spawn_pipe(r->report);
 }
 
 static void close_pipes(run *r) {
@@ -200,36 +175,11 @@ static int child_limits(const kiln_process_options *o) {
     return 0;
 }
 
-static void child_close_on_exec(void) {
-    const unsigned first = STDERR_FILENO + 1;
-    if (close_range(first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-        return;
-    /* Kernels before 5.11. */
-    const int most = 1 << 16;
-    for (int fd = (int)first; fd < most; fd++)
-        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-static void child_signals(void) {
-    for (int s = 1; s < NSIG; s++)
-        (void)signal(s, SIG_DFL); /* fails for SIGKILL and the like, which is fine */
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static void child(const void *arg) {
     const run *r = arg;
-    setpgid(0, 0);
-    child_signals();
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != r->self)
-        _exit(127); /* it died before it could be asked for */
-    if (dup2(r->in[READ_END], STDIN_FILENO) < 0 ||
-        dup2(r->out[WRITE_END], STDOUT_FILENO) < 0 ||
-        dup2(r->err[WRITE_END], STDERR_FILENO) < 0)
+    if (!kiln_spawned_begin(r->self, r->in[READ_END], r->out[WRITE_END],
+                            r->err[WRITE_END]))
         child_fail(r, STAGE_STDIO);
-    child_close_on_exec();
     if (r->o->dir != NULL && chdir(r->o->dir) != 0)
         child_fail(r, STAGE_DIR);
     if (child_limits(r->o) != 0)
@@ -469,9 +419,8 @@ static kiln_status finish(run *r, int64_t start_ns, kiln_process_result *out,
 static kiln_status run_child(kiln_arena *a, run *r, kiln_process_result *out,
                              kiln_err *err) {
     const int64_t start_ns = kiln_now_ns();
-    const int error = open_pipes(r);
-    if (error != 0)
-        return start_failed(r, (report){STAGE_STDIO, error}, err);
+    if (!open_pipes(r))
+        return start_failed(r, (report){STAGE_STDIO, errno}, err);
     kiln_status st = start(r, err);
     if (st == KILN_OK) {
         const int64_t limit_ms = r->o->time_limit_ms;
