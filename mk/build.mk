@@ -85,7 +85,7 @@ endif
 # the mistake that an operator table for neural networks can make.
 SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
-# Names of variables are for a debugger: `make check` opens none, and compiles faster with lines alone.
+# With names of variables, for a debugger (`make check` has lines alone).
 DEBUG_INFO ?= -g
 FLAGS_debug := -O1 $(DEBUG_INFO)
 FLAGS_release := -O2 -DNDEBUG

@@ -4,6 +4,8 @@
 set -u
 make=${MAKE:-make}
 results=build/results
+# Of debug builds lines alone: stacks of failed tests name them, and nobody opens a debugger here. Names of
+# variables would be most of what is written and linked.
 export DEBUG_INFO=-g1
 rm -rf "$results"
 mkdir -p "$results"
