@@ -229,8 +229,16 @@ kiln_status kiln_attrs_make(kiln_arena *a, const kiln_op_def *op,
     return KILN_OK;
 }
 
-const kiln_attr *kiln_node_attr(const kiln_node *n, const char *name) {
+static kiln_attr *attr_of(const kiln_node *n, const char *name) {
     const int i = find_def(n->op, name);
     KILN_ASSERT(i >= 0, "operator '%s' has no attribute '%s'", n->op->name, name);
     return &n->attr[i];
+}
+
+const kiln_attr *kiln_node_attr(const kiln_node *n, const char *name) {
+    return attr_of(n, name);
+}
+
+kiln_attr *kiln_node_own_attr(kiln_node *n, const char *name) {
+    return attr_of(n, name);
 }

@@ -189,6 +189,9 @@ kiln_graph *kiln_graph_clone(kiln_arena *a, const kiln_graph *g);
 /* Positional attribute access for those who know a name but not the row's enum
  * (frontends, tests); asserts that the operator has it. */
 const kiln_attr *kiln_node_attr(const kiln_node *n, const char *name);
+/* The same, to be set in its place: by passes that keep the node, which users know by
+ * its name. */
+kiln_attr *kiln_node_own_attr(kiln_node *n, const char *name);
 
 /* ---- text ------------------------------------------------------------------------ */
 

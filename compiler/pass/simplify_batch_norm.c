@@ -147,12 +147,6 @@ static bool new_bias(kiln_arena *a, const kiln_node *p, const affine *f, double 
     return true;
 }
 
-static void set_beta_one(kiln_node *p) {
-    for (size_t i = 0; i < p->op->n_attr; i++)
-        if (kiln_str_is(kiln_str_from("beta"), p->op->attr[i].name))
-            p->attr[i].f = 1;
-}
-
 static kiln_value *channel_const(kiln_sweep *s, const kiln_node *like, const char *what,
                                  kiln_dtype dtype, int n_behind, int64_t n_channels,
                                  double *v) {
@@ -189,7 +183,7 @@ static kiln_status into_producer(kiln_sweep *s, kiln_arena *a, const kiln_node *
     }
     kiln_sweep_set_in(s, p, 2, b);
     if (p->op == &kiln_op_gemm)
-        set_beta_one(p);
+        kiln_node_own_attr(p, "beta")->f = 1;
     *same = p->out[0];
     return KILN_OK;
 }
