@@ -162,6 +162,40 @@ kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t
     return kiln_compose_op(c, &kiln_op_slice, &x, 1, args, 3);
 }
 
+kiln_value *kiln_compose_repeat(kiln_compose *c, kiln_value *x, int axis,
+                                int64_t times) {
+    const kiln_type t = x->type;
+    int64_t dim[KILN_MAX_RANK + 1];
+    if (c->status != KILN_OK || times == 1)
+        return x;
+    KILN_ASSERT(axis >= 0 && axis < t.rank && times >= 0, "axis %d %lld times", axis,
+                (long long)times);
+    if (t.rank == KILN_MAX_RANK || times > INT32_MAX) {
+        kiln_compose_fail(
+            c, kiln_fail(c->cx->err, KILN_ERR_LIMIT,
+                         "elements of at most %d axes may be repeated, %d times",
+                         KILN_MAX_RANK - 1, INT32_MAX));
+        return x;
+    }
+    for (int i = 0; i <= t.rank; i++)
+        dim[i] = i <= axis ? t.dim[i] : i == axis + 1 ? 1 : t.dim[i - 1];
+    x = kiln_compose_reshape(c, x, t.rank + 1, dim);
+    dim[axis + 1] = times;
+    x = kiln_compose_expand(c, x, t.rank + 1, dim);
+    for (int i = 0; i < t.rank && c->status == KILN_OK; i++)
+        dim[i] = t.dim[i] * (i == axis ? times : 1);
+    return kiln_compose_reshape(c, x, t.rank, dim);
+}
+
+/* Of integers, what the remainder leaves divides evenly. */
+kiln_value *kiln_compose_floor_div(kiln_compose *c, kiln_value *x, kiln_value *y) {
+    const bool is_float = kiln_dtype_is_float(x->type.dtype);
+    if (!is_float)
+        x = kiln_compose_2(c, &kiln_op_sub, x, kiln_compose_2(c, &kiln_op_mod, x, y));
+    x = kiln_compose_2(c, &kiln_op_div, x, y);
+    return is_float ? kiln_compose_1(c, &kiln_op_floor, x) : x;
+}
+
 kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads,
                              double value) {
     bool is_none = true;

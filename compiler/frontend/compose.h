@@ -46,6 +46,11 @@ kiln_value *kiln_compose_repeat_heads(kiln_compose *c, kiln_value *x, int64_t gr
 /* Elements [start, start + size * step) of one axis, step apart. */
 kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t start,
                                int64_t step, int64_t size);
+/* Each element of an axis so many times, one behind the other. */
+kiln_value *kiln_compose_repeat(kiln_compose *c, kiln_value *x, int axis,
+                                int64_t times);
+/* x / y, rounded down. */
+kiln_value *kiln_compose_floor_div(kiln_compose *c, kiln_value *x, kiln_value *y);
 /* Margins of a constant value; pads: rank beginnings, then rank ends. */
 kiln_value *kiln_compose_pad(kiln_compose *c, kiln_value *x, const int64_t *pads,
                              double value);

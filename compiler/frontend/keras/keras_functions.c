@@ -82,9 +82,8 @@ kiln_status kiln_keras_import_where(kiln_keras_call *k) {
     return set(k, kiln_compose_where(&k->c, as_truth(k, k->in[0]), k->in[1], k->in[2]));
 }
 
-/* What the config says; `otherwise` where it says nothing. */
-static kiln_status read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
-                              kiln_dtype *out) {
+kiln_status kiln_keras_read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
+                                  kiln_dtype *out) {
     static const struct {
         const char *name;
         kiln_dtype dtype;
@@ -109,14 +108,14 @@ static kiln_status read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
 /* Cast, and ConvertToTensor, which need not say a type. */
 kiln_status kiln_keras_import_cast(kiln_keras_call *k) {
     kiln_dtype to;
-    KILN_TRY(read_dtype(k, k->in[0]->type.dtype, &to));
+    KILN_TRY(kiln_keras_read_dtype(k, k->in[0]->type.dtype, &to));
     return set(k, kiln_compose_cast(&k->c, k->in[0], to));
 }
 
 static kiln_status like(kiln_keras_call *k, double v) {
     const kiln_type *const x = &k->in[0]->type;
     kiln_dtype to;
-    KILN_TRY(read_dtype(k, x->dtype, &to));
+    KILN_TRY(kiln_keras_read_dtype(k, x->dtype, &to));
     kiln_value *const one = kiln_import_scalar(&k->cx->common, to, v);
     return set(k, kiln_compose_expand(&k->c, one, x->rank, x->dim));
 }
@@ -126,8 +125,8 @@ kiln_status kiln_keras_import_zeros_like(kiln_keras_call *k) { return like(k, 0)
 
 /* ---- axes ------------------------------------------------------------------------ */
 
-/* 'axis': a number or a list, each in [-rank, rank), none twice; absent: none. */
-static kiln_status read_axes(kiln_keras_call *k, int rank, int64_t *axes, size_t *n) {
+kiln_status kiln_keras_read_axes(kiln_keras_call *k, int rank, int64_t *axes,
+                                 size_t *n) {
     const kiln_json *const v = kiln_keras_get(k, "axis", NULL);
     bool is_in[KILN_MAX_RANK] = {false};
     *n = v == NULL ? 0 : kiln_json_is_array(v) ? kiln_json_size(v) : 1;
@@ -151,7 +150,7 @@ kiln_status kiln_keras_import_reduction(kiln_keras_call *k) {
     if (kiln_keras_get(k, "initial", NULL) != NULL)
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "'initial' is not read");
-    KILN_TRY(read_axes(k, k->in[0]->type.rank, axes, &n));
+    KILN_TRY(kiln_keras_read_axes(k, k->in[0]->type.rank, axes, &n));
     if (n == 0 && kiln_keras_get(k, "axis", NULL) != NULL) /* []: of nothing */
         return set(k, k->in[0]);
     return set(k, kiln_compose_reduce(&k->c, k->op, k->in[0], axes, n,
@@ -177,7 +176,7 @@ kiln_status kiln_keras_import_expand_dims(kiln_keras_call *k) {
         return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
                          "its result may have at most %d axes", KILN_MAX_RANK);
     const int rank = x->rank + (int)more;
-    KILN_TRY(read_axes(k, rank, axes, &n));
+    KILN_TRY(kiln_keras_read_axes(k, rank, axes, &n));
     for (size_t i = 0; i < n; i++)
         dim[axes[i]] = -1;
     for (int i = 0, from = 0; i < rank; i++)
@@ -192,7 +191,7 @@ kiln_status kiln_keras_import_squeeze(kiln_keras_call *k) {
     bool goes[KILN_MAX_RANK] = {false};
     size_t n = 0;
     int rank = 0;
-    KILN_TRY(read_axes(k, x->rank, axes, &n));
+    KILN_TRY(kiln_keras_read_axes(k, x->rank, axes, &n));
     for (size_t i = 0; i < n; i++) {
         if (x->dim[axes[i]] != 1)
             return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,

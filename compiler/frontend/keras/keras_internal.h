@@ -170,6 +170,19 @@ const kiln_json *kiln_keras_keywords(const kiln_json *node);
 /* One of them; NULL: nothing, or null. */
 const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name);
 
+/* ---- arguments of functions (keras_functions.c, keras_lambda.c) ------------------------ */
+
+/* 'dtype'; `otherwise` where the config says nothing. */
+kiln_status kiln_keras_read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
+                                  kiln_dtype *out);
+/* 'axis' of input 0. */
+kiln_status kiln_keras_read_axis(kiln_keras_call *k, int64_t otherwise, int *axis);
+/* 'axis': a number or a list, each in [-rank, rank), none twice; absent: none. */
+kiln_status kiln_keras_read_axes(kiln_keras_call *k, int rank, int64_t *axes,
+                                 size_t *n);
+/* Fails: the argument, or its value ("axis=None"), is not read. */
+kiln_status kiln_keras_unread(kiln_keras_call *k, const char *argument);
+
 /* ---- functions of TensorFlow (keras_lambda.c) ----------------------------------------- */
 
 /* What a call is given: values and numbers, by place, then by names that mean such. */

@@ -40,8 +40,9 @@ static bool add_operand(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out)
 
 kiln_status kiln_keras_collect_lambda(kiln_keras_cx *cx, const kiln_json *node,
                                       kiln_keras_refs *out) {
-    static const char *const values[] = {"x", "y", "b", "bias", "indices"};
-    static const char *const sizes[] = {"shape", "size", "multiples"};
+    static const char *const values[] = {"x",       "y",       "b",     "bias",
+                                         "indices", "filters", "filter"};
+    static const char *const sizes[] = {"shape", "size", "multiples", "output_shape"};
     kiln_arena *const a = &cx->common.scratch;
     const kiln_json *const keywords = kiln_keras_keywords(node);
     kiln_keras_refs named = {0};
@@ -159,12 +160,12 @@ kiln_status kiln_keras_sizes(kiln_keras_call *k, const char *name, int at, int64
 
 /* ---- functions ----------------------------------------------------------------------- */
 
-static kiln_status unread(kiln_keras_call *k, const char *argument) {
+kiln_status kiln_keras_unread(kiln_keras_call *k, const char *argument) {
     return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED, "'%s' is not read",
                      argument);
 }
 
-static kiln_status read_axis(kiln_keras_call *k, int64_t otherwise, int *axis) {
+kiln_status kiln_keras_read_axis(kiln_keras_call *k, int64_t otherwise, int *axis) {
     int64_t v = otherwise;
     KILN_TRY(kiln_keras_int(k, "axis", NULL, otherwise, &v));
     return kiln_axis_normalize(v, k->in[0]->type.rank, axis, k->cx->common.err);
@@ -172,7 +173,7 @@ static kiln_status read_axis(kiln_keras_call *k, int64_t otherwise, int *axis) {
 
 kiln_status kiln_keras_import_along_axis(kiln_keras_call *k) {
     int axis;
-    KILN_TRY(read_axis(k, -1, &axis));
+    KILN_TRY(kiln_keras_read_axis(k, -1, &axis));
     return set(k, kiln_compose_axis(&k->c, k->op, k->in[0], NULL, axis));
 }
 
@@ -196,7 +197,7 @@ kiln_status kiln_keras_import_squared_difference(kiln_keras_call *k) {
 kiln_status kiln_keras_import_bias(kiln_keras_call *k) {
     KILN_TRY(kiln_keras_check_format(k));
     if (strcmp(kiln_keras_text(k, "data_format", NULL, "NHWC"), "NHWC") != 0)
-        return unread(k, "data_format");
+        return kiln_keras_unread(k, "data_format");
     return set(k, kiln_compose_2(&k->c, &kiln_op_add, k->in[0], k->in[1]));
 }
 
@@ -216,7 +217,7 @@ kiln_status kiln_keras_import_tf_product(kiln_keras_call *k) {
                                          "b_is_sparse", "output_type"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (kiln_keras_bool(k, others[i], false))
-            return unread(k, others[i]);
+            return kiln_keras_unread(k, others[i]);
     return set(k, kiln_compose_2(&k->c, &kiln_op_matmul,
                                  turned(k, k->in[0], "transpose_a"),
                                  turned(k, k->in[1], "transpose_b")));
@@ -225,10 +226,10 @@ kiln_status kiln_keras_import_tf_product(kiln_keras_call *k) {
 kiln_status kiln_keras_import_of_length_1(kiln_keras_call *k) {
     int axis;
     if (kiln_keras_get(k, "epsilon", NULL) != NULL)
-        return unread(k, "epsilon");
+        return kiln_keras_unread(k, "epsilon");
     if (kiln_keras_get(k, "axis", NULL) == NULL)
-        return unread(k, "axis=None");
-    KILN_TRY(read_axis(k, -1, &axis));
+        return kiln_keras_unread(k, "axis=None");
+    KILN_TRY(kiln_keras_read_axis(k, -1, &axis));
     return set(k, kiln_keras_of_length_1(k, k->in[0], axis));
 }
 
@@ -237,7 +238,7 @@ kiln_status kiln_keras_import_place(kiln_keras_call *k) {
     int axis;
     const bool is_short =
         strcmp(kiln_keras_text(k, "output_type", NULL, "int64"), "int32") == 0;
-    KILN_TRY(read_axis(k, 0, &axis));
+    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_bool("keepdims", false)};
     kiln_value *const y = kiln_compose_op(&k->c, k->op, k->in, 1, args, 2);
@@ -249,8 +250,8 @@ kiln_status kiln_keras_import_pick(kiln_keras_call *k) {
     int64_t batch = 0;
     KILN_TRY(kiln_keras_int(k, "batch_dims", NULL, 0, &batch));
     if (batch != 0)
-        return unread(k, "batch_dims");
-    KILN_TRY(read_axis(k, 0, &axis));
+        return kiln_keras_unread(k, "batch_dims");
+    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
     kiln_value *const at = kiln_compose_cast(&k->c, k->in[1], KILN_I64);
     return set(k, kiln_compose_axis(&k->c, &kiln_op_gather, k->in[0], at, axis));
 }
@@ -278,7 +279,7 @@ kiln_status kiln_keras_import_split(kiln_keras_call *k) {
     const bool is_list = kiln_json_is_array(v);
     int64_t n = is_list ? (int64_t)kiln_json_size(v) : 0, size[MAX_RESULTS];
     int axis;
-    KILN_TRY(read_axis(k, 0, &axis));
+    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
     const int64_t dim = k->in[0]->type.dim[axis];
     if (!is_list)
         KILN_TRY(kiln_keras_int(k, "num_or_size_splits", NULL, 0, &n));
@@ -307,7 +308,7 @@ kiln_status kiln_keras_import_unstack(kiln_keras_call *k) {
     const kiln_type t = k->in[0]->type;
     int64_t dim[KILN_MAX_RANK];
     int axis, rank = 0;
-    KILN_TRY(read_axis(k, 0, &axis));
+    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
     KILN_TRY(need_results(k, t.dim[axis]));
     for (int i = 0; i < t.rank; i++)
         if (i != axis)
@@ -385,14 +386,14 @@ kiln_status kiln_keras_import_margins(kiln_keras_call *k) {
     const char *const mode = kiln_keras_text(k, "mode", NULL, "CONSTANT");
     int64_t pads[2 * KILN_MAX_RANK] = {0};
     if (strcmp(mode, "CONSTANT") != 0)
-        return unread(k, "mode");
+        return kiln_keras_unread(k, "mode");
     if (!kiln_json_is_array(v) || kiln_json_size(v) != (size_t)rank)
-        return unread(k, "paddings");
+        return kiln_keras_unread(k, "paddings");
     int at = 0;
     for (const kiln_json *i = kiln_json_first(v); i != NULL; i = kiln_json_next(i)) {
         if (kiln_json_size(i) != 2 || !kiln_json_i64(kiln_json_first(i), &pads[at]) ||
             !kiln_json_i64(kiln_json_next(kiln_json_first(i)), &pads[rank + at]))
-            return unread(k, "paddings");
+            return kiln_keras_unread(k, "paddings");
         at++;
     }
     return set(k, kiln_compose_pad(&k->c, k->in[0], pads,
@@ -407,7 +408,7 @@ kiln_status kiln_keras_import_blocks(kiln_keras_call *k) {
     int64_t b = 0;
     KILN_TRY(kiln_keras_int(k, "block_size", NULL, 0, &b));
     if (strcmp(kiln_keras_text(k, "data_format", NULL, "NHWC"), "NHWC") != 0)
-        return unread(k, "data_format");
+        return kiln_keras_unread(k, "data_format");
     const int64_t *const d = t->dim;
     if (t->rank != 4 || b < 1 || b > INT16_MAX ||
         (is_back ? d[3] % (b * b) != 0 : d[1] % b != 0 || d[2] % b != 0))

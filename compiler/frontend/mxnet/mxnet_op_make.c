@@ -98,21 +98,12 @@ IMPORTER(repeat) {
     const int64_t given = kiln_mx_int(cx, n, "axis", 0),
                   whole = kiln_type_elems(&in[0]->type);
     kiln_value *const x = is_flat ? kiln_compose_reshape(&c, in[0], 1, &whole) : in[0];
-    const kiln_type t = x->type;
-    int64_t dim[KILN_MAX_RANK + 1];
     int axis;
-    KILN_TRY(kiln_mx_axis(cx, "axis", given, t.rank, &axis));
-    if (times < 1 || times > INT32_MAX || t.rank == KILN_MAX_RANK)
+    KILN_TRY(kiln_mx_axis(cx, "axis", given, x->type.rank, &axis));
+    if (times < 1)
         return kiln_fail(cx->common.err, KILN_ERR_PARSE,
                          "attribute 'repeats' must be 1 or more, is %" PRId64, times);
-    for (int i = 0; i <= t.rank; i++)
-        dim[i] = i <= axis ? t.dim[i] : i == axis + 1 ? 1 : t.dim[i - 1];
-    kiln_value *y = kiln_compose_reshape(&c, x, t.rank + 1, dim);
-    dim[axis + 1] = times;
-    y = kiln_compose_expand(&c, y, t.rank + 1, dim);
-    memcpy(dim, t.dim, sizeof t.dim);
-    dim[axis] *= times;
-    out->v[0] = kiln_compose_reshape(&c, y, t.rank, dim);
+    out->v[0] = kiln_compose_repeat(&c, x, axis, times);
     return c.status;
 }
 

@@ -98,18 +98,11 @@ kiln_status kiln_tf_import_truncate_mod(kiln_tf_cx *cx, const kiln_tf_node *n) {
     return kiln_tf_end(&c, n, mod_of(&c, x, y, true));
 }
 
-/* Integers: what the remainder leaves divides evenly. */
 kiln_status kiln_tf_import_floor_div(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x, *y;
     KILN_TRY(need_two(cx, n, &x, &y));
-    const bool is_float = kiln_dtype_is_float(x->type.dtype);
-    if (!is_float)
-        x = kiln_compose_2(&c, &kiln_op_sub, x, mod_of(&c, x, y, false));
-    kiln_value *z = kiln_compose_2(&c, &kiln_op_div, x, y);
-    if (is_float)
-        z = kiln_compose_1(&c, &kiln_op_floor, z);
-    return kiln_tf_end(&c, n, z);
+    return kiln_tf_end(&c, n, kiln_compose_floor_div(&c, x, y));
 }
 
 /* z where x is not zero, zero elsewhere. */

@@ -7,6 +7,7 @@
 #include "compiler/frontend/frontend_internal.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/damage.h"
+#include "tests/support/import/mutants.h"
 #include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/model/pt2_model.h"
@@ -317,19 +318,20 @@ static void other_files_are_refused(void **state) {
 
 /* ---- damage ----------------------------------------------------------------------- */
 
+static const kiln_test_pt2_tensor of_whole[] = {
+    {.name = "x", .dims = "1,2,4,4"},
+    {.name = "w", .dims = "2,2,1,1", .numbers = "1 2 3 4"}};
+static const char whole_nodes[] =
+    "c = aten.conv2d.default(input=x, weight=w, padding=[1, 1])\n"
+    "r = aten.relu_.default(self=c)\n"
+    "v = aten.view.default(self=r, size=[2, -1])\n"
+    "[a, b] = aten.chunk.default(self=v, chunks=2, dim=1)\n"
+    "y = aten.add.Tensor(self=a, other=b, alpha=2)";
+
 /* Of the JSON, which the archive has first, and of all. */
 static void damaged_files_are_no_harm(void **state) {
     (void)state;
     enum { N = 1500 };
-    static const kiln_test_pt2_tensor in[] = {
-        {.name = "x", .dims = "1,2,4,4"},
-        {.name = "w", .dims = "2,2,1,1", .numbers = "1 2 3 4"}};
-    static const char nodes[] =
-        "c = aten.conv2d.default(input=x, weight=w, padding=[1, 1])\n"
-        "r = aten.relu_.default(self=c)\n"
-        "v = aten.view.default(self=r, size=[2, -1])\n"
-        "[a, b] = aten.chunk.default(self=v, chunks=2, dim=1)\n"
-        "y = aten.add.Tensor(self=a, other=b, alpha=2)";
     kiln_rng r;
     const uint64_t seed = kiln_test_seed();
     kiln_rng_init(&r, seed);
@@ -339,14 +341,15 @@ static void damaged_files_are_no_harm(void **state) {
         kiln_graph *g = NULL;
         kiln_str bytes;
         if (i % 2 == 0) {
-            const char *const json = kiln_test_pt2_json(&a, in, 2, nodes, "y");
+            const char *const json =
+                kiln_test_pt2_json(&a, of_whole, 2, whole_nodes, "y");
             size_t n = strlen(json);
             char *const p = kiln_str_dup(&a, json);
             kiln_test_damage(&r, p, &n);
             p[n] = '\0';
             bytes = kiln_test_pt2_of_json(&a, p);
         } else {
-            const kiln_str whole = kiln_test_pt2(&a, in, 2, nodes, "y");
+            const kiln_str whole = kiln_test_pt2(&a, of_whole, 2, whole_nodes, "y");
             size_t n = whole.n;
             char *const p = kiln_arena_dup(&a, whole.p, n);
             kiln_test_damage(&r, p, &n);
@@ -359,6 +362,39 @@ static void damaged_files_are_no_harm(void **state) {
     }
 }
 
+static kiln_status import_bytes(kiln_arena *a, kiln_str bytes, const void *user,
+                                kiln_graph **g, kiln_err *err) {
+    (void)user;
+    return import(a, bytes, NULL, g, err);
+}
+
+/* Its weights are inputs. */
+static kiln_status import_json(kiln_arena *a, kiln_str json, const void *user,
+                               kiln_graph **g, kiln_err *err) {
+    static const char *const names[] = {"m/models/model.json",
+                                        "m/data/weights/model_weights_config.json"};
+    const kiln_str bytes[] = {json, KILN_STR_LIT("{\"config\": {}}")};
+    return import_bytes(a, kiln_test_zip(a, names, bytes, 2), user, g, err);
+}
+
+static void mutations_end_in_a_named_error(void **state) {
+    (void)state;
+    static const kiln_test_pt2_tensor inputs[] = {{.name = "x", .dims = "1,2,4,4"},
+                                                  {.name = "w", .dims = "2,2,1,1"}};
+    kiln_arena *const a = kiln_test_arena();
+    const kiln_test_mutants archive = {
+        .file = "importing 'm.pt2'",
+        .whole = kiln_test_pt2(a, of_whole, 2, whole_nodes, "y"),
+        .import = import_bytes};
+    const kiln_test_mutants json = {
+        .file = "importing 'm.pt2'",
+        .whole = kiln_str_from(kiln_test_pt2_json(a, inputs, 2, whole_nodes, "y")),
+        .import = import_json,
+        .alphabet = "0123456789-'\"[]{},:x"};
+    kiln_test_mutants_end(&archive, KILN_TEST_MUTANTS);
+    kiln_test_mutants_end(&json, KILN_TEST_MUTANTS);
+}
+
 int main(void) {
     kiln_test_add_rows(check_write, writes);
     kiln_test_add("a_symbol_is_bound_everywhere", a_symbol_is_bound_everywhere, NULL);
@@ -368,5 +404,7 @@ int main(void) {
     kiln_test_add_rows(check_refusal, refusals);
     kiln_test_add("other_files_are_refused", other_files_are_refused, NULL);
     kiln_test_add("damaged_files_are_no_harm", damaged_files_are_no_harm, NULL);
+    kiln_test_add("mutations_end_in_a_named_error", mutations_end_in_a_named_error,
+                  NULL);
     return kiln_test_run("pytorch_import");
 }

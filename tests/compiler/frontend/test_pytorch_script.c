@@ -5,6 +5,7 @@
 #include "compiler/frontend/frontend.h"
 #include "compiler/reference/reference.h"
 #include "tests/support/damage.h"
+#include "tests/support/import/mutants.h"
 #include "tests/support/model/keras_model.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/model/script_model.h"
@@ -569,6 +570,32 @@ static void damaged_archives_are_no_harm(void **state) {
     }
 }
 
+static kiln_status import_mutant(kiln_arena *a, kiln_str bytes, const void *user,
+                                 kiln_graph **g, kiln_err *err) {
+    (void)user;
+    return kiln_test_import_script(a, bytes, &options, g, NULL, err);
+}
+
+static kiln_status import_code(kiln_arena *a, kiln_str code, const void *user,
+                               kiln_graph **g, kiln_err *err) {
+    return import_mutant(a, kiln_test_script(a, kiln_str_dupv(a, code)), user, g, err);
+}
+
+static void mutations_end_in_a_named_error(void **state) {
+    (void)state;
+    kiln_arena *const a = kiln_test_arena();
+    const char *const code = code_of(a, rows[0].code, rows[0].rest);
+    const kiln_test_mutants archive = {.file = "importing 'net.pt'",
+                                       .whole = kiln_test_script(a, code),
+                                       .import = import_mutant};
+    const kiln_test_mutants text = {.file = "importing 'net.pt'",
+                                    .whole = kiln_str_from(code),
+                                    .import = import_code,
+                                    .alphabet = "0123456789-\"[](),.:= \nx_"};
+    kiln_test_mutants_end(&archive, KILN_TEST_MUTANTS);
+    kiln_test_mutants_end(&text, KILN_TEST_MUTANTS);
+}
+
 int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add_rows(check_refused, refusals);
@@ -579,5 +606,7 @@ int main(void) {
     kiln_test_add("weights_alone_are_refused", weights_alone_are_refused, NULL);
     kiln_test_add("pickled_modules_are_refused", pickled_modules_are_refused, NULL);
     kiln_test_add("damaged_archives_are_no_harm", damaged_archives_are_no_harm, NULL);
+    kiln_test_add("mutations_end_in_a_named_error", mutations_end_in_a_named_error,
+                  NULL);
     return kiln_test_run("pytorch_script");
 }

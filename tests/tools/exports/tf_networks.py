@@ -464,6 +464,27 @@ def old_functions():
     return old_keras.Model([x, z, image], [a, b, c, d, e, f, *g, h, i, k, m.log(m.sigmoid(x)), n.log_softmax(z), m.reduce_variance(x)])
 
 
+@row
+def old_windows():
+    """More of them: windows over images, places, lengths."""
+    x, image = old_keras.Input((4, 6), name="x"), old_keras.Input((8, 8, 4), name="image")
+    m, n, draw = tf.math, tf.nn, np.random.default_rng(5)
+    weights = lambda *shape: tf.constant(draw.normal(0, 0.3, shape).astype(np.float32))
+    a = n.max_pool2d(n.conv2d(image, weights(3, 3, 4, 5), 1, "SAME"), 3, 2, "SAME")
+    b = n.avg_pool2d(n.conv2d(image, weights(3, 2, 2, 6), [1, 2, 1, 1], [[0, 0], [2, 0], [1, 1], [0, 0]]), [1, 2, 2, 1], 2, "VALID")
+    c = n.max_pool(n.depthwise_conv2d(image, weights(3, 3, 4, 2), [1, 1, 1, 1], "SAME", dilations=[2, 2]), 2, 1, "VALID")
+    d = n.avg_pool(n.conv2d_transpose(image, weights(3, 3, 5, 4), [tf.shape(image)[0], 16, 16, 5], 2), [3, 2], 2, "SAME")
+    e = n.convolution(x, weights(3, 6, 2)), n.conv1d(x, weights(2, 6, 3), 2, "SAME")
+    best, at = m.top_k(x, 3)
+    f = tf.one_hot(at, 7), tf.one_hot(m.argmax(x, -1), 6, 2.0, -1.0, axis=1), best
+    g = m.cumsum(x, 1) + m.cumsum(x, -1, exclusive=True, reverse=True), m.cumprod(x, 2)
+    h = tf.repeat(x, 2, axis=1), tf.repeat(x, [1, 0, 2, 3], axis=1), tf.reverse(x, [1, -1])
+    i = x % 0.7 + x // 0.3, tf.cast(at, "int32") % 2 + at // 2
+    j = tf.norm(x, axis=-1, keepdims=True), tf.norm(x, 1, axis=1), tf.norm(x, 3, axis=2), tf.norm(image, axis=[1, 2])
+    k = m.erf(x) + n.selu(x), m.reduce_logsumexp(x, axis=-1), m.reduce_euclidean_norm(x, 1)
+    return old_keras.Model([x, image], [a, b, c, d, *e, *f, *g, *h, *i, *j, *k])
+
+
 # ---- what programs do with them ----
 
 

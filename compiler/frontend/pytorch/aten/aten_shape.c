@@ -227,26 +227,17 @@ kiln_status kiln_aten_make_repeat_interleave(kiln_aten_args *k) {
     kiln_compose *const c = &k->c;
     kiln_value *x = kiln_aten_tensor(k, "self");
     const int64_t times = kiln_aten_int(k, "repeats");
-    int64_t dim[KILN_MAX_RANK + 1];
     int axis = 0;
     if (kiln_aten_is_none(k, "dim"))
         x = kiln_compose_reshape(c, x, 1, (int64_t[]){kiln_type_elems(&x->type)});
     else
         axis = kiln_aten_axis(k, "dim", x->type.rank);
-    const kiln_type t = x->type;
+    if (times < 0)
+        kiln_aten_fail(k, KILN_ERR_SHAPE, "'repeats' must be 0 or more, is %" PRId64,
+                       times);
     if (!kiln_aten_need_rank(k, x, 1, KILN_MAX_RANK - 1))
         return c->status;
-    for (int i = 0, to = 0; i < t.rank; i++) {
-        dim[to++] = t.dim[i];
-        if (i == axis)
-            dim[to++] = 1;
-    }
-    x = kiln_compose_reshape(c, x, t.rank + 1, dim);
-    dim[axis + 1] = times;
-    x = kiln_compose_expand(c, x, t.rank + 1, dim);
-    for (int i = 0; i < t.rank; i++)
-        dim[i] = t.dim[i] * (i == axis ? times : 1);
-    return kiln_aten_give(k, kiln_compose_reshape(c, x, t.rank, dim));
+    return kiln_aten_give(k, kiln_compose_repeat(c, x, axis, times));
 }
 
 /* ---- numbers of shapes ------------------------------------------------------------ */
