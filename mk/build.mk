@@ -141,11 +141,11 @@ FUZZED_REST := $(if $(FUZZED),compiler/export/% compiler/graph/% compiler/op/% c
 # What depends on the path of the source file.
 # In C, both compilers' -Wconversion implies -Wsign-conversion; the house wants that in two folders.
 # Files named *_f64.c hold the reference's loops that whole networks run through, *_f32.c those of a
-# cost model: fast in every variant. Test programs under AddressSanitizer are compiled in a third of the
-# time without an optimizer, and what they test is in the library, which has it.
+# cost model: fast in every variant. Without an optimizer AddressSanitizer's code is compiled in a third of
+# the time. Test programs do without, for what they test is in the library; so does what UNOPTIMIZED names.
 flags_for = $(if $(filter $(VENDOR_DIR)/library_xnnpack.c,$(1)),-DKILN_XNNPACK_VERSION='"$(XNNPACK_VERSION)"') \
 	$(if $(filter base/version.c,$(1)),-DKILN_COMMIT='"$(COMMIT)"' -DKILN_VARIANT='"$(V) $(VARIANT)"') \
-	$(if $(filter %_f64.c %_f32.c,$(1)),-O3) $(if $(filter asan,$(V)),$(if $(filter test_%,$(notdir $(1))),-O0)) \
+	$(if $(filter %_f64.c %_f32.c,$(1)),-O3) $(if $(filter asan,$(V)),$(if $(filter test_%,$(notdir $(1)))$(filter $(UNOPTIMIZED),$(1)),-O0)) \
 	$(if $(filter %_linux.c,$(1)),-D_GNU_SOURCE) \
 	$(if $(filter base/% runtime/%,$(1)),-Wsign-conversion,-Wno-sign-conversion) \
 	$(if $(filter %_f64.c,$(1)),,$(if $(filter $(FUZZED_READERS),$(1)),-fsanitize=fuzzer-no-link,$(if \
@@ -160,7 +160,7 @@ define keep_text
 endef
 
 $(B)/flags.txt: FORCE
-	$(call keep_text,$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZED_READERS) $(FUZZED_REST))
+	$(call keep_text,$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZED_READERS) $(FUZZED_REST) $(UNOPTIMIZED))
 $(B)/link.txt: FORCE
 	$(call keep_text,$(CC) $(LDFLAGS) $(LDLIBS))
 $(B)/libkiln.txt: FORCE
