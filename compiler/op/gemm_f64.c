@@ -132,12 +132,12 @@ four_panels(int64_t kc, const double *restrict a, const double *restrict b,
             t[r] += a[p * MR + r] * y;
         }
     }
-    for (int r = 0; r < MR; r++) {
+    for (int64_t r = 0; r < MR; r++) {
         const quad row[MAX_PANELS] = {__builtin_shufflevector(s[r], s[r], 0, 1, 2, 3),
                                       __builtin_shufflevector(s[r], s[r], 4, 5, 6, 7),
                                       __builtin_shufflevector(t[r], t[r], 0, 1, 2, 3),
                                       __builtin_shufflevector(t[r], t[r], 4, 5, 6, 7)};
-        for (int q = 0; q < MAX_PANELS; q++)
+        for (int64_t q = 0; q < MAX_PANELS; q++)
             memcpy(sum + q * TILE + r * NR, &row[q], sizeof row[q]);
     }
 }
