@@ -8,7 +8,7 @@
  * normally distributed, an element whose spread is not its neighbours' exceeds it with
  * probability 5e-7, 4e-6, 1.5e-4 (Student's t of so many degrees of freedom), others
  * with less than 1e-14. Lanes err about 1.4 times as much as an engine that rounds
- * nowhere, and in f32 five to ten times as much as compiled code does (reference_lanes.c).
+ * nowhere, and in f32 five to ten times as much as compiled code does (noise_f64.c).
  *
  * Outputs that are steps of a quantiser, or integers made of real numbers, move by
  * whole steps. Their lanes were sent to both sides of boundaries already: where all

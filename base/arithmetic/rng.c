@@ -8,11 +8,8 @@
 void kiln_rng_init(kiln_rng *r, uint64_t seed) { r->state = seed; }
 
 uint64_t kiln_rng_next(kiln_rng *r) {
-    r->state += UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t x = r->state;
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return x ^ (x >> 31);
+    r->state += KILN_RNG_STEP;
+    return kiln_rng_of_state(r->state);
 }
 
 /* Two's complement without relying on how the compiler converts what is out of range.

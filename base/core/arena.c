@@ -5,9 +5,9 @@
  * takes zero pages from the system. Both kinds are kept in lists, newest first, so that
  * a mark is one pointer into each.
  *
- * Blocks of small objects are kept when they are emptied. Each remembers how far it was
- * ever written
- * (`dirty`): only that part has to be zeroed again.
+ * Blocks of small objects are kept when they are emptied, those of large ones where it is
+ * asked for. Each remembers how far it was ever written (`dirty`): only that part has to
+ * be zeroed again.
  */
 #include "base/core/arena.h"
 #include "base/core/asked.h"
@@ -133,10 +133,44 @@ static void *take(kiln_arena_block *b, size_t at, size_t bytes, bool zero) {
     return p;
 }
 
+/* One that was kept, no more than twice as large; NULL: there is none. */
+static kiln_arena_block *take_kept(kiln_arena *a, size_t bytes) {
+    for (kiln_arena_block **at = &a->kept; *at != NULL; at = &(*at)->next) {
+        kiln_arena_block *b = *at;
+        if (b->cap < bytes || b->cap / 2 > bytes)
+            continue;
+        *at = b->next;
+        a->kept_bytes -= b->cap;
+        return b;
+    }
+    return NULL;
+}
+
+/* The oldest ones go where there are too many. */
+static void keep_block(kiln_arena *a, kiln_arena_block *b) {
+    poison(b->data, b->used);
+    b->used = 0;
+    b->next = a->kept;
+    a->kept = b;
+    a->kept_bytes += b->cap;
+    size_t bytes = 0;
+    for (kiln_arena_block **at = &a->kept; *at != NULL; at = &(*at)->next) {
+        bytes += (*at)->cap;
+        if (bytes <= a->keep_bytes)
+            continue;
+        a->kept_bytes = bytes - (*at)->cap;
+        free_list(*at);
+        *at = NULL;
+        return;
+    }
+}
+
 /* Called with what does not fit into the newest block. */
 static void *alloc_slow(kiln_arena *a, size_t bytes, bool zero) {
     if (bytes > BIG_OBJECT_BYTES || one_malloc_each()) {
-        kiln_arena_block *b = block_new(bytes);
+        kiln_arena_block *b = take_kept(a, bytes);
+        if (b == NULL)
+            b = block_new(bytes);
         b->next = a->big;
         a->big = b;
         return take(b, 0, bytes, zero);
@@ -217,7 +251,10 @@ void kiln_arena_rewind(kiln_arena *a, kiln_arena_mark mark) {
         KILN_ASSERT(a->big != NULL, "the mark was rewound past before");
         kiln_arena_block *b = a->big;
         a->big = b->next;
-        block_free(b);
+        if (b->cap > BIG_OBJECT_BYTES && a->keep_bytes > 0 && !one_malloc_each())
+            keep_block(a, b);
+        else
+            block_free(b);
     }
     while (a->head != mark.head) {
         KILN_ASSERT(a->head != NULL, "the mark was rewound past before");
@@ -237,10 +274,14 @@ void kiln_arena_rewind(kiln_arena *a, kiln_arena_mark mark) {
     a->bytes = mark.bytes;
 }
 
+void kiln_arena_keep(kiln_arena *a, size_t bytes) { a->keep_bytes = bytes; }
+
 void kiln_arena_reset(kiln_arena *a) { kiln_arena_rewind(a, (kiln_arena_mark){0}); }
 
 void kiln_arena_fini(kiln_arena *a) {
     kiln_arena_reset(a);
     free_list(a->spare);
-    a->spare = NULL;
+    free_list(a->kept);
+    a->spare = a->kept = NULL;
+    a->kept_bytes = 0;
 }

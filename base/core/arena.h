@@ -22,9 +22,11 @@ typedef struct kiln_arena {
     kiln_arena_block *head;      /* newest block for small objects; owned */
     kiln_arena_block *big;       /* newest object with a block of its own; owned */
     kiln_arena_block *spare;     /* emptied blocks, kept for reuse; owned */
+    kiln_arena_block *kept;      /* the same of large objects, newest first; owned */
     kiln_arena_cleanup *cleanup; /* newest deferred call; lives in the arena */
     size_t bytes;      /* handed out since the last reset, alignment included */
     size_t peak_bytes; /* largest `bytes` ever seen */
+    size_t kept_bytes, keep_bytes; /* of `kept`: so many, and at most */
 } kiln_arena;
 
 /* Where an arena stood: kiln_arena_rewind releases all that came later. */
@@ -44,6 +46,11 @@ void kiln_arena_fini(kiln_arena *a);
  * round of the same work takes none from the system. Objects above 256 KiB go back to
  * it. */
 void kiln_arena_reset(kiln_arena *a);
+
+/* From now on up to so many bytes of objects above 256 KiB are kept, too, until fini: for
+ * rounds of work that take such each time, where fresh pages cost more than what is done
+ * with them. */
+void kiln_arena_keep(kiln_arena *a, size_t bytes);
 
 kiln_arena_mark kiln_arena_save(const kiln_arena *a);
 void kiln_arena_rewind(kiln_arena *a, kiln_arena_mark mark);

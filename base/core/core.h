@@ -11,5 +11,6 @@
 #include "base/core/status.h"
 #include "base/core/str.h"
 #include "base/core/vec.h"
+#include "base/core/wide.h"
 
 #endif

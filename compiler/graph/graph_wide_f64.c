@@ -63,9 +63,10 @@ static int64_t low_signed(int64_t v, int bits) {
     FOR_EACH_FLOAT(X)                                                                  \
     FOR_EACH_INT(X)
 
-/* All elements, which the callers below have asked for. */
-KILN_ASKED_WHOLE static void widen(kiln_dtype dtype, const unsigned char *p, size_t n,
-                                   kiln_wide *out) {
+/* All elements, which the callers below have asked for; by registers of this machine or
+ * of any (base/core/wide.h). */
+KILN_ASKED_WHOLE static KILN_INLINE void widen(kiln_dtype dtype, const unsigned char *p,
+                                               size_t n, kiln_wide *out) {
     switch (dtype) {
 #define WIDEN(dtype, T, field, W, to_wide, to_native)                                  \
     case dtype: {                                                                      \
@@ -84,7 +85,8 @@ KILN_ASKED_WHOLE static void widen(kiln_dtype dtype, const unsigned char *p, siz
     }
 }
 
-KILN_ASKED_WHOLE static void narrow(const kiln_wide *w, size_t n, unsigned char *p) {
+KILN_ASKED_WHOLE static KILN_INLINE void narrow(const kiln_wide *w, size_t n,
+                                                unsigned char *p) {
     switch (w->type.dtype) {
 #define NARROW(dtype, T, field, W, to_wide, to_native)                                 \
     case dtype: {                                                                      \
@@ -101,6 +103,26 @@ KILN_ASKED_WHOLE static void narrow(const kiln_wide *w, size_t n, unsigned char 
     case KILN_N_DTYPES:
         break;
     }
+}
+
+KILN_WIDE KILN_ASKED_WHOLE static void
+widen_by_wide(kiln_dtype dtype, const unsigned char *p, size_t n, kiln_wide *out) {
+    widen(dtype, p, n, out);
+}
+
+KILN_ASKED_WHOLE static void widen_by_narrow(kiln_dtype dtype, const unsigned char *p,
+                                             size_t n, kiln_wide *out) {
+    widen(dtype, p, n, out);
+}
+
+KILN_WIDE KILN_ASKED_WHOLE static void narrow_by_wide(const kiln_wide *w, size_t n,
+                                                      unsigned char *p) {
+    narrow(w, n, p);
+}
+
+KILN_ASKED_WHOLE static void narrow_by_narrow(const kiln_wide *w, size_t n,
+                                              unsigned char *p) {
+    narrow(w, n, p);
 }
 
 KILN_ASKED_WHOLE static void round_all(kiln_wide *w, size_t n) {
@@ -132,7 +154,8 @@ void kiln_widen(const kiln_type *t, const void *data, kiln_wide *out) {
     const size_t n = (size_t)kiln_type_elems(t);
     kiln_ask_whole(data, n * kiln_dtype_bytes(t->dtype));
     ask_wide(out, t->dtype, n);
-    widen(t->dtype, data, n, out);
+    (kiln_has_wide_registers() ? widen_by_wide : widen_by_narrow)(t->dtype, data, n,
+                                                                  out);
 }
 
 void kiln_narrow(const kiln_wide *w, void *data) {
@@ -140,7 +163,7 @@ void kiln_narrow(const kiln_wide *w, void *data) {
     const size_t n = (size_t)kiln_type_elems(&w->type);
     kiln_ask_whole(data, n * kiln_dtype_bytes(w->type.dtype));
     ask_wide(w, w->type.dtype, n);
-    narrow(w, n, data);
+    (kiln_has_wide_registers() ? narrow_by_wide : narrow_by_narrow)(w, n, data);
 }
 
 void kiln_wide_round(kiln_wide *w) {

@@ -1,5 +1,6 @@
-/* Inference and evaluation of element-wise operators: out[i] = f(in[i]) with numpy
- * broadcasting (ONNX, "Multidirectional broadcasting"). */
+/* Inference of element-wise operators: out[i] = f(in[i]) with numpy broadcasting (ONNX,
+ * "Multidirectional broadcasting"), and walking over their elements (evaluation:
+ * elementwise_f64.c). */
 #include "compiler/op/op_common.h"
 
 #include <math.h>
@@ -153,68 +154,16 @@ void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at) {
     }
 }
 
-/* ---- evaluation ---- */
-
-kiln_status kiln_eval_unary(const kiln_node *n, kiln_eval_cx *cx) {
-    const kiln_op_def *op = n->op;
-    const kiln_wide *x = &cx->in[0], *y = &cx->out[0];
-    KILN_ASSERT(x->f != NULL ? op->f1 != NULL : op->i1 != NULL,
-                "'%s' is not defined for %s", op->name, kiln_dtype_name(x->type.dtype));
-    const int64_t *pick = cx->pick;
-    const int64_t n_elems = pick != NULL ? cx->n_pick : kiln_type_elems(&x->type);
-    for (int64_t k = 0; k < n_elems; k++) {
-        const int64_t s = pick != NULL ? pick[k] : k;
-        if (y->f != NULL)
-            y->f[k] = op->f1(x->f[s], n->attr);
-        else if (x->f != NULL)
-            y->i[k] = op->f1(x->f[s], n->attr) != 0;
-        else
-            y->i[k] = op->i1(x->i[s], n->attr, x->type.dtype);
+bool kiln_bcast_next(const kiln_bcast *b, int64_t *coord, int64_t *at) {
+    for (int i = b->rank - 2; i >= 0; i--) {
+        const bool is_end = ++coord[i] == b->dim[i];
+        for (int k = 0; k < b->n_in; k++)
+            at[k] += b->stride[k][i] * (is_end ? 1 - b->dim[i] : 1);
+        if (!is_end)
+            return true;
+        coord[i] = 0;
     }
-    return KILN_OK;
-}
-
-/* n_elems outputs from d on; inputs from a and b on with their strides. */
-static void binary_row(const kiln_node *n, const kiln_eval_cx *cx, int64_t d,
-                       int64_t n_elems, const int64_t at[2], int64_t stride_x,
-                       int64_t stride_y) {
-    const kiln_op_def *op = n->op;
-    const kiln_wide *x = &cx->in[0], *y = &cx->in[1], *out = &cx->out[0];
-    const kiln_dtype dtype = x->type.dtype;
-    int64_t i = at[0], j = at[1];
-    for (int64_t k = 0; k < n_elems; k++, i += stride_x, j += stride_y) {
-        if (out->f != NULL)
-            out->f[d + k] = op->f2(x->f[i], y->f[j], n->attr);
-        else if (x->f != NULL)
-            out->i[d + k] = op->f2(x->f[i], y->f[j], n->attr) != 0;
-        else
-            out->i[d + k] = op->i2(x->i[i], y->i[j], n->attr, dtype);
-    }
-}
-
-kiln_status kiln_eval_binary(const kiln_node *n, kiln_eval_cx *cx) {
-    const kiln_type *out = &cx->out[0].type;
-    KILN_ASSERT(n->n_in == 2 &&
-                    (cx->in[0].f != NULL ? n->op->f2 != NULL : n->op->i2 != NULL),
-                "'%s' is not defined for two inputs of %s", n->op->name,
-                kiln_dtype_name(cx->in[0].type.dtype));
-    kiln_bcast b;
-    int64_t at[KILN_BCAST_MAX_IN] = {0};
-    kiln_bcast_init(&b, out, cx->in, 2);
-    if (cx->pick != NULL) {
-        for (int64_t k = 0; k < cx->n_pick; k++) {
-            kiln_bcast_at(&b, cx->pick[k], at);
-            binary_row(n, cx, k, 1, at, 0, 0);
-        }
-        return KILN_OK;
-    }
-    const int last = b.rank - 1;
-    const int64_t n_elems = kiln_type_elems(out), row = b.dim[last];
-    for (int64_t d = 0; d < n_elems; d += row) {
-        kiln_bcast_at(&b, d, at);
-        binary_row(n, cx, d, row, at, b.stride[0][last], b.stride[1][last]);
-    }
-    return KILN_OK;
+    return false;
 }
 
 int64_t kiln_i_from_f64(double x, kiln_dtype dtype) {

@@ -10,8 +10,8 @@ enum {
     NR = KILN_GEMM_NR,
     KC = KILN_GEMM_KC,
     TILE = MR * NR,
-    WIDE = 2 * NR, /* columns of two panels of B */
-    TILES = 2 * TILE,
+    MAX_PANELS = 4, /* of B, at once */
+    TILES = MAX_PANELS * TILE,
 };
 
 static void ask_whole(const double *p, int64_t n) {
@@ -86,9 +86,9 @@ KILN_ASKED_WHOLE static void micro_kernel(int64_t kc, const double *restrict a,
 #if defined(__x86_64__)
 typedef double quad __attribute__((vector_size(NR * sizeof(double))));
 
-__attribute__((target("avx2"))) KILN_ASKED_WHOLE static void
-two_panels(int64_t kc, const double *restrict a, const double *restrict b,
-           double *restrict sum) {
+KILN_WIDE KILN_ASKED_WHOLE static void two_panels(int64_t kc, const double *restrict a,
+                                                  const double *restrict b,
+                                                  double *restrict sum) {
     quad s[MR], t[MR];
     memset(s, 0, sizeof s);
     memset(t, 0, sizeof t);
@@ -105,16 +105,61 @@ two_panels(int64_t kc, const double *restrict a, const double *restrict b,
     memcpy(sum + TILE, t, sizeof t);
 }
 
-static bool has_wide_registers(void) { return __builtin_cpu_supports("avx2") != 0; }
-#else
-static void two_panels(int64_t kc, const double *restrict a, const double *restrict b,
-                       double *restrict sum) {
-    micro_kernel(kc, a, b, sum);
-    micro_kernel(kc, a, b + kc * NR, sum + TILE);
-}
+/* And four panels, eight columns in a register. */
+typedef double octet __attribute__((vector_size(2 * sizeof(quad))));
 
-static bool has_wide_registers(void) { return false; }
+__attribute__((target("avx512f"))) KILN_ASKED_WHOLE static void
+four_panels(int64_t kc, const double *restrict a, const double *restrict b,
+            double *restrict sum) {
+/* These machines have one, which Clang would use; GCC does not in ISO C. */
+#if defined(__clang__)
+#pragma clang fp contract(off)
 #endif
+    const int64_t panel = kc * NR;
+    octet s[MR], t[MR];
+    memset(s, 0, sizeof s);
+    memset(t, 0, sizeof t);
+    for (int64_t p = 0; p < kc; p++, b += NR) {
+        quad column[MAX_PANELS];
+        for (int q = 0; q < MAX_PANELS; q++)
+            memcpy(&column[q], b + q * panel, sizeof column[q]);
+        const octet x =
+            __builtin_shufflevector(column[0], column[1], 0, 1, 2, 3, 4, 5, 6, 7);
+        const octet y =
+            __builtin_shufflevector(column[2], column[3], 0, 1, 2, 3, 4, 5, 6, 7);
+        for (int r = 0; r < MR; r++) {
+            s[r] += a[p * MR + r] * x;
+            t[r] += a[p * MR + r] * y;
+        }
+    }
+    for (int64_t r = 0; r < MR; r++) {
+        const quad row[MAX_PANELS] = {__builtin_shufflevector(s[r], s[r], 0, 1, 2, 3),
+                                      __builtin_shufflevector(s[r], s[r], 4, 5, 6, 7),
+                                      __builtin_shufflevector(t[r], t[r], 0, 1, 2, 3),
+                                      __builtin_shufflevector(t[r], t[r], 4, 5, 6, 7)};
+        for (int64_t q = 0; q < MAX_PANELS; q++)
+            memcpy(sum + q * TILE + r * NR, &row[q], sizeof row[q]);
+    }
+}
+#endif
+
+/* Sums of a panel of A and so many of B, TILE after TILE. */
+typedef struct kernel {
+    int n_panels;
+    void (*run)(int64_t kc, const double *restrict a, const double *restrict b,
+                double *restrict sum);
+} kernel;
+
+/* Where so many panels of B are left. */
+static kernel kernel_for(int64_t n_left) {
+#if defined(__x86_64__)
+    if (n_left >= MAX_PANELS && __builtin_cpu_supports("avx512f") != 0)
+        return (kernel){MAX_PANELS, four_panels};
+    if (n_left >= 2 && kiln_has_wide_registers())
+        return (kernel){2, two_panels};
+#endif
+    return (kernel){1, micro_kernel};
+}
 
 static void store(const double *sum, int64_t mr, int64_t nr, bool is_first, double *c,
                   int64_t c_row) {
@@ -129,24 +174,20 @@ static void store(const double *sum, int64_t mr, int64_t nr, bool is_first, doub
 static void macro_kernel(int64_t mc, int64_t nc, int64_t kc, const double *a,
                          const double *b, bool is_first, double *c, int64_t c_row) {
     double sum[TILES];
-    int64_t j = 0;
     ask_whole(a, round_up(mc, MR) * kc);
     ask_whole(b, round_up(nc, NR) * kc);
-    for (; j + NR < nc && has_wide_registers(); j += WIDE) {
+    for (int64_t j = 0; j < nc;) {
+        const kernel k = kernel_for(round_up(nc - j, NR) / NR);
         for (int64_t i = 0; i < mc; i += MR) {
             const int64_t mr = min_i64(MR, mc - i);
-            double *to = c + i * c_row + j;
-            two_panels(kc, a + i * kc, b + j * kc, sum);
-            store(sum, mr, NR, is_first, to, c_row);
-            store(sum + TILE, mr, min_i64(NR, nc - j - NR), is_first, to + NR, c_row);
+            k.run(kc, a + i * kc, b + j * kc, sum);
+            for (int64_t q = 0; q < k.n_panels; q++) {
+                const int64_t at = j + q * NR;
+                store(sum + q * TILE, mr, min_i64(NR, nc - at), is_first,
+                      c + i * c_row + at, c_row);
+            }
         }
-    }
-    for (; j < nc; j += NR) {
-        for (int64_t i = 0; i < mc; i += MR) {
-            micro_kernel(kc, a + i * kc, b + j * kc, sum);
-            store(sum, min_i64(MR, mc - i), min_i64(NR, nc - j), is_first,
-                  c + i * c_row + j, c_row);
-        }
+        j += k.n_panels * (int64_t)NR;
     }
 }
 
@@ -172,8 +213,9 @@ void kiln_gemm_f64_run(const kiln_gemm_f64 *g, kiln_arena *scratch) {
     const int64_t kc_max = min_i64(g->k, KC);
     const int64_t mc_max = min_i64(round_up(g->m, MR), KILN_GEMM_MC);
     const int64_t nc_max = min_i64(round_up(g->n, NR), KILN_GEMM_NC);
-    double *pa = kiln_array(scratch, double, kc_max *mc_max);
-    double *pb = kiln_array(scratch, double, kc_max *nc_max);
+    /* Packed whole before they are read; at most KILN_GEMM_KC * KILN_GEMM_NC. */
+    double *pa = kiln_arena_alloc_raw(scratch, (size_t)(kc_max * mc_max) * sizeof *pa);
+    double *pb = kiln_arena_alloc_raw(scratch, (size_t)(kc_max * nc_max) * sizeof *pb);
     for (int64_t j = 0; j < g->n; j += nc_max) {
         const int64_t nc = min_i64(nc_max, g->n - j);
         for (int64_t p = 0; p < g->k; p += KC) {

@@ -77,6 +77,10 @@ void kiln_bcast_init(kiln_bcast *b, const kiln_type *out, const kiln_wide *in,
                      int n_in);
 /* Input element of each input for the output element at row-major index `flat`. */
 void kiln_bcast_at(const kiln_bcast *b, int64_t flat, int64_t *at);
+/* The same for the next row of the last axis: coord (of the axes before it) and at are
+ * moved on from one row to the next; both zero at the first. False, and zeros again: that
+ * was the last. */
+bool kiln_bcast_next(const kiln_bcast *b, int64_t *coord, int64_t *at);
 
 /* u64 is held as the same 64 bits: order, division and conversion ask for the dtype. */
 static inline bool kiln_less_i(int64_t x, int64_t y, kiln_dtype dtype) {

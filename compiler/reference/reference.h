@@ -17,7 +17,7 @@
 kiln_status kiln_ref_run(kiln_arena *a, const kiln_graph *g, const kiln_tensor *in,
                          size_t n_in, kiln_tensor *out, kiln_err *err);
 
-/* The same, and beside it runs whose operators err as other arithmetic may (reference_lanes.c
+/* The same, and beside it runs whose operators err as other arithmetic may (noise_f64.c
  * says how, docs/numerics.md why): a double that is rounded elsewhere, sums of f32 in
  * another order, functions within their bounds. What leaps (round, compare, argmax:
  * kiln_op_def.jumps, or integers made of floats) sees inputs that are moved to both

@@ -49,7 +49,7 @@ kiln_status kiln_ref_run_region(kiln_arena *a, const kiln_graph *region,
                                 const kiln_wide *in, kiln_wide *out, int depth,
                                 kiln_rng *noise, kiln_err *err);
 
-/* ---- what arithmetic may do (pick.c, reference_lanes.c) -------------------------- */
+/* ---- what arithmetic may do (pick.c, noise_f64.c, reference_lanes.c) -------------------------- */
 
 /* How close a float dtype's values lie. */
 typedef struct kiln_ref_spacing {

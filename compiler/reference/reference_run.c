@@ -2,8 +2,9 @@
  *
  * Between nodes a value is kept in its own dtype and released after its last use; it is
  * wide only while a node reads or writes it, so the peak is the live set plus one
- * node's operands in 64 bits. Everything the driver does is linear in the graph's size
- * and the bytes that nodes touch.
+ * node's operands in 64 bits, and what is kept for the next ones (KEEP_BYTES of each).
+ * Everything the driver does is linear in the graph's size and the bytes that nodes
+ * touch.
  */
 #include "compiler/reference/reference_internal.h"
 
@@ -13,12 +14,21 @@
 /* ---- storage of live values ----
  *
  * Small values come from free lists by size, since a graph may hold 100k scalars; large
- * ones have an arena each, so that their memory goes back to the system. */
+ * ones have an arena each, so that their memory goes back to the system, but for some
+ * that wait for the next: fresh pages cost more than the values of most nodes. */
 enum { MIN_CLASS = 6, MAX_CLASS = 16 }; /* 64 bytes to 64 KiB, in powers of two */
+static const size_t KEEP_BYTES = (size_t)128 << 20;
 
 typedef struct cell {
     struct cell *next;
 } cell;
+
+/* At the beginning of a large value's memory, while nobody uses it. */
+typedef struct large_cell {
+    struct large_cell *next;
+    size_t bytes;
+    kiln_arena own; /* which it lies in */
+} large_cell;
 
 typedef struct slot {
     void *native;          /* bytes in the value's dtype; NULL: not there */
@@ -27,8 +37,9 @@ typedef struct slot {
     int n_uses;            /* still to come */
     int size_class;        /* of owned small storage; 0: not owned */
     bool is_large;
-    void *storage; /* owned small storage */
-    kiln_arena large;
+    void *storage; /* owned */
+    size_t large_bytes;
+    kiln_arena large; /* which large storage lies in */
 } slot;
 
 typedef struct frame {
@@ -38,6 +49,8 @@ typedef struct frame {
     kiln_arena node;  /* reset after each node */
     kiln_arena *out;  /* where graph outputs are made */
     cell *free_cells[MAX_CLASS + 1];
+    large_cell *free_large;
+    size_t free_large_bytes;
     int depth;
     int n_lanes; /* run at once: the exact one, and those that err */
     int smooth; /* the lane in which nothing leaps: it tells what arithmetic alone does;
@@ -49,14 +62,40 @@ typedef struct frame {
     kiln_rng *noise; /* of a region inside a lane: its only lane errs */
 } frame;
 
+static void *large_alloc(frame *f, slot *s, size_t bytes) {
+    s->is_large = true;
+    for (large_cell **at = &f->free_large; *at != NULL; at = &(*at)->next) {
+        large_cell *c = *at;
+        if (c->bytes < bytes || c->bytes / 2 > bytes)
+            continue;
+        *at = c->next;
+        f->free_large_bytes -= c->bytes;
+        s->large = c->own;
+        s->large_bytes = c->bytes;
+        return s->storage = c;
+    }
+    s->large_bytes = bytes;
+    return s->storage = kiln_arena_alloc_raw(&s->large, bytes);
+}
+
+static void large_release(frame *f, slot *s) {
+    s->is_large = false;
+    if (f->free_large_bytes + s->large_bytes > KEEP_BYTES) {
+        kiln_arena_fini(&s->large);
+        return;
+    }
+    large_cell *c = s->storage;
+    *c = (large_cell){f->free_large, s->large_bytes, s->large};
+    f->free_large = c;
+    f->free_large_bytes += c->bytes;
+}
+
 static void *value_alloc(frame *f, slot *s, size_t bytes) {
     int c = MIN_CLASS;
     while (c <= MAX_CLASS && ((size_t)1 << c) < bytes)
         c++;
-    if (c > MAX_CLASS) {
-        s->is_large = true;
-        return kiln_arena_alloc_raw(&s->large, bytes);
-    }
+    if (c > MAX_CLASS)
+        return large_alloc(f, s, bytes);
     s->size_class = c;
     cell *reuse = f->free_cells[c];
     if (reuse != NULL)
@@ -68,8 +107,7 @@ static void *value_alloc(frame *f, slot *s, size_t bytes) {
 
 static void value_release(frame *f, slot *s) {
     if (s->is_large) {
-        kiln_arena_fini(&s->large);
-        s->is_large = false;
+        large_release(f, s);
     } else if (s->size_class != 0) {
         cell *c = s->storage;
         c->next = f->free_cells[s->size_class];
@@ -306,6 +344,7 @@ static kiln_status run_node(frame *f, const kiln_node *n, const bool *is_output,
 
 static void frame_init(frame *f, const kiln_graph *g, kiln_arena *out, int depth) {
     *f = (frame){.g = g, .out = out, .depth = depth, .n_lanes = 1};
+    kiln_arena_keep(&f->node, KEEP_BYTES);
     f->slots = kiln_array(&f->table, slot, g->values.n);
     const int *n_uses = kiln_graph_count_uses(g, &f->table);
     for (size_t i = 0; i < g->values.n; i++)
@@ -316,6 +355,11 @@ static void frame_fini(frame *f) {
     for (size_t i = 0; i < f->g->values.n; i++)
         if (f->slots[i].is_large)
             kiln_arena_fini(&f->slots[i].large);
+    while (f->free_large != NULL) {
+        kiln_arena own = f->free_large->own; /* it lies in what this releases */
+        f->free_large = f->free_large->next;
+        kiln_arena_fini(&own);
+    }
     kiln_arena_fini(&f->node);
     kiln_arena_fini(&f->table);
 }

@@ -3,6 +3,8 @@
 #include "compiler/op/op_compute.h"
 #include "base/fault.h"
 
+#include <string.h>
+
 enum { COND, X, Y, N_IN };
 
 static const char *const in_names[] = {"cond", "x", "y", NULL};
@@ -22,7 +24,7 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     (void)n;
     const kiln_type *out = &cx->out[0].type;
     kiln_bcast b;
-    int64_t at[N_IN];
+    int64_t at[N_IN] = {0}, coord[KILN_MAX_RANK] = {0};
     kiln_bcast_init(&b, out, cx->in, N_IN);
     if (cx->pick != NULL) {
         for (int64_t k = 0; k < cx->n_pick; k++) {
@@ -33,12 +35,14 @@ static kiln_status eval_ref(const kiln_node *n, kiln_eval_cx *cx) {
     }
     const int64_t n_elems = kiln_type_elems(out), row = b.dim[b.rank - 1];
     for (int64_t d = 0; d < n_elems; d += row) {
-        kiln_bcast_at(&b, d, at);
+        int64_t from[N_IN];
+        memcpy(from, at, sizeof from);
         for (int64_t k = 0; k < row; k++) {
-            copy_one(cx, d + k, at);
+            copy_one(cx, d + k, from);
             for (int in = 0; in < N_IN; in++)
-                at[in] += b.stride[in][b.rank - 1];
+                from[in] += b.stride[in][b.rank - 1];
         }
+        (void)kiln_bcast_next(&b, coord, at);
     }
     return KILN_OK;
 }

@@ -167,6 +167,29 @@ static void rewound_memory_is_used_again(void **state) {
     assert_null(a.spare);
 }
 
+/* Of four released ones the newest two have room: they are found again by size, zeroed
+ * where that is asked for, and gone after fini. */
+static void big_objects_are_kept_where_asked_for(void **state) {
+    (void)state;
+    enum { BYTES = 1000000, N = 4 };
+    kiln_arena a = {0};
+    unsigned char *p[N];
+    kiln_arena_keep(&a, 2 * BYTES);
+    for (int i = 0; i < N; i++)
+        memset(p[i] = kiln_arena_alloc_raw(&a, BYTES), 0xAA, BYTES);
+    kiln_arena_reset(&a);
+    assert_int_equal(a.kept_bytes, 2 * BYTES);
+    (void)kiln_arena_alloc(&a, BYTES / 3); /* they are too large for it */
+    assert_int_equal(a.kept_bytes, 2 * BYTES);
+    unsigned char *again = kiln_arena_alloc(&a, BYTES - 1);
+    assert_true(again == p[0] || again == p[1]);
+    assert_true(is_zero(again, BYTES - 1));
+    assert_int_equal(a.kept_bytes, BYTES);
+    kiln_arena_fini(&a);
+    assert_null(a.kept);
+    assert_int_equal(a.kept_bytes, 0);
+}
+
 /* Resident pages of this process, from /proc; 0 where there is none. */
 static size_t resident_bytes(void) {
     size_t total = 0, resident = 0;
@@ -287,6 +310,8 @@ int main(void) {
     kiln_test_add("rewind_releases_what_came_later", rewind_releases_what_came_later,
                   NULL);
     kiln_test_add("rewound_memory_is_used_again", rewound_memory_is_used_again, NULL);
+    kiln_test_add("big_objects_are_kept_where_asked_for",
+                  big_objects_are_kept_where_asked_for, NULL);
     kiln_test_add("a_big_object_is_not_touched", a_big_object_is_not_touched, NULL);
     kiln_test_add("released_memory_is_poisoned", released_memory_is_poisoned, NULL);
     kiln_test_add("one_byte_too_many_is_seen", one_byte_too_many_is_seen, NULL);

@@ -268,6 +268,18 @@ static const char *graph_def_conv(kiln_arena *a, const char *dir, int rows) {
                                         rows)));
 }
 
+static const char *keras_conv(kiln_arena *a, const char *dir, int rows) {
+    const kiln_test_weight w[] = {
+        {"c", "c/kernel:0", kiln_format(a, "1,1,1024,%d:*", rows)}, {NULL, NULL, NULL}};
+    const char *const model = kiln_test_sequential(
+        a, "1,1,1,1024",
+        kiln_format(a,
+                    "{'class_name': 'Conv2D', 'config': {'name': 'c', 'filters': %d, "
+                    "'kernel_size': [1, 1], 'use_bias': false}}",
+                    rows));
+    return put(a, dir, "m.h5", kiln_test_keras_h5(a, model, "2.10.0", w));
+}
+
 static row rows[] = {
     {"tflite", tflite},     {"graph_def", graph_def}, {"saved_model", saved_model},
     {"keras_h5", keras_h5}, {"keras_zip", keras_zip}, {"pt2", pt2},
@@ -277,7 +289,8 @@ static row rows[] = {
 
 /* Of these alone is the memory of large files looked at. */
 static row turned[] = {{"tflite_conv", tflite_conv},
-                       {"graph_def_conv", graph_def_conv}};
+                       {"graph_def_conv", graph_def_conv},
+                       {"keras_conv", keras_conv}};
 
 static void import(kiln_arena *a, const char *path) {
     kiln_err err = {0};
