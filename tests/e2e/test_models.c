@@ -13,58 +13,60 @@
 
 #define MODELS "../shared/models"
 
+enum {
+    LARGE = 1,    /* too large for the reference after each pass under a sanitizer */
+    DEEP = 2,     /* its passes are those of smaller ones beside it: with KILN_SOAK */
+    STATEFUL = 4, /* each case went on from the one before it */
+    AGAIN = 8     /* a network that is here in another format: with KILN_SOAK */
+};
+
 typedef struct row {
     const char *name; /* folder below files/ and golden/ */
     const char *file;
-    bool is_large; /* too large for the reference after each pass under a sanitizer */
-    bool is_deep;  /* its passes are those of smaller ones beside it: with KILN_SOAK */
-    bool is_stateful; /* each case went on from the one before it */
-    bool is_again;    /* a network that is here in another format: with KILN_SOAK */
+    unsigned is; /* of the above */
 } row;
 
 static row rows[] = {
-    {"samplenet_onnx", "samplenet.onnx", false, false, false},
-    {"oww_embedding_onnx", "embedding_model.onnx", false, false, false},
-    {"oww_alexa_onnx", "alexa_v0.1.onnx", false, false, false},
-    {"blazeface_front_onnx", "face_detection_front_128x128_barracuda.onnx", false,
-     false, false},
-    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", true, false, false},
-    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", true, false, false},
-    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", true, true, false},
-    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", false, false, false},
-    {"t2o_fc_pb", "t2o_fc-layers.pb", false, false, false},
-    {"t2o_lstm_pb", "t2o_lstm.pb", false, false, false},
-    {"samplenet_pb", "samplenet.pb", false, false, false},
-    {"emotion_pb", "emotion.pb", true, false, false},
-    {"iris_pb", "iris.pb", true, false, false},
-    {"hourglass_pb", "hourglass.pb", true, true, false, .is_again = true},
-    {"basic_pitch_pb", "basic_pitch.pb", true, true, false},
-    {"face_detection_short_tflite", "face_detection_short_range.tflite", false, false,
-     false},
-    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", true, false, false},
-    {"oww_embedding_tflite", "embedding_model.tflite", false, false, false},
-    {"conformer_tflite", "torchaudio_conformer.tflite", true, false, false},
-    {"hourglass_tflite", "hourglass.tflite", true, true, false, .is_again = true},
-    {"samplenet_caffe", "SampLeNet.prototxt", false, false, false},
-    {"mtcnn_det1_caffe", "det1.caffemodel", false, false, false},
-    {"mtcnn_det2_caffe", "det2.prototxt", false, false, false},
-    {"samplenet_mxnet", "samplenet-symbol.json", false, false, false},
-    {"hourglass_mlmodel", "hourglass.mlmodel", true, true, false},
-    {"fer2013_mini_xception_h5", "fer2013_mini_XCEPTION.hdf5", false, false, false},
-    {"upscaler_default_h5", "upscaler_default.h5", true, true, false},
-    {"micro_speech_int8_tflite", "micro_speech_quantized.tflite", false, false, false},
-    {"keyword_svdf_tflite", "keyword_scrambled.tflite", false, false, true},
-    {"mnist_lstm_tflite", "mnist_lstm.tflite", false, false, true},
-    {"mnist_lstm_int8_tflite", "mnist_lstm_int8.tflite", false, false, true},
-    {"mobilenet_v1_025_quant_tflite", "mobilenet_v1_0.25_128_quant.tflite", true, true,
-     false},
+    {"samplenet_onnx", "samplenet.onnx", 0},
+    {"oww_embedding_onnx", "embedding_model.onnx", 0},
+    {"oww_alexa_onnx", "alexa_v0.1.onnx", 0},
+    {"blazeface_front_onnx", "face_detection_front_128x128_barracuda.onnx", 0},
+    {"ppocr_cls_onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx", LARGE},
+    {"ppocr_det_onnx", "ch_PP-OCRv4_det_infer.onnx", LARGE},
+    {"mlsd_320_tiny_onnx", "mlsd_320x320_tiny.onnx", LARGE | DEEP},
+    {"silero_vad_legacy_onnx", "silero_vad_legacy.onnx", 0},
+    {"t2o_fc_pb", "t2o_fc-layers.pb", 0},
+    {"t2o_lstm_pb", "t2o_lstm.pb", 0},
+    {"samplenet_pb", "samplenet.pb", 0},
+    {"emotion_pb", "emotion.pb", LARGE},
+    {"iris_pb", "iris.pb", LARGE},
+    {"hourglass_pb", "hourglass.pb", LARGE | DEEP | AGAIN},
+    {"basic_pitch_pb", "basic_pitch.pb", LARGE | DEEP},
+    {"face_detection_short_tflite", "face_detection_short_range.tflite", 0},
+    {"hand_landmark_lite_tflite", "hand_landmark_lite.tflite", LARGE},
+    {"oww_embedding_tflite", "embedding_model.tflite", 0},
+    {"conformer_tflite", "torchaudio_conformer.tflite", LARGE},
+    {"hourglass_tflite", "hourglass.tflite", LARGE | DEEP | AGAIN},
+    {"samplenet_caffe", "SampLeNet.prototxt", 0},
+    {"mtcnn_det1_caffe", "det1.caffemodel", 0},
+    {"mtcnn_det2_caffe", "det2.prototxt", 0},
+    {"samplenet_mxnet", "samplenet-symbol.json", 0},
+    {"hourglass_mlmodel", "hourglass.mlmodel", LARGE | DEEP},
+    {"fer2013_mini_xception_h5", "fer2013_mini_XCEPTION.hdf5", 0},
+    {"upscaler_default_h5", "upscaler_default.h5", LARGE | DEEP},
+    {"micro_speech_int8_tflite", "micro_speech_quantized.tflite", 0},
+    {"keyword_svdf_tflite", "keyword_scrambled.tflite", STATEFUL},
+    {"mnist_lstm_tflite", "mnist_lstm.tflite", STATEFUL},
+    {"mnist_lstm_int8_tflite", "mnist_lstm_int8.tflite", STATEFUL},
+    {"mobilenet_v1_025_quant_tflite", "mobilenet_v1_0.25_128_quant.tflite",
+     LARGE | DEEP},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
 static void check_golden(const row *r, const kiln_pass_options *passes,
                          const kiln_runner *runner) {
     /* Bounds take up to 17 runs of the reference. */
-    if (r->is_large && kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL)
+    if ((r->is & LARGE) != 0 && kiln_test_is_sanitized() && getenv("KILN_SOAK") == NULL)
         kiln_test_skip("too slow under a sanitizer: make soak");
     kiln_arena a;
     kiln_arena_init(&a);
@@ -77,7 +79,7 @@ static void check_golden(const row *r, const kiln_pass_options *passes,
     }
     kiln_err err = {0};
     kiln_checks checks = {0};
-    const kiln_import_options o = {.has_state = r->is_stateful};
+    const kiln_import_options o = {.has_state = (r->is & STATEFUL) != 0};
     const kiln_status st =
         kiln_verify_golden(&a, model, golden, &o, passes, runner, &checks, &err);
     for (size_t i = 0; i < checks.list.n; i++) {
@@ -108,7 +110,7 @@ static void matches_as_imported(void **state) {
 static void matches_after_checked_passes(void **state) {
     const row *r = *state;
     const kiln_pass_options passes = {.verify = true, .check = true, .check_seed = 7};
-    if (r->is_deep && getenv("KILN_SOAK") == NULL)
+    if ((r->is & DEEP) != 0 && getenv("KILN_SOAK") == NULL)
         kiln_test_skip("every pass of it takes long: make soak");
     check_golden(r, &passes, NULL);
 }
@@ -117,7 +119,7 @@ static void matches_after_checked_passes(void **state) {
  * thread and by two. */
 static void matches_compiled(void **state) {
     const row *r = *state;
-    if (r->is_again && getenv("KILN_SOAK") == NULL)
+    if ((r->is & AGAIN) != 0 && getenv("KILN_SOAK") == NULL)
         kiln_test_skip("compiled from another format: make soak");
     kiln_err err = {0};
     kiln_profile p;
