@@ -26,12 +26,17 @@ typedef struct kiln_c_wording {
 /* Types and operations of vectors; letters behind '@' as in c_vector.c. */
 typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
+    const char *widen[2]; /* u8, i8 as i32; NULL: as all others */
     /* What integers alone do, of 32 and 64 bits, and the low bits of one; NULL: lane by
      * lane, as all that has 64 bits. */
     const char *bits, *wrap;
     const char *held;  /* f32 as a small integer, in an i32; NULL: lane by lane */
     const char *round; /* of f32, ties to even; NULL: lane by lane */
-    const char *some;  /* the first lanes of memory, where there are counts */
+    /* i32 and four products of bytes each, so many of the two vectors signed, in pieces
+     * that end with NULL; four bytes over and over. NULL: lane by lane. */
+    const char *const *dot[3];
+    const char *quad;
+    const char *some; /* the first lanes of memory, where there are counts */
     int max_lanes;
     bool has_counts; /* the first lanes of a vector by themselves */
     bool is_aligned; /* where memory is, it is read and written as one element */

@@ -149,6 +149,34 @@ static bool is_compared(const kiln_c_printer *p, const kiln_expr *e,
            is_vector(p, c->arg[1], count);
 }
 
+/* Four bytes of memory, over and over. */
+static bool is_quad(const kiln_c_printer *p, const kiln_expr *e) {
+    if (e->kind != KILN_EXPR_SHUFFLE || e->n_arg != 1 || e->arg[0]->lanes != 4 ||
+        e->arg[0]->kind != KILN_EXPR_LOAD || !has_vectors(p, e->dtype, e->lanes) ||
+        !is_vector(p, e->arg[0], NULL) || e->arg[0]->u.load.mask != NULL)
+        return false;
+    for (int k = 0; k < e->lanes; k++)
+        if (e->u.lane[k] != k % 4)
+            return false;
+    return true;
+}
+
+static bool is_bytes(const kiln_c_printer *p, const kiln_expr *e) {
+    return is_quad(p, e) || is_vector(p, e, NULL);
+}
+
+/* What functions that are not among them do is printed lane by lane. */
+static bool is_called(const kiln_c_printer *p, const kiln_expr *e,
+                      const kiln_expr *count) {
+    const kiln_c_vectors *words = p->unit->dialect->vectors;
+    if (e->u.intrin == KILN_INTRIN_dot4)
+        return words->dot[0] != NULL && count == NULL &&
+               is_vector(p, e->arg[0], NULL) && is_bytes(p, e->arg[1]) &&
+               is_bytes(p, e->arg[2]);
+    return e->u.intrin == KILN_INTRIN_round && e->dtype == KILN_F32 &&
+           words->round != NULL && is_vector(p, e->arg[0], count);
+}
+
 static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
                       const kiln_expr *count) {
     if (!has_vectors(p, e->dtype, e->lanes) || kiln_c_find_ready(p, e) != NULL)
@@ -181,10 +209,8 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
             return is_wrapped(p, e->dtype) && is_compared(p, e, count);
         return is_converted(p, e->arg[0]->dtype, e->dtype) &&
                has_vectors(p, KILN_I32, e->lanes) && is_vector(p, e->arg[0], count);
-    case KILN_EXPR_CALL: /* what others do is printed lane by lane */
-        return e->u.intrin == KILN_INTRIN_round && e->dtype == KILN_F32 &&
-               p->unit->dialect->vectors->round != NULL &&
-               is_vector(p, e->arg[0], count);
+    case KILN_EXPR_CALL:
+        return is_called(p, e, count);
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPRS_COMPARING:
     case KILN_EXPRS_SCOPED:
@@ -265,8 +291,12 @@ static const char *converted(kiln_c_printer *p, const kiln_expr *e, const char *
         return inner;
     const char *from = kiln_c_vector_type(p, dtype, e->lanes);
     const char *name = kiln_format(p->arena, "%s_to_%s", from, to);
+    const kiln_c_vectors *words = p->unit->dialect->vectors;
+    const bool is_byte = dtype == KILN_U8 || dtype == KILN_I8;
+    const char *widen =
+        is_byte && e->dtype == KILN_I32 ? words->widen[dtype == KILN_I8] : NULL;
     kiln_c_vector_text(p, name, from, e->dtype, e->lanes,
-                       p->unit->dialect->vectors->convert);
+                       widen != NULL ? widen : words->convert);
     return kiln_format(p->arena, "%s(%s)", name, inner);
 }
 
@@ -355,6 +385,39 @@ static const char *rounded(kiln_c_printer *p, const kiln_expr *e, const char *v,
     return kiln_format(p->arena, "%s(%s)", name, vector(p, e->arg[0], count));
 }
 
+static const char *bytes(kiln_c_printer *p, const kiln_expr *e) {
+    if (!is_quad(p, e))
+        return vector(p, e, NULL);
+    const kiln_expr *four = e->arg[0];
+    const char *name =
+        kiln_format(p->arena, "quad_%s", kiln_c_vector_type(p, e->dtype, e->lanes));
+    (void)kiln_c_vector_type(p, KILN_I32, e->lanes / 4);
+    kiln_c_vector_text(p, name, NULL, e->dtype, e->lanes,
+                       p->unit->dialect->vectors->quad);
+    return kiln_format(p->arena, "%s(&%s)", name,
+                       kiln_c_element(p, four->u.load.buffer, four->arg, "0").text);
+}
+
+static const char *dotted(kiln_c_printer *p, const kiln_expr *e, const char *v) {
+    const kiln_dtype x = e->arg[1]->dtype, y = e->arg[2]->dtype;
+    const int n_signed = (x == KILN_I8) + (y == KILN_I8);
+    const bool is_turned = n_signed == 1 && x == KILN_I8; /* the unsigned one first */
+    const kiln_expr *first = e->arg[is_turned ? 2 : 1];
+    const kiln_expr *second = e->arg[is_turned ? 1 : 2];
+    const char *one = kiln_c_vector_type(p, first->dtype, first->lanes);
+    const char *name = kiln_format(p->arena, "dot_%s_%s_%s", v, one,
+                                   kiln_c_vector_type(p, second->dtype, second->lanes));
+    kiln_buf text;
+    kiln_buf_init(&text, p->arena);
+    for (const char *const *t = p->unit->dialect->vectors->dot[n_signed]; *t != NULL;
+         t++)
+        kiln_buf_puts(&text, *t);
+    kiln_c_vector_text(p, name, NULL, e->dtype, e->lanes, text.p);
+    const char *a = bytes(p, first), *b = bytes(p, second);
+    return kiln_format(p->arena, "%s(%s, %s, %s)", name, a, b,
+                       vector(p, e->arg[0], NULL));
+}
+
 static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *count) {
     const char *v = kiln_c_vector_type(p, e->dtype, e->lanes);
     switch (e->kind) {
@@ -368,7 +431,8 @@ static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *cou
     case KILN_EXPR_SELECT:
         return chosen(p, e, v, count);
     case KILN_EXPR_CALL:
-        return rounded(p, e, v, count);
+        return e->u.intrin == KILN_INTRIN_dot4 ? dotted(p, e, v)
+                                               : rounded(p, e, v, count);
     case KILN_EXPRS_ARITHMETIC:
     case KILN_EXPRS_BITWISE:
         return combined(p, e, v, count);

@@ -6,7 +6,8 @@
 
 /* ---- types and operations -------------------------------------------------------- */
 
-/* @V: the vector type, @G: a type of OpenCL, @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
+/* @V: the vector type, @J, @Y, @Z: the same memory as i8, u8, i32, @G: a type of OpenCL,
+ * @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
  * Integers wrap in an unsigned type, @U.
  *
  * First what compilers with vectors do with elements of any type: move and choose. */
@@ -124,6 +125,29 @@ static const char convert_text[] =
     "    return v;\n}\n"
     "#endif\n";
 
+/* Bytes as numbers of 32 bits: of those that come from memory GCC 12 makes loads of single
+ * bytes. */
+#define WIDEN_TEXT(SIGN)                                                               \
+    "#if defined(__GNUC__) && !defined(__clang__) && @B == 64 && "                     \
+    "defined(__AVX512F__)\n"                                                           \
+    "#define @F_to_@V(v) __extension__({ @V r_; \\\n"                                  \
+    "    __asm__(\"vpmov" SIGN                                                         \
+    "xbd %1, %0\" : \"=v\"(r_) : \"vm\"((@F)(v))); r_; })\n"                           \
+    "#elif defined(__GNUC__) && !defined(__clang__) && @B == 32 && "                   \
+    "defined(__AVX2__)\n"                                                              \
+    "#define @F_to_@V(v) __extension__({ @V r_; \\\n"                                  \
+    "    __asm__(\"vpmov" SIGN                                                         \
+    "xbd %1, %0\" : \"=x\"(r_) : \"xm\"((@F)(v))); r_; })\n"                           \
+    "#elif defined(__GNUC__)\n"                                                        \
+    "#define @F_to_@V(v) __builtin_convertvector((v), @V)\n"                           \
+    "#else\n"                                                                          \
+    "static @V @F_to_@V(@F x) {\n    @V v;\n"                                          \
+    "    for (int i = 0; i < @N; i++)\n        v.at[i] = (@T)x.at[i];\n"               \
+    "    return v;\n}\n"                                                               \
+    "#endif\n"
+static const char widen_plain_text[] = WIDEN_TEXT("z");
+static const char widen_signed_text[] = WIDEN_TEXT("s");
+
 /* What only integers do; a comparison is 0 or 1. */
 static const char bits_text[] =
     "#if defined(__GNUC__)\n"
@@ -220,17 +244,89 @@ static const char round_text[] =
     "    return x;\n}\n"
     "#endif\n";
 
-const kiln_c_vectors kiln_c_vectors_gnu = {.floats = float_text,
-                                           .ints = int_text,
-                                           .small = small_text,
-                                           .convert = convert_text,
-                                           .bits = bits_text,
-                                           .wrap = wrap_text,
-                                           .held = held_text,
-                                           .round = round_text,
-                                           .some = some_text,
-                                           .max_lanes = KILN_C_VECTOR_BYTES,
-                                           .has_counts = true};
+static const char quad_text[] =
+    "#if defined(__GNUC__)\n"
+    "#define quad_@V(p) __extension__({ int32_t q_; __builtin_memcpy(&q_, (p), 4); \\\n"
+    "    (@V)splat_@Z(q_); })\n"
+    "#else\n"
+    "static @V quad_@V(const @T *p) {\n    @V v;\n"
+    "    for (int i = 0; i < @N; i++)\n        v.at[i] = p[i % 4];\n"
+    "    return v;\n}\n"
+    "#endif\n";
+
+/* Sums of four products of bytes each, added to sums of 32 bits: an instruction, where there
+ * is one; else bytes are brought to where they are numbers of 32 bits. @Y: their vector, of
+ * unsigned ones; @J: of signed ones. First what an instruction is. */
+#define DOT_BY(X, Y, KIND, TEXT)                                                       \
+    "#define dot_@V_" X "_" Y "(x, y, z) __extension__({ @V r_ = (z); \\\n"            \
+    "    __asm__(\"" TEXT "\" : \"+" KIND "\"(r_) : \"" KIND "\"((" X ")(x)), \"" KIND \
+    "\"((" Y ")(y))); r_; })\n"
+#define DOT_OF(X, Y, A, B)                                                             \
+    "#define dot_@V_" X "_" Y                                                          \
+    "(x, y, z) __extension__({ @V_wraps r_ = (@V_wraps)(z); "                          \
+    "\\\n"                                                                             \
+    "    const @V_wraps a_ = (@V_wraps)(x), b_ = (@V_wraps)(y); \\\n"                  \
+    "    for (int i_ = 0; i_ < 32; i_ += 8) \\\n"                                      \
+    "        r_ += (@V_wraps)((" A ")(a_ << i_) >> 24) * \\\n"                         \
+    "              (@V_wraps)((" B ")(b_ << i_) >> 24); \\\n"                          \
+    "    (@V)r_; })\n"
+#define DOT_ELSEWHERE(X, Y)                                                            \
+    "static @V dot_@V_" X "_" Y "(" X " x, " Y " y, @V z) {\n"                         \
+    "    for (int i = 0; i < 4 * @N; i++)\n"                                           \
+    "        z.at[i / 4] = (@T)((@U)z.at[i / 4] + (@U)(x.at[i] * y.at[i]));\n"         \
+    "    return z;\n}\n"
+
+static const char *const dot_plain_text[] = {
+    "#if !defined(__GNUC__)\n",
+    DOT_ELSEWHERE("@Y", "@Y"),
+    "#elif @B == 16 && defined(__ARM_FEATURE_DOTPROD)\n",
+    DOT_BY("@Y", "@Y", "w", "udot %0.4s, %1.16b, %2.16b"),
+    "#else\n",
+    DOT_OF("@Y", "@Y", "@V_wraps", "@V_wraps"),
+    "#endif\n",
+    NULL,
+};
+static const char *const dot_mixed_text[] = {
+    "#if !defined(__GNUC__)\n",
+    DOT_ELSEWHERE("@Y", "@J"),
+    "#elif defined(__AVX512VNNI__) && (@B == 64 || (@B > 8 && "
+    "defined(__AVX512VL__)))\n",
+    DOT_BY("@Y", "@J", "v", "vpdpbusd %2, %1, %0"),
+    "#elif defined(__AVXVNNI__) && (@B == 32 || @B == 16)\n",
+    DOT_BY("@Y", "@J", "x", "{vex} vpdpbusd %2, %1, %0"),
+    "#elif @B == 16 && defined(__ARM_FEATURE_MATMUL_INT8)\n",
+    DOT_BY("@Y", "@J", "w", "usdot %0.4s, %1.16b, %2.16b"),
+    "#else\n",
+    DOT_OF("@Y", "@J", "@V_wraps", "@V"),
+    "#endif\n",
+    NULL,
+};
+static const char *const dot_signed_text[] = {
+    "#if !defined(__GNUC__)\n",
+    DOT_ELSEWHERE("@J", "@J"),
+    "#elif @B == 16 && defined(__ARM_FEATURE_DOTPROD)\n",
+    DOT_BY("@J", "@J", "w", "sdot %0.4s, %1.16b, %2.16b"),
+    "#else\n",
+    DOT_OF("@J", "@J", "@V", "@V"),
+    "#endif\n",
+    NULL,
+};
+
+const kiln_c_vectors kiln_c_vectors_gnu = {
+    .floats = float_text,
+    .ints = int_text,
+    .small = small_text,
+    .convert = convert_text,
+    .widen = {widen_plain_text, widen_signed_text},
+    .bits = bits_text,
+    .wrap = wrap_text,
+    .held = held_text,
+    .round = round_text,
+    .dot = {dot_plain_text, dot_mixed_text, dot_signed_text},
+    .quad = quad_text,
+    .some = some_text,
+    .max_lanes = KILN_C_VECTOR_BYTES,
+    .has_counts = true};
 
 static const char *name_of(kiln_c_printer *p, kiln_dtype d, int lanes) {
     return kiln_format(p->arena, "%sx%d", kiln_dtype_name(d), lanes);
@@ -283,6 +379,14 @@ static void put_limit(kiln_dtype d, bool is_most, kiln_buf *out) {
     kiln_buf_printf(out, "%d.0f", is_most ? most : is_signed ? -most - 1 : 0);
 }
 
+/* The vector's own type, or one of as many bytes. */
+static const char *type_of(const filling *f, char letter) {
+    return letter == 'J'   ? name_of(f->p, KILN_I8, 4 * f->lanes)
+           : letter == 'Y' ? name_of(f->p, KILN_U8, 4 * f->lanes)
+           : letter == 'Z' ? name_of(f->p, KILN_I32, f->lanes / 4)
+                           : name_of(f->p, f->dtype, f->lanes);
+}
+
 static void fill(const filling *f, const char *text, kiln_buf *out) {
     const int elem = (int)kiln_dtype_bytes(f->dtype);
     for (const char *c = text; *c != '\0'; c++) {
@@ -292,7 +396,10 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
         }
         switch (*++c) {
         case 'V':
-            kiln_buf_puts(out, name_of(f->p, f->dtype, f->lanes));
+        case 'J':
+        case 'Y':
+        case 'Z':
+            kiln_buf_puts(out, type_of(f, *c));
             break;
         case 'G':
             kiln_buf_puts(out, kiln_c_opencl_type(f->dtype));

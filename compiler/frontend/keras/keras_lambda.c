@@ -380,12 +380,27 @@ kiln_status kiln_keras_import_tile(kiln_keras_call *k) {
     return set(k, kiln_compose_op(&k->c, &kiln_op_tile, k->in, 1, &arg, 1));
 }
 
+/* Of what lies inside, without its edge; longer ones than that has are refused. */
+static kiln_status reflect(kiln_keras_call *k, const int64_t *pads) {
+    const kiln_type *const t = &k->in[0]->type;
+    for (int i = 0; i < 2 * t->rank; i++)
+        if (pads[i] < 0 || (pads[i] > 0 && pads[i] >= t->dim[i % t->rank]))
+            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                             "reflected margins of axis %d must be shorter than its "
+                             "%" PRId64 " elements, one is %" PRId64,
+                             i % t->rank, t->dim[i % t->rank], pads[i]);
+    const kiln_attr_arg args[] = {kiln_arg_word("mode", "reflect"),
+                                  kiln_arg_ints("pads", pads, 2 * (size_t)t->rank)};
+    return set(k, kiln_compose_op(&k->c, &kiln_op_pad, k->in, 1, args, 2));
+}
+
 kiln_status kiln_keras_import_margins(kiln_keras_call *k) {
     const int rank = k->in[0]->type.rank;
     const kiln_json *const v = kiln_keras_get(k, "paddings", NULL);
     const char *const mode = kiln_keras_text(k, "mode", NULL, "CONSTANT");
     int64_t pads[2 * KILN_MAX_RANK] = {0};
-    if (strcmp(mode, "CONSTANT") != 0)
+    const bool is_reflected = strcmp(mode, "REFLECT") == 0;
+    if (!is_reflected && strcmp(mode, "CONSTANT") != 0)
         return kiln_keras_unread(k, "mode");
     if (!kiln_json_is_array(v) || kiln_json_size(v) != (size_t)rank)
         return kiln_keras_unread(k, "paddings");
@@ -396,6 +411,8 @@ kiln_status kiln_keras_import_margins(kiln_keras_call *k) {
             return kiln_keras_unread(k, "paddings");
         at++;
     }
+    if (is_reflected)
+        return reflect(k, pads);
     return set(k, kiln_compose_pad(&k->c, k->in[0], pads,
                                    kiln_keras_number(k, "constant_values", 0)));
 }

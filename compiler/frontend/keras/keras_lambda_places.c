@@ -91,6 +91,52 @@ kiln_status kiln_keras_import_backwards(kiln_keras_call *k) {
     return set(k, x);
 }
 
+/* Elements move on; those at the end come to the front. */
+kiln_status kiln_keras_import_roll(kiln_keras_call *k) {
+    int64_t axes[KILN_MAX_RANK], shift[KILN_MAX_RANK];
+    const kiln_json *const v = kiln_keras_get(k, "shift", NULL);
+    const size_t n_shift = kiln_json_is_array(v) ? kiln_json_size(v) : 1;
+    kiln_value *x = k->in[0];
+    size_t n = 0;
+    KILN_TRY(kiln_keras_read_axes(k, x->type.rank, axes, &n));
+    if (n != n_shift || v == NULL)
+        return kiln_keras_unread(k, "shift");
+    KILN_TRY(kiln_keras_ints(k, "shift", NULL, 0, (int)n, shift));
+    for (size_t i = 0; i < n; i++) {
+        const int axis = (int)axes[i];
+        const int64_t size = x->type.dim[axis];
+        const int64_t by = size == 0 ? 0 : (shift[i] % size + size) % size;
+        if (by == 0)
+            continue;
+        kiln_value *const part[] = {
+            kiln_compose_slice(&k->c, x, axis, size - by, 1, by),
+            kiln_compose_slice(&k->c, x, axis, 0, 1, size - by)};
+        const kiln_attr_arg arg = kiln_arg_int("axis", axis);
+        x = kiln_compose_op(&k->c, &kiln_op_concat, part, 2, &arg, 1);
+    }
+    return set(k, x);
+}
+
+/* So many elements of each axis from a place on; -1: all that are left. */
+kiln_status kiln_keras_import_cut(kiln_keras_call *k) {
+    int64_t begin[KILN_MAX_RANK], size[KILN_MAX_RANK];
+    kiln_value *x = k->in[0];
+    const int rank = x->type.rank;
+    KILN_TRY(kiln_keras_ints(k, "begin", NULL, 0, rank, begin));
+    KILN_TRY(kiln_keras_ints(k, "size", NULL, -1, rank, size));
+    for (int i = 0; i < rank; i++) {
+        const int64_t dim = x->type.dim[i];
+        if (begin[i] < 0 || begin[i] > dim || size[i] < -1 || size[i] > dim - begin[i])
+            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                             "axis %d of %" PRId64 " has no %" PRId64
+                             " elements from %" PRId64 " on",
+                             i, dim, size[i], begin[i]);
+        const int64_t count = size[i] < 0 ? dim - begin[i] : size[i];
+        x = kiln_compose_slice(&k->c, x, i, begin[i], 1, count);
+    }
+    return set(k, x);
+}
+
 /* Of the last axis: the largest in order, and their places. */
 kiln_status kiln_keras_import_largest(kiln_keras_call *k) {
     int64_t count = 1;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_DRAWN = 128, N_WRITTEN = 3, N_PROGRAMS = N_DRAWN + N_WRITTEN };
+enum { N_DRAWN = 128, N_WRITTEN = 4, N_PROGRAMS = N_DRAWN + N_WRITTEN };
 enum { PRIMITIVES = 14, MAX_ARGS = 16 };
 
 typedef struct drawn {
@@ -100,7 +100,8 @@ static const kiln_program *draw(kiln_rng *rng, int number) {
 }
 
 /* What quantised networks end with, which no example of tensor expressions has: tails of
- * blocks, rounding with ties, conversions that saturate, NaN, integers of 64 bits. */
+ * blocks, rounding with ties, conversions that saturate, NaN, integers of 64 bits; and sums
+ * of products of bytes, by what the machine at hand has for them too. */
 static const char *const written[N_WRITTEN] = {
     "program requantized(x: i32[64], s: f32[1], out y: u8[64], out z: i8[64],"
     " out v: u16[64]) {"
@@ -124,6 +125,30 @@ static const char *const written[N_WRITTEN] = {
     "  z[o*8 + i] = i32(i8(min(max(w[o*8 + i] + d[0], -128), 127))) - i32(u16(x[o*8 +"
     " i]*12345)) + i32(i64(y[o*8 + i]) << 3 | 1)"
     "  u[o*8 + i] = i16(w[o*8 + i] ^ x[o*8 + i]*9999) } } }",
+    "program dotted(a: u8[65], b: i8[65], x: i32[32], out w: i32[32], out v:"
+    " i32[32]) {\n"
+    " w[ramp(0, 1, 16)] = dot4(x[ramp(0, 1, 16)], a[ramp(0, 1, 64)], b[ramp(1, 1,"
+    " 64)])\n"
+    " w[ramp(16, 1, 8)] = dot4(x[ramp(16, 1, 8)], shuffle(a[ramp(33, 1, 4)]; 0, 1,"
+    " 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,"
+    " 3, 0, 1, 2, 3), b[ramp(17, 1, 32)])\n"
+    " w[ramp(24, 1, 4)] = dot4(x[ramp(24, 1, 4)], b[ramp(3, 1, 16)],"
+    " shuffle(a[ramp(7, 1, 4)]; 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3))\n"
+    " w[ramp(28, 1, 2)] = dot4(x[ramp(28, 1, 2)], a[ramp(40, 1, 8)], a[ramp(9, 1,"
+    " 8)])\n"
+    " w[ramp(30, 1, 2)] = dot4(x[ramp(30, 1, 2)], shuffle(b[ramp(5, 1, 4)]; 0, 1,"
+    " 2, 3, 0, 1, 2, 3), b[ramp(12, 1, 8)])\n"
+    " v[ramp(0, 1, 16)] = dot4(x[ramp(0, 1, 16)], shuffle(b[ramp(2, 1, 4)]; 0, 1,"
+    " 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,"
+    " 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3,"
+    " 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3), b[ramp(1, 1, 64)])\n"
+    " v[ramp(16, 1, 4)] = dot4(x[ramp(16, 1, 4)], b[ramp(21, 1, 16)], b[ramp(39,"
+    " 1, 16)])\n"
+    " v[ramp(20, 1, 8)] = dot4(x[ramp(20, 1, 8)], shuffle(a[ramp(60, 1, 4)]; 0, 1,"
+    " 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,"
+    " 3, 0, 1, 2, 3), a[ramp(4, 1, 32)])\n"
+    " v[ramp(28, 1, 4)] = dot4(x[ramp(28, 1, 4)], a[ramp(20, 1, 16)],"
+    " shuffle(b[ramp(50, 1, 4)]; 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3)) }",
 };
 
 static const kiln_program *parse(const char *text) {
@@ -290,7 +315,10 @@ static const toolchain toolchains[] = {
     {"gcc", "gcc", NULL, "-Werror", "-O1"},
     {"clang", "clang", NULL, "-Werror", "-O1"},
     {"plain", "gcc", NULL, "-DPLAIN", "-O0"},
-    {"aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64", "-Werror", "-O0"}};
+    {"native", "gcc", NULL, "-march=native", "-O1"},
+    {"aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64", "-Werror", "-O0"},
+    {"i8mm", "aarch64-linux-gnu-gcc", "qemu-aarch64", "-march=armv8.2-a+dotprod+i8mm",
+     "-O0"}};
 
 static bool is_here(const char *program) {
     const char *const argv[] = {program, "--version", NULL};

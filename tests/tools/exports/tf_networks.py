@@ -482,7 +482,8 @@ def old_windows():
     i = x % 0.7 + x // 0.3, tf.cast(at, "int32") % 2 + at // 2
     j = tf.norm(x, axis=-1, keepdims=True), tf.norm(x, 1, axis=1), tf.norm(x, 3, axis=2), tf.norm(image, axis=[1, 2])
     k = m.erf(x) + n.selu(x), m.reduce_logsumexp(x, axis=-1), m.reduce_euclidean_norm(x, 1)
-    return old_keras.Model([x, image], [a, b, c, d, *e, *f, *g, *h, *i, *j, *k])
+    l = tf.roll(image, [2, -3], [1, 2]), tf.slice(image, [0, 1, 0, 1], [-1, 7, -1, 2]), tf.pad(image, [[0, 0], [3, 1], [0, 2], [0, 0]], "REFLECT")
+    return old_keras.Model([x, image], [a, b, c, d, *e, *f, *g, *h, *i, *j, *k, *l])
 
 
 # ---- what programs do with them ----
