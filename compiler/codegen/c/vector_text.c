@@ -7,8 +7,8 @@
 /* ---- types and operations -------------------------------------------------------- */
 
 /* @V: the vector type, @J, @Y, @Z: the same memory as i8, u8, i32, @G: a type of OpenCL,
- * @T: an element's, @N: lanes, @B: bytes, @E: bytes of an element.
- * Integers wrap in an unsigned type, @U.
+ * @T: an element's, @D: s or d, as instructions call it, @N: lanes, @B: bytes, @E: bytes
+ * of an element. Integers wrap in an unsigned type, @U.
  *
  * First what compilers with vectors do with elements of any type: move and choose. */
 #define MOVING_TEXT                                                                    \
@@ -26,6 +26,28 @@
     "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"         \
     "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
 
+/* x * y + z, rounded once where the machine does so: an operator would not, in a function
+ * that counts on the rounding of others. */
+#define FUSED_TEXT                                                                     \
+    "#if defined(__AVX512F__) && @B == 64\n"                                           \
+    "#if defined(__clang__) || @N == 8\n"                                              \
+    "#define all_@V ((1 << @N) - 1)\n"                                                 \
+    "#else\n"                                                                          \
+    "#define all_@V (-1)\n"                                                            \
+    "#endif\n"                                                                         \
+    "#define muladd_@V(x, y, z) \\\n"                                                  \
+    "    ((@V)__builtin_ia32_vfmaddp@D512_mask((x), (y), (z), all_@V, 4))\n"           \
+    "#elif defined(__FMA__) && @B == 32\n"                                             \
+    "#define muladd_@V(x, y, z) ((@V)__builtin_ia32_vfmaddp@D256((x), (y), (z)))\n"    \
+    "#elif defined(__FMA__) && @B == 16\n"                                             \
+    "#define muladd_@V(x, y, z) ((@V)__builtin_ia32_vfmaddp@D((x), (y), (z)))\n"       \
+    "#elif defined(__aarch64__) && !defined(__clang__) && (@B == 16 || @B == 8 && @N " \
+    "== 2)\n"                                                                          \
+    "#define muladd_@V(x, y, z) ((@V)__builtin_aarch64_fmav@N@Df((x), (y), (z)))\n"    \
+    "#else\n"                                                                          \
+    "#define muladd_@V(x, y, z) ((x) * (y) + (z))\n"                                   \
+    "#endif\n"
+
 static const char float_text[] =
     "#if defined(__GNUC__)\n"
     "typedef @T @V __attribute__((vector_size(@B)));\n"
@@ -34,9 +56,7 @@ static const char float_text[] =
     "#define add_@V(x, y) ((x) + (y))\n"
     "#define sub_@V(x, y) ((x) - (y))\n"
     "#define mul_@V(x, y) ((x) * (y))\n"
-    "#define div_@V(x, y) ((x) / (y))\n"
-    "#define muladd_@V(x, y, z) ((x) * (y) + (z))\n"
-    "#else\n"
+    "#define div_@V(x, y) ((x) / (y))\n" FUSED_TEXT "#else\n"
     "@L"
     "@O{add}{+}@O{sub}{-}@O{mul}{*}@O{div}{/}"
     "#define muladd_@V(x, y, z) add_@V(mul_@V((x), (y)), (z))\n"
@@ -406,6 +426,9 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
             break;
         case 'X':
             kiln_buf_puts(out, f->dtype == KILN_F64 ? "" : "F");
+            break;
+        case 'D':
+            kiln_buf_puts(out, f->dtype == KILN_F64 ? "d" : "s");
             break;
         case 'T':
             kiln_buf_puts(out, kiln_c_type(f->dtype));
