@@ -132,6 +132,26 @@ static void put_function(kiln_c_printer *p, const kiln_c_function *f,
     kiln_buf_puts(out, "}\n");
 }
 
+/* ---- what counts on each rounding ------------------------------------------------- */
+
+static void find_rounded(void *user, const kiln_expr *e) {
+    bool *found = user;
+    *found = *found ||
+             (e->kind == KILN_EXPR_CALL &&
+              (e->u.intrin == KILN_INTRIN_add_rn || e->u.intrin == KILN_INTRIN_sub_rn ||
+               e->u.intrin == KILN_INTRIN_mul_rn));
+    if (e->kind == KILN_EXPR_LOAD && e->u.load.mask != NULL)
+        kiln_expr_visit(e->u.load.mask, find_rounded, user);
+}
+
+static void find_rounded_in(void *user, const kiln_expr *e) {
+    kiln_expr_visit(e, find_rounded, user);
+}
+
+static void find_rounded_under(void *user, const kiln_stmt *s) {
+    kiln_stmt_exprs(s, find_rounded_in, user);
+}
+
 kiln_status kiln_c_print(kiln_c_unit *u, const kiln_program *p,
                          const kiln_c_function *f, kiln_c_printed *out, kiln_err *err) {
     kiln_arena scratch = {0};
@@ -146,6 +166,7 @@ kiln_status kiln_c_print(kiln_c_unit *u, const kiln_program *p,
     if (st == KILN_OK)
         st = expand(&x);
     if (st == KILN_OK) {
+        kiln_stmt_visit(x.p->body, find_rounded_under, &x.is_exact);
         kiln_buf_init(&body, &scratch);
         kiln_buf_puts(&body, "");
         x.out = &body;

@@ -26,6 +26,7 @@ typedef struct kiln_c_wording {
 /* Types and operations of vectors; letters behind '@' as in c_vector.c. */
 typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
+    const char *fused; /* multiply-add where contraction is off; NULL: it is muladd */
     const char *widen[2]; /* u8, i8 as i32; NULL: as all others */
     /* What integers alone do, of 32 and 64 bits, and the low bits of one; NULL: lane by
      * lane, as all that has 64 bits. */

@@ -487,13 +487,10 @@ static kiln_c_text called(kiln_c_printer *p, const kiln_expr *e, const char *lan
             kiln_c_helper(p, kiln_intrin_get(e->u.intrin)->name, e->dtype), x.text);
     switch (e->u.intrin) {
     case KILN_INTRIN_add_rn:
-        p->is_exact = true;
         return infix(p, KILN_C_SUM, "+", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRIN_sub_rn:
-        p->is_exact = true;
         return infix(p, KILN_C_SUM, "-", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRIN_mul_rn:
-        p->is_exact = true;
         return infix(p, KILN_C_PRODUCT, "*", x, kiln_c_expr(p, e->arg[1], lane));
     case KILN_INTRINS_CURVED:
     case KILN_INTRINS_PAIRED:

@@ -300,6 +300,16 @@ static const char *converted(kiln_c_printer *p, const kiln_expr *e, const char *
     return kiln_format(p->arena, "%s(%s)", name, inner);
 }
 
+/* Contraction is off in a function that is exact. */
+static const char *muladd_of(kiln_c_printer *p, const kiln_expr *e, const char *v) {
+    const char *fused = p->unit->dialect->vectors->fused;
+    if (!p->is_exact || fused == NULL || !kiln_dtype_is_float(e->dtype))
+        return kiln_format(p->arena, "muladd_%s", v);
+    const char *name = kiln_format(p->arena, "fused_%s", v);
+    kiln_c_vector_text(p, name, NULL, e->dtype, e->lanes, fused);
+    return name;
+}
+
 static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v,
                             const char *count) {
     static const char *const op[KILN_EXPR_LAST + 1] = {
@@ -313,7 +323,7 @@ static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v
         const kiln_expr *mul = y->kind == KILN_EXPR_MUL ? y : x;
         const char *a = vector(p, mul->arg[0], count);
         const char *b = vector(p, mul->arg[1], count);
-        return kiln_format(p->arena, "muladd_%s(%s, %s, %s)", v, a, b,
+        return kiln_format(p->arena, "%s(%s, %s, %s)", muladd_of(p, e, v), a, b,
                            vector(p, mul == y ? x : y, count));
     }
     return op[e->kind] != NULL && e->kind >= KILN_EXPR_AND

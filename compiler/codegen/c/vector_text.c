@@ -26,28 +26,6 @@
     "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"         \
     "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
 
-/* x * y + z, rounded once where the machine does so: an operator would not, in a function
- * that counts on the rounding of others. */
-#define FUSED_TEXT                                                                     \
-    "#if defined(__AVX512F__) && @B == 64\n"                                           \
-    "#if defined(__clang__) || @N == 8\n"                                              \
-    "#define all_@V ((1 << @N) - 1)\n"                                                 \
-    "#else\n"                                                                          \
-    "#define all_@V (-1)\n"                                                            \
-    "#endif\n"                                                                         \
-    "#define muladd_@V(x, y, z) \\\n"                                                  \
-    "    ((@V)__builtin_ia32_vfmaddp@D512_mask((x), (y), (z), all_@V, 4))\n"           \
-    "#elif defined(__FMA__) && @B == 32\n"                                             \
-    "#define muladd_@V(x, y, z) ((@V)__builtin_ia32_vfmaddp@D256((x), (y), (z)))\n"    \
-    "#elif defined(__FMA__) && @B == 16\n"                                             \
-    "#define muladd_@V(x, y, z) ((@V)__builtin_ia32_vfmaddp@D((x), (y), (z)))\n"       \
-    "#elif defined(__aarch64__) && !defined(__clang__) && (@B == 16 || @B == 8 && @N " \
-    "== 2)\n"                                                                          \
-    "#define muladd_@V(x, y, z) ((@V)__builtin_aarch64_fmav@N@Df((x), (y), (z)))\n"    \
-    "#else\n"                                                                          \
-    "#define muladd_@V(x, y, z) ((x) * (y) + (z))\n"                                   \
-    "#endif\n"
-
 static const char float_text[] =
     "#if defined(__GNUC__)\n"
     "typedef @T @V __attribute__((vector_size(@B)));\n"
@@ -56,7 +34,9 @@ static const char float_text[] =
     "#define add_@V(x, y) ((x) + (y))\n"
     "#define sub_@V(x, y) ((x) - (y))\n"
     "#define mul_@V(x, y) ((x) * (y))\n"
-    "#define div_@V(x, y) ((x) / (y))\n" FUSED_TEXT "#else\n"
+    "#define div_@V(x, y) ((x) / (y))\n"
+    "#define muladd_@V(x, y, z) ((x) * (y) + (z))\n"
+    "#else\n"
     "@L"
     "@O{add}{+}@O{sub}{-}@O{mul}{*}@O{div}{/}"
     "#define muladd_@V(x, y, z) add_@V(mul_@V((x), (y)), (z))\n"
@@ -135,6 +115,28 @@ static const char int_op[] = "static @V %s_@V(@V x, @V y) {\n"
                              "    for (int i = 0; i < @N; i++)\n"
                              "        x.at[i] = (@T)((@U)x.at[i] %s (@U)y.at[i]);\n"
                              "    return x;\n}\n";
+
+/* x * y + z, rounded once where the machine does so: what muladd is where contraction is
+ * on. */
+static const char fused_text[] =
+    "#if defined(__AVX512F__) && @B == 64\n"
+    "#if defined(__clang__) || @N == 8\n"
+    "#define all_@V ((1 << @N) - 1)\n"
+    "#else\n"
+    "#define all_@V (-1)\n"
+    "#endif\n"
+    "#define fused_@V(x, y, z) \\\n"
+    "    ((@V)__builtin_ia32_vfmaddp@D512_mask((x), (y), (z), all_@V, 4))\n"
+    "#elif defined(__FMA__) && @B == 32\n"
+    "#define fused_@V(x, y, z) ((@V)__builtin_ia32_vfmaddp@D256((x), (y), (z)))\n"
+    "#elif defined(__FMA__) && @B == 16\n"
+    "#define fused_@V(x, y, z) ((@V)__builtin_ia32_vfmaddp@D((x), (y), (z)))\n"
+    "#elif defined(__aarch64__) && !defined(__clang__) && (@B == 16 || @B == 8 && @N "
+    "== 2)\n"
+    "#define fused_@V(x, y, z) ((@V)__builtin_aarch64_fmav@N@Df((x), (y), (z)))\n"
+    "#else\n"
+    "#define fused_@V(x, y, z) muladd_@V((x), (y), (z))\n"
+    "#endif\n";
 
 static const char convert_text[] =
     "#if defined(__GNUC__)\n"
@@ -334,6 +336,7 @@ static const char *const dot_signed_text[] = {
 
 const kiln_c_vectors kiln_c_vectors_gnu = {
     .floats = float_text,
+    .fused = fused_text,
     .ints = int_text,
     .small = small_text,
     .convert = convert_text,
@@ -407,6 +410,15 @@ static const char *type_of(const filling *f, char letter) {
                            : name_of(f->p, f->dtype, f->lanes);
 }
 
+/* What others call the dtype. */
+static const char *word_of(const filling *f, char letter) {
+    const bool is_double = f->dtype == KILN_F64;
+    return letter == 'G'   ? kiln_c_opencl_type(f->dtype)
+           : letter == 'X' ? is_double ? "" : "F"
+           : is_double     ? "d"
+                           : "s";
+}
+
 static void fill(const filling *f, const char *text, kiln_buf *out) {
     const int elem = (int)kiln_dtype_bytes(f->dtype);
     for (const char *c = text; *c != '\0'; c++) {
@@ -422,13 +434,9 @@ static void fill(const filling *f, const char *text, kiln_buf *out) {
             kiln_buf_puts(out, type_of(f, *c));
             break;
         case 'G':
-            kiln_buf_puts(out, kiln_c_opencl_type(f->dtype));
-            break;
         case 'X':
-            kiln_buf_puts(out, f->dtype == KILN_F64 ? "" : "F");
-            break;
         case 'D':
-            kiln_buf_puts(out, f->dtype == KILN_F64 ? "d" : "s");
+            kiln_buf_puts(out, word_of(f, *c));
             break;
         case 'T':
             kiln_buf_puts(out, kiln_c_type(f->dtype));

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_DRAWN = 128, N_WRITTEN = 4, N_PROGRAMS = N_DRAWN + N_WRITTEN };
+enum { N_DRAWN = 128, N_WRITTEN = 5, N_PROGRAMS = N_DRAWN + N_WRITTEN };
 enum { PRIMITIVES = 14, MAX_ARGS = 16 };
 
 typedef struct drawn {
@@ -101,7 +101,8 @@ static const kiln_program *draw(kiln_rng *rng, int number) {
 
 /* What quantised networks end with, which no example of tensor expressions has: tails of
  * blocks, rounding with ties, conversions that saturate, NaN, integers of 64 bits; and sums
- * of products of bytes, by what the machine at hand has for them too. */
+ * of products of bytes, by what the machine at hand has for them too; multiply-adds beside
+ * what counts on each rounding. */
 static const char *const written[N_WRITTEN] = {
     "program requantized(x: i32[64], s: f32[1], out y: u8[64], out z: i8[64],"
     " out v: u16[64]) {"
@@ -149,6 +150,19 @@ static const char *const written[N_WRITTEN] = {
     " 3, 0, 1, 2, 3), a[ramp(4, 1, 32)])\n"
     " v[ramp(28, 1, 4)] = dot4(x[ramp(28, 1, 4)], a[ramp(20, 1, 16)],"
     " shuffle(b[ramp(50, 1, 4)]; 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3)) }",
+    "program fused(x: f32[32], y: f32[32], a: f64[16], out z: f32[32], out w: f64[16],"
+    " out v: f32[16]) {\n"
+    " z[ramp(0, 1, 16)] = x[ramp(0, 1, 16)]*y[ramp(0, 1, 16)] + x[ramp(16, 1, 16)]\n"
+    " z[ramp(16, 1, 8)] = x[ramp(3, 1, 8)] + x[ramp(0, 1, 8)]*y[ramp(0, 1, 8)]\n"
+    " z[ramp(24, 1, 4)] = x[ramp(0, 1, 4)]*y[ramp(0, 1, 4)] + x[ramp(9, 1, 4)]\n"
+    " z[ramp(28, 1, 2)] = x[ramp(0, 1, 2)]*y[ramp(0, 1, 2)] + x[ramp(6, 1, 2)]\n"
+    " z[ramp(30, 1, 2)] = y[ramp(0, 1, 2)]*y[ramp(2, 1, 2)] + x[ramp(5, 1, 2)]\n"
+    " w[ramp(0, 1, 8)] = a[ramp(0, 1, 8)]*a[ramp(1, 1, 8)] + a[ramp(2, 1, 8)]\n"
+    " w[ramp(8, 1, 4)] = a[ramp(4, 1, 4)]*a[ramp(1, 1, 4)] + a[ramp(2, 1, 4)]\n"
+    " w[ramp(12, 1, 2)] = a[ramp(3, 1, 2)]*a[ramp(1, 1, 2)] + a[ramp(2, 1, 2)]\n"
+    " w[ramp(14, 1, 2)] = a[ramp(5, 1, 2)]*a[ramp(1, 1, 2)] + a[ramp(2, 1, 2)]\n"
+    " v[ramp(0, 1, 16)] = add_rn(mul_rn(x[ramp(0, 1, 16)], y[ramp(0, 1, 16)]),"
+    " x[ramp(7, 1, 16)]) }",
 };
 
 static const kiln_program *parse(const char *text) {
@@ -285,6 +299,11 @@ static void prints_all(void **state) {
     kiln_buf_puts(&text, u.dialect->headers);
     kiln_buf_add(&text, u.helpers.p, u.helpers.n);
     kiln_buf_add(&text, u.functions.p, u.functions.n);
+    for (int lanes = 2; lanes <= 16; lanes *= 2) {
+        const char *name = kiln_format(&arena, "#define fused_f32x%d(", lanes);
+        if (strstr(text.p, name) == NULL)
+            fail_msg("nothing is %s", name);
+    }
     put_main(&text);
     source = kiln_path_join(&arena, folder, "programs.c");
     kiln_assert_status_ok(kiln_file_write(source, text.p, text.n, &err), &err);
