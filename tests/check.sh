@@ -7,7 +7,7 @@ results=build/results
 # Of debug builds lines alone: stacks of failed tests name them, and nobody opens a debugger here. Names of
 # variables would be most of what is written and linked.
 export DEBUG_INFO=-g1
-# What is no test's hot loop (compiling it was a quarter of the sanitizer's build: 165 s of processor time, 70
+# What is no test's hot loop (compiling it was a third of the sanitizer's build: 165 s of processor time, 70
 # without an optimizer; its tests take as long). `make soak` fuzzes it optimized.
 export UNOPTIMIZED="cli/% history/% packager/% pipeline/% reports/% sql/% tuning_db/% zoo/% compiler/frontend/%"
 rm -rf "$results"
