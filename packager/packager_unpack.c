@@ -317,8 +317,10 @@ static kiln_status put_in_place(kiln_arena *a, const unpack *u, const char *fold
                                 kiln_err *err) {
     if (u->how == DURABLE)
         KILN_TRY(sync_all(a, u, err));
-    for (size_t i = 0; u->is_held && i < u->n_fds; i++)
+    for (size_t i = 0; u->is_held && i < u->n_fds; i++) {
+        kiln_memory_file_huge(u->fd[i]);
         KILN_TRY(kiln_memory_file_seal(u->fd[i], err));
+    }
     KILN_TRY(refuse_existing(folder, err));
     if (rename(u->folder, folder) != 0)
         return kiln_fail(err, KILN_ERR_IO, "cannot make '%s': %s", folder,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,26 @@ kiln_status kiln_memory_file_seal(int fd, kiln_err *err) {
         tries++;
     }
     return KILN_OK;
+}
+
+/* Pages are joined where they are mapped, and only at a place that a huge one could have.
+ * Elsewhere, and by other processes, they are then mapped as they lie. */
+void kiln_memory_file_huge(int fd) {
+    /* MADV_COLLAPSE, for which glibc before 2.37 has no name. */
+    enum { HUGE_PAGE = 2 << 20, COLLAPSE = 25 };
+    struct stat st;
+    if (fstat(fd, &st) != 0 || st.st_size < HUGE_PAGE)
+        return;
+    const size_t bytes = (size_t)st.st_size / HUGE_PAGE * HUGE_PAGE,
+                 room = bytes + HUGE_PAGE;
+    unsigned char *map =
+        mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return;
+    void *at = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
+    if (mmap(at, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
+        (void)madvise(at, bytes, COLLAPSE);
+    (void)munmap(map, room);
 }
 
 void kiln_memory_forget(void *p, size_t bytes) { madvise(p, bytes, MADV_DONTNEED); }

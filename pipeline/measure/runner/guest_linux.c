@@ -5,6 +5,7 @@
  * says how, and forks the next. One that hangs is for the other side's clock.
  *
  * Linux, for dying with the parent and for how much memory there is. */
+#include "base/files/files.h"
 #include "pipeline/measure/runner/runner_internal.h"
 
 #include <errno.h>
@@ -77,6 +78,7 @@ static kiln_status map_all(kiln_guest *g, kiln_err *err) {
         return kiln_fail(err, KILN_ERR_IO, "there is no shared memory");
     if (st.st_size == 0)
         return KILN_OK;
+    kiln_memory_file_huge(KILN_WIRE_SHARED_FD);
     void *map =
         mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, KILN_WIRE_SHARED_FD, 0);
     if (map == MAP_FAILED)

@@ -60,6 +60,31 @@ static void nobody_changes_what_is_sealed(void **state) {
     close(fd);
 }
 
+/* Whether it came into huge pages or not: sizes about one of them, and what is behind. */
+static void joined_pages_hold_the_same(void **state) {
+    static const size_t sizes[] = {0, 1, (2 << 20) - 1, 2 << 20, (5 << 20) + 3};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const size_t n = sizes[i];
+        char *want = kiln_array(kiln_test_arena(), char, n + 1);
+        const char *path = NULL;
+        kiln_err err = {0};
+        kiln_str got;
+        const int fd = make(&path);
+        for (size_t k = 0; k < n; k++)
+            want[k] = (char)(k % 251);
+        assert_int_equal(write(fd, want, n), n);
+        kiln_memory_file_huge(fd);
+        kiln_assert_status_ok(kiln_memory_file_seal(fd, &err), &err);
+        kiln_assert_status_ok(kiln_file_map(kiln_test_arena(), path, 0, &got, &err),
+                              &err);
+        assert_int_equal(got.n, n);
+        assert_memory_equal(got.p, want, n);
+        close(fd);
+    }
+    kiln_memory_file_huge(-1); /* as a child that has none calls it */
+}
+
 static void lets_go_of(void *page) {
     const struct timespec moment = {.tv_nsec = 30000000};
     (void)nanosleep(&moment, NULL);
@@ -100,6 +125,7 @@ static void there_is_memory(void **state) {
 int main(void) {
     kiln_test_add("others_read_it", others_read_it, NULL);
     kiln_test_add("nobody_changes_what_is_sealed", nobody_changes_what_is_sealed, NULL);
+    kiln_test_add("joined_pages_hold_the_same", joined_pages_hold_the_same, NULL);
     kiln_test_add("waits_for_who_holds_it", waits_for_who_holds_it, NULL);
     kiln_test_add("children_do_not_inherit_it", children_do_not_inherit_it, NULL);
     kiln_test_add("there_is_memory", there_is_memory, NULL);
