@@ -167,6 +167,18 @@ kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t se
     return KILN_OK;
 }
 
+kiln_status kiln_wanted_elsewhere(kiln_arena *a, const kiln_graph *g,
+                                  const kiln_tensor *in, uint64_t seed,
+                                  const kiln_wanted **out, kiln_err *err) {
+    kiln_bounded *b = kiln_array(a, kiln_bounded, g->outputs.n);
+    kiln_wanted *want = kiln_array(a, kiln_wanted, g->outputs.n);
+    KILN_TRY(kiln_expect_elsewhere(a, g, in, seed, b, err));
+    for (size_t i = 0; i < g->outputs.n; i++)
+        want[i] = keep_held(a, g->output_names.v[i], &b[i]);
+    *out = want;
+    return KILN_OK;
+}
+
 /* ---- comparing ------------------------------------------------------------------- */
 
 kiln_status kiln_check_wanted(kiln_arena *a, kiln_check *check, const kiln_tensor *got,

@@ -171,6 +171,12 @@ typedef struct kiln_expectation {
 kiln_status kiln_expectation_of(kiln_arena *a, const kiln_source *s, uint64_t seed,
                                 kiln_expectation *out, kiln_err *err);
 
+/* What other engines must give on inputs that a graph has, which may err more than
+ * kiln's code (kiln_expect_elsewhere): one for each of its outputs, in their order. */
+kiln_status kiln_wanted_elsewhere(kiln_arena *a, const kiln_graph *g,
+                                  const kiln_tensor *in, uint64_t seed,
+                                  const kiln_wanted **out, kiln_err *err);
+
 /* Who computes golden cases: a graph, a package. */
 typedef struct kiln_golden_result {
     const char *const *name; /* of outputs */

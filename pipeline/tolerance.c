@@ -327,8 +327,7 @@ bool kiln_graph_quantises(const kiln_graph *g) {
 
 bool kiln_graph_errs_elsewhere(const kiln_graph *g) {
     for (size_t i = 0; i < g->nodes.n; i++)
-        if (g->nodes.v[i]->op->elsewhere_error != NULL &&
-            g->nodes.v[i]->op->elsewhere_error(g->nodes.v[i]) > 1)
+        if (g->nodes.v[i]->op->elsewhere_bound != NULL)
             return true;
     return kiln_graph_quantises(g);
 }

@@ -32,7 +32,7 @@ kiln_status kiln_expect_network(kiln_arena *a, const kiln_graph *g,
 
 /* The same for another engine's results, which may compute quantised networks in
  * integers, so that each element that a quantiser makes may be a step off, and some
- * operators less exactly (kiln_op_def.elsewhere_error). */
+ * operators less exactly (kiln_op_def.elsewhere_bound). */
 kiln_status kiln_expect_elsewhere(kiln_arena *a, const kiln_graph *g,
                                   const kiln_tensor *in, uint64_t seed,
                                   kiln_bounded *out, kiln_err *err);

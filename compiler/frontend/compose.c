@@ -266,3 +266,28 @@ kiln_value *kiln_compose_floats(kiln_compose *c, kiln_dtype dtype, int rank,
         w.f[i] = v[i];
     return add_const(c, &w);
 }
+
+/* log(u) * x / (u - 1) with u = 1 + x as it is rounded (Kahan): x where u is 1, and
+ * log(u) where u is infinite. */
+kiln_value *kiln_compose_log1p(kiln_compose *c, kiln_value *x) {
+    kiln_value *const u = kiln_compose_scalar(c, &kiln_op_add, x, 1);
+    kiln_value *const less = kiln_compose_scalar(c, &kiln_op_sub, u, 1);
+    kiln_value *const log = kiln_compose_1(c, &kiln_op_log, u);
+    kiln_value *y = kiln_compose_2(c, &kiln_op_div, x, less);
+    y = kiln_compose_2(c, &kiln_op_mul, log, y);
+    kiln_value *const is_tiny = kiln_compose_scalar(c, &kiln_op_equal, less, 0);
+    kiln_value *const is_inf = kiln_compose_1(c, &kiln_op_is_inf, u);
+    y = kiln_compose_where(c, is_inf, log, y);
+    return kiln_compose_where(c, is_tiny, x, y);
+}
+
+/* elu below zero, and -(e^-x - 1) * e^x above, which cancels nowhere. */
+kiln_value *kiln_compose_expm1(kiln_compose *c, kiln_value *x) {
+    kiln_value *const below = kiln_compose_1(c, &kiln_op_elu, x);
+    kiln_value *above = kiln_compose_1(c, &kiln_op_neg, x);
+    above = kiln_compose_1(c, &kiln_op_elu, above);
+    above = kiln_compose_1(c, &kiln_op_neg, above);
+    above = kiln_compose_2(c, &kiln_op_mul, above, kiln_compose_1(c, &kiln_op_exp, x));
+    kiln_value *const is_below = kiln_compose_scalar(c, &kiln_op_less, x, 0);
+    return kiln_compose_where(c, is_below, below, above);
+}

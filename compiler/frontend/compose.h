@@ -49,6 +49,9 @@ kiln_value *kiln_compose_slice(kiln_compose *c, kiln_value *x, int axis, int64_t
 /* Each element of an axis so many times, one behind the other. */
 kiln_value *kiln_compose_repeat(kiln_compose *c, kiln_value *x, int axis,
                                 int64_t times);
+/* log(1 + x) and e^x - 1, exact where x is near 0, too. */
+kiln_value *kiln_compose_log1p(kiln_compose *c, kiln_value *x);
+kiln_value *kiln_compose_expm1(kiln_compose *c, kiln_value *x);
 /* x / y, rounded down. */
 kiln_value *kiln_compose_floor_div(kiln_compose *c, kiln_value *x, kiln_value *y);
 /* Margins of a constant value; pads: rank beginnings, then rank ends. */

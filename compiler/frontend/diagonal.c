@@ -92,3 +92,30 @@ kiln_value *kiln_compose_diagonal_matrix(kiln_compose *c, kiln_value *on, int64_
     return kiln_compose_set_diagonal(c, kiln_compose_expand(c, filling, rank + 1, dim),
                                      on, k);
 }
+
+/* Positions of a matrix's rows as a column, or of its columns as a row. */
+static kiln_value *positions(kiln_compose *c, int64_t size, bool is_column) {
+    const int64_t dim[] = {is_column ? size : 1, is_column ? 1 : size};
+    return kiln_compose_reshape(c, kiln_compose_iota(c, size), 2, dim);
+}
+
+kiln_value *kiln_compose_band_part(kiln_compose *c, kiln_value *x, int64_t lower,
+                                   int64_t upper) {
+    const int rank = x->type.rank;
+    if (rank < 2) {
+        kiln_compose_fail(c, kiln_fail(c->cx->err, KILN_ERR_SHAPE,
+                                       "its input must be a matrix or more"));
+        return x;
+    }
+    kiln_value *const zero = kiln_import_scalar(c->cx, x->type.dtype, 0);
+    kiln_value *const row = positions(c, x->type.dim[rank - 2], true);
+    kiln_value *const column = positions(c, x->type.dim[rank - 1], false);
+    kiln_value *const below = kiln_compose_2(c, &kiln_op_sub, row, column);
+    if (lower >= 0)
+        x = kiln_compose_where(
+            c, kiln_compose_scalar(c, &kiln_op_greater, below, (double)lower), zero, x);
+    if (upper >= 0)
+        x = kiln_compose_where(
+            c, kiln_compose_scalar(c, &kiln_op_less, below, -(double)upper), zero, x);
+    return x;
+}

@@ -21,5 +21,9 @@ kiln_value *kiln_compose_diagonal_part(kiln_compose *c, kiln_value *x, int64_t k
 kiln_value *kiln_compose_diagonal_matrix(kiln_compose *c, kiln_value *on, int64_t rows,
                                          int64_t columns, int64_t k,
                                          kiln_value *filling);
+/* x [.., rows, columns] where it is at most `lower` below and `upper` above the diagonal,
+ * 0 elsewhere; a negative number is no limit. KILN_ERR_SHAPE of fewer than two axes. */
+kiln_value *kiln_compose_band_part(kiln_compose *c, kiln_value *x, int64_t lower,
+                                   int64_t upper);
 
 #endif

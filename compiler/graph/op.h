@@ -153,8 +153,9 @@ struct kiln_op_def {
      * of another algorithm that fast numerics may choose (graph/winograd.h). NULL: 1.
      */
     double (*other_error)(const kiln_node *n);
-    /* The same of how other engines compute it. */
-    double (*elsewhere_error)(const kiln_node *n);
+    /* What other engines' results may be off by, which compute it less exactly. NULL:
+     * by no more than error_bound says. */
+    kiln_bound (*elsewhere_bound)(const kiln_node *n);
     /* What the operator computes, as tensor expressions (tensor/compute.h). NULL: no
      * kernel comes of it (control flow, or the executor runs it). */
     kiln_status (*compute)(const kiln_node *n, kiln_compute_cx *cx);

@@ -86,14 +86,14 @@ typedef struct arithmetic {
 
 static arithmetic arithmetic_of(const kiln_node *n, bool elsewhere, kiln_dtype kept) {
     const kiln_dtype computed = is_half(kept) ? KILN_F32 : kept;
-    arithmetic b = {.bound = n->op->error_bound(n),
+    const bool is_wider = elsewhere && n->op->elsewhere_bound != NULL;
+    arithmetic b = {.bound =
+                        is_wider ? n->op->elsewhere_bound(n) : n->op->error_bound(n),
                     .dtype = kept,
                     .computed = units_of(computed),
                     .kept = units_of(kept)};
     if (n->op->other_error != NULL)
         b.bound.c *= n->op->other_error(n);
-    if (elsewhere && n->op->elsewhere_error != NULL)
-        b.bound.c *= n->op->elsewhere_error(n);
     b.u = ldexp(1.0, computed == KILN_F64 ? -53 : -24);
     b.root = sqrt((double)b.bound.k);
     b.steps = by_chance(b.bound.c);

@@ -32,7 +32,7 @@ typedef struct kiln_ref_lanes {
     uint64_t seed;
     /* As other engines may err. Integer kernels: one element in eight of what a
      * quantiser makes is a step off in a lane, each in another one. And what their
-     * operators do less exactly (kiln_op_def.elsewhere_error). */
+     * operators do less exactly (kiln_op_def.elsewhere_bound). */
     bool elsewhere;
 } kiln_ref_lanes;
 kiln_status kiln_ref_run_lanes(kiln_arena *a, const kiln_graph *g,

@@ -4,17 +4,20 @@
 
 #include "pipeline/bench/bench.h"
 
-/* The model as ONNX, written once, when the first asks for it; zeroed before. */
-typedef struct kiln_net_exported {
-    const char *path; /* NULL: not asked for, or refused */
-    kiln_err refusal; /* no status: none */
-} kiln_net_exported;
+/* What is made once, when the first baseline needs it; zeroed before. */
+typedef struct kiln_net_made {
+    const char *exported; /* the model as ONNX; NULL: not asked for, or refused */
+    kiln_err refusal;     /* no status: none */
+    /* What other engines are held to where the subject's own bounds are too narrow for
+     * them (kiln_wanted_elsewhere); NULL: all were right so far. */
+    const kiln_wanted *elsewhere;
+} kiln_net_made;
 
 /* Every baseline of `o` at one number of threads, made ready and compared (bench_rivals.c).
  */
 kiln_rivals *kiln_net_rivals_open(kiln_arena *a, const kiln_subject *s,
-                                  const kiln_net_bench_options *o,
-                                  kiln_net_exported *exported, kiln_net_side *side);
+                                  const kiln_net_bench_options *o, kiln_net_made *made,
+                                  kiln_net_side *side);
 
 /* This machine, with the GPU that the network runs on, if it does, beside its processor.
  */

@@ -18,7 +18,7 @@ typedef struct bench {
     const kiln_net_bench_options *o;
     side *side;
     kiln_net_bench *out;
-    kiln_net_exported exported; /* for baselines */
+    kiln_net_made made; /* for baselines */
 } bench;
 
 /* ---- one run --------------------------------------------------------------------- */
@@ -233,8 +233,8 @@ static kiln_status open_rivals(bench *b, kiln_err *err) {
                          b->subject->name);
     for (int i = 0; i < b->o->n_threads && !kiln_interrupted(); i++) {
         kiln_progress_step("preparing baselines", NULL, i, b->o->n_threads, NULL);
-        b->side[i].rivals = kiln_net_rivals_open(b->arena, b->subject, b->o,
-                                                 &b->exported, b->side[i].report);
+        b->side[i].rivals = kiln_net_rivals_open(b->arena, b->subject, b->o, &b->made,
+                                                 b->side[i].report);
     }
     return KILN_OK;
 }

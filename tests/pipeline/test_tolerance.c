@@ -395,6 +395,59 @@ static void lets_other_engines_place_samples_in_f32(void **state) {
     assert_true(elsewhere.typical > 4 * expect(a, g, &in, 3)->typical);
 }
 
+/* As ONNX Runtime: x between +-18, half an odd function and a half. `off`: of all results.
+ */
+static float added_to_a_half(float x, float off) {
+    const double cut = fmin(fmax((double)x, -18), 18);
+    return (float)(0.5 * tanh(cut / 2)) + 0.5F + off;
+}
+
+typedef struct gate_row {
+    const char *name, *op;
+    bool is_times_x;
+    float off; /* of the logistic function, everywhere */
+    bool is_right;
+} gate_row;
+
+static gate_row gates[] = {
+    {"lets_other_engines_add_a_half", "sigmoid", false, 0, true},
+    {"lets_other_engines_multiply_what_added_a_half", "swish", true, 0, true},
+    {"sees_other_engines_off_by_more_than_that", "sigmoid", false, 0x1p-19F, false},
+    {"sees_other_engines_multiply_what_is_off", "swish", true, 0x1p-18F, false},
+};
+
+static void holds_gates_elsewhere(void **state) {
+    enum { N = 997 };
+    const gate_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    kiln_err err = {0};
+    kiln_bounded elsewhere;
+    kiln_bounded_diff d;
+    kiln_graph *g = parse(a, kiln_format(a,
+                                         "graph \"g\" { input %%x : f32[997] "
+                                         "%%y = %s(%%x) output %%y }",
+                                         r->op));
+    const uint64_t seed = kiln_test_seed();
+    float x[N], y[N];
+    kiln_rng rng;
+    kiln_rng_init(&rng, seed);
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(-60 + 80 * kiln_rng_unit(&rng));
+        y[i] = added_to_a_half(x[i], r->off) * (r->is_times_x ? x[i] : 1);
+    }
+    const kiln_tensor in = {g->inputs.v[0]->type, x};
+    const kiln_tensor got = {g->outputs.v[0]->type, y};
+    assert_true(kiln_graph_errs_elsewhere(g) && !kiln_graph_quantises(g));
+    kiln_assert_status_ok(kiln_bounded_compare(expect(a, g, &in, seed), &got, &d, &err),
+                          &err);
+    assert_false(d.ok); /* compiled code is held to what it is near 0, too */
+    kiln_assert_status_ok(kiln_expect_elsewhere(a, g, &in, seed, &elsewhere, &err),
+                          &err);
+    kiln_assert_status_ok(kiln_bounded_compare(&elsewhere, &got, &d, &err), &err);
+    print_message("%.3g of its bound\n", d.ratio);
+    assert_int_equal(d.ok, r->is_right);
+}
+
 static void is_the_same_again(void **state) {
     (void)state;
     kiln_arena *a = kiln_test_arena();
@@ -426,6 +479,7 @@ int main(void) {
                   NULL);
     kiln_test_add("lets_other_engines_place_samples_in_f32",
                   lets_other_engines_place_samples_in_f32, NULL);
+    kiln_test_add_rows(holds_gates_elsewhere, gates);
     kiln_test_add("is_the_same_again", is_the_same_again, NULL);
     return kiln_test_run("tolerance");
 }

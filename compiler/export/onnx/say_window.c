@@ -86,87 +86,172 @@ static double largest(kiln_arena *a, const kiln_value *v) {
     return largest_from(a, v, MAX_LOOK);
 }
 
-/* How large sums of a convolution can be before its bias: by each output's own weights
- * where these are known. */
-static double largest_sum(kiln_arena *a, const kiln_node *n, bool is_transposed) {
-    const kiln_type *w = &n->in[1]->type;
-    const int64_t outputs = is_transposed ? w->dim[1] : w->dim[0];
-    const int64_t n_terms = outputs == 0 ? 0 : kiln_type_elems(w) / outputs;
-    double most = 0;
-    if (is_transposed || !kiln_value_is_const(n->in[1]))
-        return (double)n_terms * largest(a, n->in[0]) * largest(a, n->in[1]);
-    kiln_wide wide = kiln_wide_new(a, w);
-    kiln_widen(w, n->in[1]->data, &wide);
-    for (int64_t o = 0; o < outputs; o++) {
-        double sum = 0;
-        for (int64_t i = 0; i < n_terms; i++)
-            sum += fabs((double)wide.i[o * n_terms + i]);
-        most = sum > most ? sum : most;
-    }
-    return most * largest(a, n->in[0]);
+/* ---- convolutions of integers ---------------------------------------------------- */
+
+/* ONNX convolves floats: integers come out the same where no sum is larger than what
+ * floats hold exactly, in any order. Those of f32 hold 2^24. Larger sums are cut into
+ * those of some of the channels, which are added as integers, since hardly an engine
+ * convolves f64. */
+enum { MAX_PARTS = 16 };
+
+typedef struct int_conv {
+    int64_t outputs, channels, taps; /* channels: of x, that an output sums over */
+    double x, w;                     /* no element is larger */
+    const int64_t *weight;           /* NULL: not known */
+    double zero;                     /* taken off each weight */
+    bool can_cut;
+} int_conv;
+
+static int_conv int_conv_of(kiln_say *s, double zero) {
+    const kiln_node *n = s->node;
+    const kiln_value *w = n->in[1];
+    const bool is_transposed = n->op == &kiln_op_conv_transpose;
+    int_conv c = {.outputs = w->type.dim[is_transposed ? 1 : 0],
+                  .channels = w->type.dim[is_transposed ? 0 : 1],
+                  .taps = 1,
+                  .x = largest(s->arena, n->in[0]),
+                  .w = largest(s->arena, w) + fabs(zero),
+                  .zero = zero,
+                  .can_cut = !is_transposed && kiln_say_attr(s, "groups")->i == 1};
+    for (int i = 2; i < w->type.rank; i++)
+        c.taps *= w->type.dim[i];
+    if (is_transposed || !kiln_value_is_const(w))
+        return c;
+    kiln_wide wide = kiln_wide_new(s->arena, &w->type);
+    kiln_widen(&w->type, w->data, &wide);
+    c.weight = wide.i;
+    return c;
 }
 
-/* ONNX convolves floats. Integers come out the same where no sum is larger than what
- * floats hold exactly, in any order. */
+/* How large sums over these channels can be, by each output's own weights where these
+ * are known. */
+static double largest_sum(const int_conv *c, int64_t first, int64_t last) {
+    double most = 0;
+    if (c->weight == NULL)
+        return (double)(last - first) * (double)c->taps * c->x * c->w;
+    for (int64_t o = 0; o < c->outputs; o++) {
+        const int64_t *w = c->weight + o * c->channels * c->taps;
+        double sum = 0;
+        for (int64_t i = first * c->taps; i < last * c->taps; i++)
+            sum += fabs((double)w[i] - c->zero);
+        most = sum > most ? sum : most;
+    }
+    return most * c->x;
+}
+
+static bool holds_parts(const int_conv *c, int n) {
+    for (int i = 0; i < n; i++)
+        if (largest_sum(c, c->channels * i / n, c->channels * (i + 1) / n) >= 0x1p24)
+            return false;
+    return true;
+}
+
+/* How many parts of the channels; 0: too many, or there are no such parts. */
+static int count_parts(const int_conv *c) {
+    if (holds_parts(c, 1))
+        return 1;
+    for (int n = 2; n <= MAX_PARTS && n <= c->channels && c->can_cut; n *= 2)
+        if (holds_parts(c, n))
+            return n;
+    return 0;
+}
+
+static void say_parts(kiln_say *s, const char *whole, const int_conv *c, int n,
+                      const char **part) {
+    int64_t size[MAX_PARTS] = {0};
+    for (int i = 0; i < n; i++)
+        size[i] = c->channels * (i + 1) / n - c->channels * i / n;
+    const char *const sizes = kiln_say_list(s, size, (size_t)n);
+    kiln_say_begin(s, "Split", KILN_SAY_BASE_OPSET);
+    kiln_say_take(s, whole);
+    kiln_say_take(s, sizes);
+    kiln_say_int(s, "axis", 1);
+    for (int i = 0; i < n; i++) {
+        part[i] = kiln_say_temp(s, "part");
+        kiln_say_give(s, part[i]);
+    }
+    kiln_say_end(s);
+}
+
+/* Convolutions of x and w by parts, and the bias, as integers that hold every sum. */
+static void say_sum_of_parts(kiln_say *s, const char *const in[2], const int_conv *c,
+                             int n, kiln_dtype to, double most) {
+    const kiln_dtype sums = to == KILN_I32 && most <= INT32_MAX ? KILN_I32 : KILN_I64;
+    const char *x[MAX_PARTS] = {in[0]}, *w[MAX_PARTS] = {in[1]};
+    const char *term[MAX_PARTS + 1];
+    int n_terms = 0;
+    if (n > 1) {
+        say_parts(s, in[0], c, n, x);
+        say_parts(s, in[1], c, n, w);
+    }
+    while (n_terms < n) {
+        const char *const part[3] = {x[n_terms], w[n_terms], ""};
+        const char *const y = kiln_say_temp(s, "sums");
+        say_conv(s, part, y);
+        term[n_terms++] = kiln_say_cast(s, y, sums, NULL);
+    }
+    if (kiln_say_has_in(s, 2)) {
+        int64_t dim[KILN_MAX_RANK] = {1, c->outputs, 1, 1, 1, 1, 1, 1};
+        const char *const bias = kiln_say_cast(s, kiln_say_in(s, 2), sums, NULL);
+        term[n_terms++] =
+            kiln_say_reshape(s, bias, s->node->out[0]->type.rank, dim, NULL);
+    }
+    const char *total = term[0];
+    for (int i = 1; i < n_terms; i++)
+        total = kiln_say_2(s, "Add", total, term[i],
+                           i + 1 == n_terms && sums == to ? kiln_say_out(s, 0) : NULL);
+    if (sums != to)
+        kiln_say_cast(s, total, to, kiln_say_out(s, 0));
+}
+
+/* What x of bytes is padded with stands in front of it. */
+static const char *padded(kiln_say *s, const char *x, kiln_dtype dtype) {
+    const kiln_attr *pads = kiln_say_attr(s, "pads");
+    const double fill = (double)kiln_say_attr(s, "fill")->i;
+    const size_t n_axes = pads->n / 2;
+    int64_t all[2 * KILN_MAX_RANK] = {0};
+    if (n_axes == 0)
+        return x;
+    for (size_t i = 0; i < n_axes; i++) {
+        all[2 + i] = pads->ints[i];
+        all[n_axes + 4 + i] = pads->ints[n_axes + i];
+    }
+    return kiln_say_3(s, "Pad", x, kiln_say_list(s, all, 2 * (n_axes + 2)),
+                      kiln_say_scalar(s, dtype, fill), NULL);
+}
+
 static kiln_status say_int_conv(kiln_say *s, const kiln_node *n) {
-    const kiln_dtype dtype = n->in[0]->type.dtype;
-    double most = largest_sum(s->arena, n, n->op == &kiln_op_conv_transpose);
-    if (n->n_in > 2 && n->in[2] != NULL)
-        most += largest(s->arena, n->in[2]);
+    const bool is_bytes = n->op == &kiln_op_conv_bytes,
+               has_bias = kiln_say_has_in(s, 2);
+    const double zero = is_bytes ? (double)kiln_say_attr(s, "w_zero")->i : 0;
+    const kiln_dtype to = n->out[0]->type.dtype;
+    const int_conv c = int_conv_of(s, zero);
+    const double most =
+        largest_sum(&c, 0, c.channels) + (has_bias ? largest(s->arena, n->in[2]) : 0);
     if (most >= 0x1p53)
         return kiln_say_refuse(s,
                                "ONNX convolves floats, and sums of these %s may be as "
                                "large as %g, which floats do not hold exactly",
-                               kiln_dtype_name(dtype), most);
-    const kiln_dtype through = most < 0x1p24 ? KILN_F32 : KILN_F64;
-    const char *in[3] = {"", "", ""};
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] != NULL)
-            in[i] = kiln_say_cast(s, kiln_say_in(s, i), through, NULL);
-    const char *y = kiln_say_temp(s, "sums");
-    say_conv(s, in, y);
-    if (most > (double)kiln_dtype_get(dtype)->max_i)
-        y = kiln_say_cast(s, y, KILN_I64, NULL); /* from which on sums wrap */
-    kiln_say_cast(s, y, dtype, kiln_say_out(s, 0));
-    return KILN_OK;
-}
-
-/* Padded by what they are padded with, less the weights' zero point, through floats. */
-kiln_status kiln_say_op_conv_bytes(kiln_say *s, const kiln_node *n) {
-    const kiln_attr *pads = kiln_say_attr(s, "pads");
-    const double zero = (double)kiln_say_attr(s, "w_zero")->i;
-    const double weights = largest_sum(s->arena, n, false);
-    const double most =
-        weights +
-        (double)n->in[1]->type.dim[1] * largest_of_dtype(n->in[0]->type.dtype) *
-            fabs(zero) * (double)kiln_type_elems(&n->in[1]->type) +
-        (n->n_in > 2 && n->in[2] != NULL ? largest(s->arena, n->in[2]) : 0);
-    if (most >= 0x1p53)
-        return kiln_say_refuse(
-            s, "ONNX convolves floats, and sums may be as large as %g", most);
-    const kiln_dtype through = most < 0x1p24 ? KILN_F32 : KILN_F64;
-    const char *in[3] = {"", "", ""};
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] != NULL)
-            in[i] = kiln_say_cast(s, kiln_say_in(s, i), through, NULL);
+                               kiln_dtype_name(n->in[0]->type.dtype), most);
+    const int parts = count_parts(&c);
+    const kiln_dtype through = parts > 0 ? KILN_F32 : KILN_F64;
+    const char *in[3] = {kiln_say_cast(s, kiln_say_in(s, 0), through, NULL),
+                         kiln_say_cast(s, kiln_say_in(s, 1), through, NULL), ""};
     if (zero != 0)
         in[1] = kiln_say_2(s, "Sub", in[1], kiln_say_scalar(s, through, zero), NULL);
-    if (pads->n > 0) {
-        const size_t n_axes = pads->n / 2;
-        int64_t all[2 * KILN_MAX_RANK] = {0};
-        for (size_t i = 0; i < n_axes; i++) {
-            all[2 + i] = pads->ints[i];
-            all[n_axes + 4 + i] = pads->ints[n_axes + i];
-        }
-        in[0] = kiln_say_3(
-            s, "Pad", in[0], kiln_say_list(s, all, 2 * (n_axes + 2)),
-            kiln_say_scalar(s, through, (double)kiln_say_attr(s, "fill")->i), NULL);
+    if (is_bytes)
+        in[0] = padded(s, in[0], through);
+    if (parts > 0 && most >= 0x1p24) {
+        say_sum_of_parts(s, in, &c, parts, to, most);
+        return KILN_OK;
     }
+    if (has_bias)
+        in[2] = kiln_say_cast(s, kiln_say_in(s, 2), through, NULL);
     const char *y = kiln_say_temp(s, "sums");
     say_conv(s, in, y);
-    if (most > (double)INT32_MAX)
+    if (most > (double)kiln_dtype_get(to)->max_i)
         y = kiln_say_cast(s, y, KILN_I64, NULL); /* from which on sums wrap */
-    kiln_say_cast(s, y, KILN_I32, kiln_say_out(s, 0));
+    kiln_say_cast(s, y, to, kiln_say_out(s, 0));
     return KILN_OK;
 }
 

@@ -208,11 +208,21 @@ static kiln_status run_sequence(model *m, kiln_value *const *in, size_t n_in,
     const char **const name = kiln_array(a, const char *, 1);
     kiln_value *const *x = in;
     size_t n = n_in;
+    if (n_in != 1)
+        return kiln_fail(m->cx->common.err, KILN_ERR_PARSE,
+                         "model '%s' is Sequential and takes one value, is given %zu",
+                         kiln_import_show(&m->cx->common, kiln_str_from(m->name)),
+                         n_in);
     for (size_t i = 0; i < m->n; i++) {
         kiln_value **y = NULL;
         if (is_input(m->layer[i].class_name))
             continue;
         KILN_TRY(call(m, &m->layer[i], x, n, &y, &n));
+        if (n != 1)
+            return kiln_fail(
+                m->cx->common.err, KILN_ERR_PARSE,
+                "layer '%s' of a Sequential model must have one result, has %zu",
+                kiln_import_show(&m->cx->common, kiln_str_from(m->layer[i].name)), n);
         x = y;
     }
     *out = kiln_array(a, kiln_value *, n);

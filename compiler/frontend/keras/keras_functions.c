@@ -34,6 +34,28 @@ kiln_status kiln_keras_import_square(kiln_keras_call *k) {
     return set(k, kiln_compose_2(&k->c, &kiln_op_mul, k->in[0], k->in[0]));
 }
 
+kiln_status kiln_keras_import_log1p(kiln_keras_call *k) {
+    return set(k, kiln_compose_log1p(&k->c, k->in[0]));
+}
+
+kiln_status kiln_keras_import_expm1(kiln_keras_call *k) {
+    return set(k, kiln_compose_expm1(&k->c, k->in[0]));
+}
+
+static kiln_status logarithm(kiln_keras_call *k, double base) {
+    kiln_value *const y = kiln_compose_1(&k->c, &kiln_op_log, k->in[0]);
+    return set(k, kiln_compose_scalar(&k->c, &kiln_op_mul, y, 1 / log(base)));
+}
+
+kiln_status kiln_keras_import_log2(kiln_keras_call *k) { return logarithm(k, 2); }
+kiln_status kiln_keras_import_log10(kiln_keras_call *k) { return logarithm(k, 10); }
+
+kiln_status kiln_keras_import_round(kiln_keras_call *k) {
+    if (kiln_keras_number(k, "decimals", 0) != 0)
+        return kiln_keras_unread(k, "decimals");
+    return set(k, kiln_compose_1(&k->c, &kiln_op_round, k->in[0]));
+}
+
 kiln_status kiln_keras_import_silu(kiln_keras_call *k) {
     kiln_value *x = k->in[0];
     if (kiln_keras_get(k, "beta", NULL) != NULL) /* of tf.nn.silu */

@@ -177,6 +177,9 @@ kiln_status kiln_keras_read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
                                   kiln_dtype *out);
 /* 'axis' of input 0. */
 kiln_status kiln_keras_read_axis(kiln_keras_call *k, int64_t otherwise, int *axis);
+/* The same of a function that takes all elements in a row where a call says no axis, which
+ * those of keras.ops do: then input 0 is that row. `otherwise`: of TensorFlow. */
+kiln_status kiln_keras_axis_or_all(kiln_keras_call *k, int64_t otherwise, int *axis);
 /* 'axis': a number or a list, each in [-rank, rank), none twice; absent: none. */
 kiln_status kiln_keras_read_axes(kiln_keras_call *k, int rank, int64_t *axes,
                                  size_t *n);

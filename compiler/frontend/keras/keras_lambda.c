@@ -40,8 +40,15 @@ static bool add_operand(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out)
 
 kiln_status kiln_keras_collect_lambda(kiln_keras_cx *cx, const kiln_json *node,
                                       kiln_keras_refs *out) {
-    static const char *const values[] = {"x",       "y",       "b",     "bias",
-                                         "indices", "filters", "filter"};
+    static const char *const values[] = {"x",
+                                         "y",
+                                         "b",
+                                         "bias",
+                                         "indices",
+                                         "filters",
+                                         "filter",
+                                         "depthwise_filter",
+                                         "pointwise_filter"};
     static const char *const sizes[] = {"shape", "size", "multiples", "output_shape"};
     kiln_arena *const a = &cx->common.scratch;
     const kiln_json *const keywords = kiln_keras_keywords(node);
@@ -171,6 +178,15 @@ kiln_status kiln_keras_read_axis(kiln_keras_call *k, int64_t otherwise, int *axi
     return kiln_axis_normalize(v, k->in[0]->type.rank, axis, k->cx->common.err);
 }
 
+kiln_status kiln_keras_axis_or_all(kiln_keras_call *k, int64_t otherwise, int *axis) {
+    if (k->layer->is_lambda || kiln_keras_get(k, "axis", NULL) != NULL)
+        return kiln_keras_read_axis(k, otherwise, axis);
+    const int64_t n = kiln_type_elems(&k->in[0]->type);
+    k->in[0] = kiln_compose_reshape(&k->c, k->in[0], 1, &n);
+    *axis = 0;
+    return k->c.status;
+}
+
 kiln_status kiln_keras_import_along_axis(kiln_keras_call *k) {
     int axis;
     KILN_TRY(kiln_keras_read_axis(k, -1, &axis));
@@ -236,11 +252,16 @@ kiln_status kiln_keras_import_of_length_1(kiln_keras_call *k) {
 /* Place of the largest. */
 kiln_status kiln_keras_import_place(kiln_keras_call *k) {
     int axis;
+    const bool is_tf = k->layer->is_lambda;
     const bool is_short =
-        strcmp(kiln_keras_text(k, "output_type", NULL, "int64"), "int32") == 0;
-    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
+        strcmp(kiln_keras_text(k, "output_type", NULL, is_tf ? "int64" : "int32"),
+               "int32") == 0;
+    const bool keeps = !is_tf && kiln_keras_bool(k, "keepdims", false);
+    if (keeps && kiln_keras_get(k, "axis", NULL) == NULL)
+        return kiln_keras_unread(k, "keepdims");
+    KILN_TRY(kiln_keras_axis_or_all(k, 0, &axis));
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
-                                  kiln_arg_bool("keepdims", false)};
+                                  kiln_arg_bool("keepdims", keeps)};
     kiln_value *const y = kiln_compose_op(&k->c, k->op, k->in, 1, args, 2);
     return set(k, kiln_compose_cast(&k->c, y, is_short ? KILN_I32 : KILN_I64));
 }
@@ -251,7 +272,7 @@ kiln_status kiln_keras_import_pick(kiln_keras_call *k) {
     KILN_TRY(kiln_keras_int(k, "batch_dims", NULL, 0, &batch));
     if (batch != 0)
         return kiln_keras_unread(k, "batch_dims");
-    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
+    KILN_TRY(kiln_keras_axis_or_all(k, 0, &axis));
     kiln_value *const at = kiln_compose_cast(&k->c, k->in[1], KILN_I64);
     return set(k, kiln_compose_axis(&k->c, &kiln_op_gather, k->in[0], at, axis));
 }

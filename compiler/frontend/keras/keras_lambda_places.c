@@ -1,5 +1,7 @@
 /* Functions of TensorFlow in a model's code that are about places along an axis, such as
  * tf.one_hot(ids, 5), or about whole numbers and lengths. Source: TensorFlow, module tf. */
+#include "compiler/frontend/batch_blocks.h"
+#include "compiler/frontend/diagonal.h"
 #include "compiler/frontend/keras/keras_internal.h"
 
 #include <inttypes.h>
@@ -47,13 +49,15 @@ kiln_status kiln_keras_import_one_hot(kiln_keras_call *k) {
     int64_t dim[KILN_MAX_RANK + 1], line[KILN_MAX_RANK + 1], depth = 0, at = -1;
     kiln_value *state[2] = {NULL, NULL};
     int axis;
-    KILN_TRY(kiln_keras_int(k, "depth", NULL, 0, &depth));
+    if (kiln_keras_bool(k, "sparse", false))
+        return kiln_keras_unread(k, "sparse");
+    KILN_TRY(kiln_keras_int(k, "depth", "num_classes", 0, &depth));
     KILN_TRY(kiln_keras_int(k, "axis", NULL, -1, &at));
     KILN_TRY(kiln_axis_normalize(at, t.rank + 1, &axis, k->cx->common.err));
     KILN_TRY(states(k, state));
     if (depth < 1 || depth > MAX_DEPTH || t.rank == KILN_MAX_RANK)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
-                         "'depth' must be 1 to %d, is %" PRId64
+                         "'depth' (or 'num_classes') must be 1 to %d, is %" PRId64
                          ", of an input of fewer than %d axes",
                          MAX_DEPTH, depth, KILN_MAX_RANK);
     for (int i = 0; i <= t.rank; i++) {
@@ -69,8 +73,12 @@ kiln_status kiln_keras_import_one_hot(kiln_keras_call *k) {
 
 /* Sums, or products, of all elements up to each. */
 kiln_status kiln_keras_import_cumulative(kiln_keras_call *k) {
+    kiln_dtype dtype;
     int axis;
-    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
+    KILN_TRY(kiln_keras_read_dtype(k, k->in[0]->type.dtype, &dtype));
+    k->in[0] = kiln_compose_cast(&k->c, k->in[0], dtype);
+    KILN_TRY(k->c.status);
+    KILN_TRY(kiln_keras_axis_or_all(k, 0, &axis));
     const kiln_attr_arg args[] = {
         kiln_arg_int("axis", axis),
         kiln_arg_bool("exclusive", kiln_keras_bool(k, "exclusive", false)),
@@ -78,11 +86,14 @@ kiln_status kiln_keras_import_cumulative(kiln_keras_call *k) {
     return set(k, kiln_compose_op(&k->c, k->op, k->in, 1, args, 3));
 }
 
+/* keras.ops.flip without axes: along all. */
 kiln_status kiln_keras_import_backwards(kiln_keras_call *k) {
     kiln_value *x = k->in[0];
     int64_t axes[KILN_MAX_RANK];
     size_t n = 0;
     KILN_TRY(kiln_keras_read_axes(k, x->type.rank, axes, &n));
+    for (int i = 0; kiln_keras_get(k, "axis", NULL) == NULL && i < x->type.rank; i++)
+        axes[n++] = i;
     for (size_t i = 0; i < n; i++) {
         const int64_t size = x->type.dim[axes[i]];
         if (size > 1)
@@ -155,6 +166,68 @@ kiln_status kiln_keras_import_largest(kiln_keras_call *k) {
     return set(k, y[0]);
 }
 
+/* In order, or where they were: the row's operator is topk. Those that are equal stay in
+ * their order. */
+kiln_status kiln_keras_import_sorted(kiln_keras_call *k) {
+    const bool gives_places = k->op != NULL;
+    const char *const word = kiln_keras_text(k, "direction", NULL, "ASCENDING");
+    const bool falls = strcmp(word, "DESCENDING") == 0;
+    kiln_value *y[2];
+    int axis;
+    if (!falls && strcmp(word, "ASCENDING") != 0)
+        return kiln_keras_unread(k, "direction");
+    KILN_TRY(kiln_keras_axis_or_all(k, -1, &axis));
+    const kiln_attr_arg args[] = {
+        kiln_arg_int("k", k->in[0]->type.dim[axis]), kiln_arg_int("axis", axis),
+        kiln_arg_bool("largest", falls), kiln_arg_bool("sorted", true)};
+    KILN_TRY(kiln_import_emit(&k->cx->common, k->c.site, &kiln_op_topk, k->in, 1, args,
+                              4, 2, y));
+    return set(k, gives_places ? kiln_compose_cast(&k->c, y[1], KILN_I32) : y[0]);
+}
+
+/* Rows of places along the first axes, behind those that both have in common. */
+kiln_status kiln_keras_import_pick_nd(kiln_keras_call *k) {
+    int64_t batch = 0;
+    const char *const policy = kiln_keras_text(k, "bad_indices_policy", NULL, "");
+    if (strcmp(policy, "IGNORE") == 0)
+        return kiln_keras_unread(k, "bad_indices_policy");
+    KILN_TRY(kiln_keras_int(k, "batch_dims", NULL, 0, &batch));
+    const kiln_attr_arg arg = kiln_arg_int("batch_dims", batch);
+    kiln_value *const in[] = {k->in[0], kiln_compose_cast(&k->c, k->in[1], KILN_I64)};
+    return set(k, kiln_compose_op(&k->c, &kiln_op_gather_nd, in, 2, &arg, 1));
+}
+
+kiln_status kiln_keras_import_band(kiln_keras_call *k) {
+    int64_t lower = -1, upper = -1;
+    KILN_TRY(kiln_keras_int(k, "num_lower", NULL, -1, &lower));
+    KILN_TRY(kiln_keras_int(k, "num_upper", NULL, -1, &upper));
+    return set(k, kiln_compose_band_part(&k->c, k->in[0], lower, upper));
+}
+
+/* Blocks of pixels go to the batch; back, where there is an operator. */
+kiln_status kiln_keras_import_batch_blocks(kiln_keras_call *k) {
+    const char *const margins = k->op != NULL ? "crops" : "paddings";
+    const kiln_json *const block = kiln_keras_get(k, "block_shape", NULL);
+    const kiln_json *const pair = kiln_keras_get(k, margins, NULL);
+    int64_t size[KILN_MAX_RANK], margin[2 * KILN_MAX_RANK];
+    const size_t n = kiln_json_size(block);
+    if (!kiln_json_is_array(block) || n > KILN_MAX_RANK)
+        return kiln_keras_unread(k, "block_shape");
+    KILN_TRY(kiln_keras_ints(k, "block_shape", NULL, 1, (int)n, size));
+    bool is_good = kiln_json_is_array(pair) && kiln_json_size(pair) == n;
+    size_t at = 0;
+    for (const kiln_json *i = is_good ? kiln_json_first(pair) : NULL;
+         i != NULL && is_good; i = kiln_json_next(i), at += 2)
+        is_good = kiln_json_size(i) == 2 &&
+                  kiln_json_i64(kiln_json_at(i, 0), &margin[at]) &&
+                  kiln_json_i64(kiln_json_at(i, 1), &margin[at + 1]);
+    if (!is_good)
+        return kiln_keras_unread(k, margins);
+    const kiln_blocks b = {size, margin, n, at};
+    return set(k, k->op != NULL ? kiln_compose_batch_to_space(&k->c, k->in[0], &b)
+                                : kiln_compose_space_to_batch(&k->c, k->in[0], &b));
+}
+
 /* ---- repeat ---------------------------------------------------------------------------- */
 
 /* Element i as often as the list's number i says. */
@@ -216,7 +289,11 @@ kiln_status kiln_keras_import_norm(kiln_keras_call *k) {
     kiln_compose *const c = &k->c;
     if (ord == NULL || strcmp(word, "euclidean") == 0 || strcmp(word, "fro") == 0)
         return norm(k, &kiln_op_reduce_l2);
-    if (!(p > 0) || kiln_json_size(kiln_keras_get(k, "axis", NULL)) > 1)
+    const kiln_json *const axes = kiln_keras_get(k, "axis", NULL);
+    const bool is_matrix =
+        kiln_json_size(axes) > 1 ||
+        (axes == NULL && !k->layer->is_lambda && k->in[0]->type.rank != 1);
+    if (!(p > 0) || is_matrix)
         return kiln_keras_unread(k, "ord");
     if (p == 1 || p == 2)
         return norm(k, p == 1 ? &kiln_op_reduce_l1 : &kiln_op_reduce_l2);

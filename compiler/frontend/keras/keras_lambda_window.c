@@ -5,6 +5,7 @@
  * TensorFlow, modules tf.nn and tf.compat.v1.nn. */
 #include "compiler/frontend/keras/keras_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static kiln_status set(kiln_keras_call *k, kiln_value *y) {
@@ -106,6 +107,29 @@ kiln_status kiln_keras_import_tf_conv(kiln_keras_call *k) {
 kiln_status kiln_keras_import_tf_depthwise(kiln_keras_call *k) {
     KILN_TRY(need_filter(k));
     return convolve(k, KILN_FILTER_SCM, k->in[0]->type.dim[k->in[0]->type.rank - 1]);
+}
+
+/* Each channel by itself, then the channels of each pixel. */
+kiln_status kiln_keras_import_tf_separable(kiln_keras_call *k) {
+    kiln_spatial s;
+    KILN_TRY(kiln_keras_import_tf_depthwise(k));
+    const kiln_value *const point = k->in[2];
+    const int last = k->out->type.rank - 1;
+    bool fits = point->type.rank == last + 1 &&
+                point->type.dim[last - 1] == k->out->type.dim[last];
+    for (int i = 0; fits && i < last - 1; i++)
+        fits = point->type.dim[i] == 1;
+    if (!fits)
+        return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                         "'pointwise_filter' must be of one pixel and %" PRId64
+                         " channels",
+                         k->out->type.dim[last]);
+    const int64_t ones[KILN_MAX_SPATIAL] = {1, 1, 1, 1, 1, 1};
+    kiln_value *const in[] = {k->out,
+                              kiln_turn_filter(&k->c, k->in[2], KILN_FILTER_SIO), NULL};
+    if (!kiln_window_over(&k->c, k->out, ones, ones, ones, KILN_PADDING_VALID, &s))
+        return k->c.status;
+    return set(k, kiln_channels_last_conv(&k->c, in, &s, 1));
 }
 
 /* Its result has the sizes that it is given; filters [spatial..., O, I]. */

@@ -155,36 +155,18 @@ kiln_status kiln_tf_import_erfc(kiln_tf_cx *cx, const kiln_tf_node *n) {
     return kiln_tf_end(&c, n, kiln_compose_scalar(&c, &kiln_op_add, x, 1));
 }
 
-/* e^x - 1 is elu below zero, and -(e^-x - 1) * e^x above, which cancels nowhere. */
 kiln_status kiln_tf_import_expm1(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x;
     KILN_TRY(kiln_tf_need(cx, n, 0, "x", &x));
-    kiln_value *const below = kiln_compose_1(&c, &kiln_op_elu, x);
-    kiln_value *above = kiln_compose_1(&c, &kiln_op_neg, x);
-    above = kiln_compose_1(&c, &kiln_op_elu, above);
-    above = kiln_compose_1(&c, &kiln_op_neg, above);
-    above =
-        kiln_compose_2(&c, &kiln_op_mul, above, kiln_compose_1(&c, &kiln_op_exp, x));
-    kiln_value *const is_below = kiln_compose_scalar(&c, &kiln_op_less, x, 0);
-    return kiln_tf_end(&c, n, kiln_compose_where(&c, is_below, below, above));
+    return kiln_tf_end(&c, n, kiln_compose_expm1(&c, x));
 }
 
-/* log(u) * x / (u - 1) with u = 1 + x as it is rounded (Kahan): x where u is 1, and
- * log(u) where u is infinite. */
 kiln_status kiln_tf_import_log1p(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x;
     KILN_TRY(kiln_tf_need(cx, n, 0, "x", &x));
-    kiln_value *const u = kiln_compose_scalar(&c, &kiln_op_add, x, 1);
-    kiln_value *const less = kiln_compose_scalar(&c, &kiln_op_sub, u, 1);
-    kiln_value *const log = kiln_compose_1(&c, &kiln_op_log, u);
-    kiln_value *y = kiln_compose_2(&c, &kiln_op_div, x, less);
-    y = kiln_compose_2(&c, &kiln_op_mul, log, y);
-    kiln_value *const is_tiny = kiln_compose_scalar(&c, &kiln_op_equal, less, 0);
-    kiln_value *const is_inf = kiln_compose_1(&c, &kiln_op_is_inf, u);
-    y = kiln_compose_where(&c, is_inf, log, y);
-    return kiln_tf_end(&c, n, kiln_compose_where(&c, is_tiny, x, y));
+    return kiln_tf_end(&c, n, kiln_compose_log1p(&c, x));
 }
 
 kiln_status kiln_tf_import_is_finite(kiln_tf_cx *cx, const kiln_tf_node *n) {

@@ -1,5 +1,6 @@
 /* Importers of indexing: Gather, GatherNd, ScatterNd, TensorScatter, OneHot,
  * MatrixBandPart, Roll. */
+#include "compiler/frontend/diagonal.h"
 #include "compiler/frontend/tensorflow/tf_internal.h"
 
 #include <inttypes.h>
@@ -135,14 +136,6 @@ kiln_status kiln_tf_import_tensor_scatter_add(kiln_tf_cx *cx, const kiln_tf_node
     return tensor_scatter(cx, n, "add");
 }
 
-/* Positions of a matrix's rows as a column, or of its columns as a row. */
-static kiln_value *positions(kiln_compose *c, int64_t size, bool is_column) {
-    const int64_t dim[] = {is_column ? size : 1, is_column ? 1 : size};
-    return kiln_compose_reshape(c, kiln_compose_iota(c, size), 2, dim);
-}
-
-/* What is at most `lower` below and `upper` above the diagonal; a negative number is no
- * limit. */
 kiln_status kiln_tf_import_band_part(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x;
@@ -150,21 +143,7 @@ kiln_status kiln_tf_import_band_part(kiln_tf_cx *cx, const kiln_tf_node *n) {
     KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
     KILN_TRY(kiln_tf_int(cx, n, 1, "num_lower", &lower));
     KILN_TRY(kiln_tf_int(cx, n, 2, "num_upper", &upper));
-    const int rank = x->type.rank;
-    if (rank < 2)
-        return kiln_tf_fail(cx, KILN_ERR_SHAPE, "'input' must be a matrix or more");
-    kiln_value *const zero = kiln_import_scalar(&cx->common, x->type.dtype, 0);
-    kiln_value *const row = positions(&c, x->type.dim[rank - 2], true);
-    kiln_value *const column = positions(&c, x->type.dim[rank - 1], false);
-    kiln_value *const below = kiln_compose_2(&c, &kiln_op_sub, row, column);
-    if (lower >= 0)
-        x = kiln_compose_where(
-            &c, kiln_compose_scalar(&c, &kiln_op_greater, below, (double)lower), zero,
-            x);
-    if (upper >= 0)
-        x = kiln_compose_where(
-            &c, kiln_compose_scalar(&c, &kiln_op_less, below, -(double)upper), zero, x);
-    return kiln_tf_end(&c, n, x);
+    return kiln_tf_end(&c, n, kiln_compose_band_part(&c, x, lower, upper));
 }
 
 /* Each axis turned on: its last elements come first. */

@@ -1,5 +1,6 @@
 /* Importers of pools, resizes, and of what moves spatial axes into others. */
 #include "compiler/frontend/argmax_pool.h"
+#include "compiler/frontend/batch_blocks.h"
 #include "compiler/frontend/tensorflow/tf_window.h"
 
 #include <inttypes.h>
@@ -186,112 +187,26 @@ kiln_status kiln_tf_import_depth_to_space(kiln_tf_cx *cx, const kiln_tf_node *n)
     return kiln_tf_end(&c, n, kiln_tf_from_last(&c, x, is_first));
 }
 
-/* block_shape and the pairs of margins for the first m spatial axes. */
+/* block_shape, and the pairs of margins behind it. */
 static kiln_status read_blocks(kiln_tf_cx *cx, const kiln_tf_node *n,
-                               const kiln_value *x, const char *margins,
-                               const int64_t **block, const int64_t **pair, int *m) {
-    size_t n_block, n_pair;
-    KILN_TRY(kiln_tf_ints(cx, n, 1, "block_shape", block, &n_block));
-    KILN_TRY(kiln_tf_ints(cx, n, 2, margins, pair, &n_pair));
-    *m = (int)n_block;
-    bool is_good = n_block >= 1 && n_block < (size_t)x->type.rank &&
-                   n_pair == 2 * n_block &&
-                   x->type.rank + (int)n_block <= KILN_MAX_RANK;
-    for (size_t i = 0; is_good && i < n_block; i++)
-        is_good = (*block)[i] >= 1 && (*block)[i] <= INT32_MAX && (*pair)[2 * i] >= 0 &&
-                  (*pair)[2 * i + 1] >= 0 && (*pair)[2 * i] <= INT32_MAX &&
-                  (*pair)[2 * i + 1] <= INT32_MAX;
-    if (is_good)
-        return KILN_OK;
-    return kiln_tf_fail(cx, KILN_ERR_SHAPE,
-                        "'block_shape' must have a size for each of 1 to %d spatial "
-                        "axes, and '%s' two margins; %zu and %zu are given",
-                        x->type.rank - 1, margins, n_block, n_pair);
+                               const char *margins, kiln_value **x, kiln_blocks *out) {
+    KILN_TRY(kiln_tf_need(cx, n, 0, "input", x));
+    KILN_TRY(kiln_tf_ints(cx, n, 1, "block_shape", &out->block, &out->n_block));
+    return kiln_tf_ints(cx, n, 2, margins, &out->pair, &out->n_pair);
 }
 
-/* Padded, each axis cut into blocks, and what lies inside of them moved to the batch. */
 kiln_status kiln_tf_import_space_to_batch(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x;
-    const int64_t *block, *pair;
-    int64_t pads[2 * KILN_MAX_RANK] = {0}, cut[KILN_MAX_RANK], perm[KILN_MAX_RANK];
-    int64_t out[KILN_MAX_RANK], batch = 1;
-    int m, at = 0;
-    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
-    KILN_TRY(read_blocks(cx, n, x, "paddings", &block, &pair, &m));
-    const int rank = x->type.rank;
-    for (int i = 0; i < m; i++) {
-        pads[1 + i] = *pair++;
-        pads[rank + 1 + i] = *pair++;
-    }
-    x = kiln_compose_pad(&c, x, pads, 0);
-    cut[at] = x->type.dim[0];
-    perm[m] = at++;
-    for (int i = 0; i < m && c.status == KILN_OK; i++) {
-        const int64_t size = x->type.dim[1 + i];
-        if (size % block[i] != 0)
-            return kiln_tf_fail(cx, KILN_ERR_SHAPE,
-                                "axis %d of %" PRId64 " padded elements is not made of "
-                                "blocks of %" PRId64,
-                                1 + i, size, block[i]);
-        batch *= block[i];
-        out[1 + i] = cut[at] = size / block[i];
-        perm[m + 1 + i] = at++;
-        cut[at] = block[i];
-        perm[i] = at++;
-    }
-    KILN_TRY(c.status);
-    for (int i = 1 + m; i < rank; i++) {
-        out[i] = cut[at] = x->type.dim[i];
-        perm[at] = at;
-        at++;
-    }
-    out[0] = batch * x->type.dim[0];
-    return kiln_tf_end(&c, n, regroup(&c, x, at, cut, perm, rank, out));
+    kiln_blocks b;
+    KILN_TRY(read_blocks(cx, n, "paddings", &x, &b));
+    return kiln_tf_end(&c, n, kiln_compose_space_to_batch(&c, x, &b));
 }
 
-/* Back: the parts of the batch go between the elements, and the margins are cut off. */
 kiln_status kiln_tf_import_batch_to_space(kiln_tf_cx *cx, const kiln_tf_node *n) {
     kiln_compose c = kiln_tf_compose(cx, n);
     kiln_value *x;
-    const int64_t *block, *pair;
-    int64_t cut[KILN_MAX_RANK], perm[KILN_MAX_RANK], out[KILN_MAX_RANK], batch = 1;
-    int m, at = 0;
-    KILN_TRY(kiln_tf_need(cx, n, 0, "input", &x));
-    KILN_TRY(read_blocks(cx, n, x, "crops", &block, &pair, &m));
-    const int rank = x->type.rank;
-    for (int i = 0; i < m && batch <= x->type.dim[0]; i++)
-        batch *= block[i];
-    if (x->type.dim[0] % batch != 0)
-        return kiln_tf_fail(cx, KILN_ERR_SHAPE,
-                            "the batch of %" PRId64 " is not made of blocks",
-                            x->type.dim[0]);
-    for (int i = 0; i < m; i++)
-        cut[at++] = block[i];
-    out[0] = cut[at] = x->type.dim[0] / batch;
-    perm[0] = at++;
-    for (int i = 0; i < m; i++) {
-        cut[at] = x->type.dim[1 + i];
-        perm[1 + 2 * i] = at++;
-        perm[2 + 2 * i] = i;
-        out[1 + i] = x->type.dim[1 + i] * block[i];
-    }
-    for (int i = 1 + m; i < rank; i++) {
-        out[i] = cut[at] = x->type.dim[i];
-        perm[at] = at;
-        at++;
-    }
-    x = regroup(&c, x, at, cut, perm, rank, out);
-    for (int i = 0; i < m && c.status == KILN_OK; i++) {
-        const int64_t before = *pair++, behind = *pair++;
-        const int64_t size = out[1 + i] - before - behind;
-        if (size < 0)
-            return kiln_tf_fail(cx, KILN_ERR_SHAPE,
-                                "more is cropped than the %" PRId64
-                                " elements of axis %d",
-                                out[1 + i], 1 + i);
-        if (size != out[1 + i])
-            x = kiln_compose_slice(&c, x, 1 + i, before, 1, size);
-    }
-    return kiln_tf_end(&c, n, x);
+    kiln_blocks b;
+    KILN_TRY(read_blocks(cx, n, "crops", &x, &b));
+    return kiln_tf_end(&c, n, kiln_compose_batch_to_space(&c, x, &b));
 }

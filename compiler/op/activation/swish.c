@@ -1,6 +1,8 @@
 /* Swish, also SiLU (Ramachandran et al., 2017; ONNX Swish 24).
  * 16 ulp: a logistic function and a product. Where the logistic function is subnormal,
- * below -87, its spacing of 2^-149 is multiplied by at most 104. */
+ * below -87, its spacing of 2^-149 is multiplied by at most 104.
+ * Other engines: what their logistic functions are off by (sigmoid.c), times an x of up
+ * to 18 / alpha, from which on they are 0. */
 #include "compiler/op/op_compute.h"
 
 #include <math.h>
@@ -29,6 +31,15 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_ULP, .c = 16, .floor = 0x1p-118};
 }
 
+/* Of functions flatter than alpha = 1 no more is allowed: their results are larger, too.
+ */
+static kiln_bound elsewhere_bound(const kiln_node *n) {
+    const double steep = fmax(1, fabs(n->attr[ALPHA].f));
+    kiln_bound b = error_bound(n);
+    b.floor = kiln_op_sigmoid.elsewhere_bound(n).floor * 18 / steep;
+    return b;
+}
+
 const kiln_op_def kiln_op_swish = {
     KILN_ROW_UNARY,
     .name = "swish",
@@ -37,6 +48,7 @@ const kiln_op_def kiln_op_swish = {
     .n_attr = KILN_COUNT(attrs),
     .dtypes = KILN_DT_FLOAT,
     .error_bound = error_bound,
+    .elsewhere_bound = elsewhere_bound,
     .f1 = f1,
     .x1 = x1,
 };

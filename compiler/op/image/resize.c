@@ -224,13 +224,6 @@ static int64_t longest_axis(const kiln_node *n) {
     return longest;
 }
 
-/* Coordinates in f32 are off by up to half a unit in their last place, and all along a
- * row by about as much: no chance makes that smaller. Nor of what the polynomials of
- * weights lose. */
-static double elsewhere_error(const kiln_node *n) {
-    return 8 + (double)longest_axis(n) / 8;
-}
-
 /* Nearest copies. Else the weights carry an error of a few roundings of the coordinate,
  * which a large axis makes larger: up to in * 2^-24 of a step between neighbours. */
 static kiln_bound error_bound(const kiln_node *n) {
@@ -239,6 +232,15 @@ static kiln_bound error_bound(const kiln_node *n) {
     return (kiln_bound){.kind = KILN_BOUND_DOT,
                         .c = 4.0,
                         .k = 8 * flops_per_element(n) + longest_axis(n)};
+}
+
+/* Coordinates in f32 are off by up to half a unit in their last place, and all along a
+ * row by about as much: no chance makes that smaller. Nor of what the polynomials of
+ * weights lose. */
+static kiln_bound elsewhere_bound(const kiln_node *n) {
+    kiln_bound b = error_bound(n);
+    b.c *= 8 + (double)longest_axis(n) / 8;
+    return b;
 }
 
 /* Sum over the taps of axis i of v; taps of weight 0 do not count. */
@@ -384,6 +386,6 @@ const kiln_op_def kiln_op_resize = {
     .eval_ref = eval_ref,
     .cost = cost,
     .error_bound = error_bound,
-    .elsewhere_error = elsewhere_error,
+    .elsewhere_bound = elsewhere_bound,
     .compute = compute,
 };

@@ -1,5 +1,6 @@
 /* Graphs in their text form, exported as ONNX: what comes back, names, types, weights in
  * another file, and how what ONNX cannot say is refused. */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/export/onnx/say.h"
@@ -171,6 +172,73 @@ static void regions_are_the_same(void **state) {
     assert_int_equal(e.n_same, 2);
 }
 
+/* ---- sums of integers ------------------------------------------------------------ */
+
+typedef struct sum_row {
+    const char *name, *graph;
+    size_t n_convs;
+    const char *through;
+} sum_row;
+
+#define QUANTISED(k, sum)                                                              \
+    "graph \"g\" { input %a : u8[1,4,3,3] const %w : i32[2,4,1,1] = " k                \
+    " const %b : i32[2] = {2147483600, -7} %x = cast(%a) {to=i32} : i32[1,4,3,3] "     \
+    "\"n\" %c = " sum " {groups=1} : i32[1,2,3,3] \"m\" output %c \"y\" }"
+
+static sum_row sum_rows[] = {
+    {"convolves_at_once_where_f32_holds_sums",
+     QUANTISED("{1, -2, 300, 4, -5, 6, 7, -8}", "conv(%x, %w)"), 1, "{to=f32}"},
+    {"cuts_sums_by_channels",
+     QUANTISED("{60000, -50000, 40000, 65000, 1, 2, 3, 4}", "conv(%x, %w)"), 4,
+     "{to=f32}"},
+    {"cuts_no_more_than_need_be",
+     QUANTISED("{30000, -30000, 1, 20000, 1, 2, 3, 4}", "conv(%x, %w)"), 2, "{to=f32}"},
+    {"adds_a_bias_behind_from_which_on_sums_wrap",
+     QUANTISED("{60000, -50000, 40000, 65000, 1, 2, 3, 4}", "conv(%x, %w, %b)"), 4,
+     "{to=i64}"},
+    {"adds_a_bias_behind_that_f32_does_not_hold",
+     QUANTISED("{1, 2, 3, -4, 5, 6, 7, 8}", "conv(%x, %w, %b)"), 1, "{to=f32}"},
+    {"takes_f64_where_a_channel_alone_has_larger_sums",
+     QUANTISED("{70000, 1, 1, 1, 1, 2, 3, 4}", "conv(%x, %w)"), 1, "{to=f64}"},
+    {"cuts_sums_of_bytes_that_are_padded",
+     "graph \"g\" { input %a : u8[1,2,4,4] const %w : i16[1,2,1,1] = {32767, 32000} "
+     "const %b : i32[1] = {-5} %c = conv_bytes(%a, %w, %b) {pads=[1,0,2,1], "
+     "strides=[2,1], fill=130, w_zero=-32700} : i32[1,1,4,5] \"m\" output %c \"y\" }",
+     2, "{to=f32}"},
+};
+
+static size_t count_text(const char *in, const char *text) {
+    size_t n = 0;
+    for (; (in = strstr(in, text)) != NULL; in++)
+        n++;
+    return n;
+}
+
+static void check_sums(void **state) {
+    const sum_row *r = *state;
+    kiln_arena *a = kiln_test_arena();
+    const kiln_graph *g = parse(r->graph);
+    kiln_graph *again = NULL;
+    kiln_test_exports e = {0};
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_tensor out;
+    kiln_rng rng;
+    const kiln_tensor in = kiln_tensor_new(a, &g->inputs.v[0]->type);
+    kiln_rng_init(&rng, kiln_test_seed());
+    for (int64_t i = 0; i < kiln_type_bytes(&in.type); i++)
+        ((uint8_t *)in.data)[i] = (uint8_t)(256 * sqrt(kiln_rng_unit(&rng)));
+    kiln_assert_status_ok(kiln_test_run_exported(&e, a, g, &in, 1, &out, &err), &err);
+    assert_int_equal(e.n_same, 1);
+    kiln_assert_status_ok(kiln_test_export_again(a, g, &again, &err), &err);
+    kiln_buf_init(&text, a);
+    kiln_graph_print(&text, again, NULL);
+    if (count_text(text.p, "= conv(") != r->n_convs ||
+        strstr(text.p, r->through) == NULL)
+        fail_msg("not %zu times conv, through %s, in\n%s", r->n_convs, r->through,
+                 text.p);
+}
+
 /* ---- files ----------------------------------------------------------------------- */
 
 static const char weighted[] =
@@ -289,6 +357,7 @@ int main(void) {
         cmocka_unit_test(formats_are_found),
     };
     kiln_test_add_rows(check_row, rows);
+    kiln_test_add_rows(check_sums, sum_rows);
     kiln_test_add_tests(others);
     return kiln_test_run("ONNX export");
 }

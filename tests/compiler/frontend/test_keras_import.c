@@ -388,6 +388,7 @@ static void archives_have_weights_by_place(void **state) {
 #define X_OF(layer)                                                                    \
     "{'class_name': '__keras_tensor__', 'config': {'keras_history': ['" layer          \
     "', 0, 0]}}"
+#define X X_OF("x")
 #define FUNCTIONS(list, last)                                                          \
     "{'class_name': 'Functional', 'config': {'name': 'f', 'layers': ["                 \
     "{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', "               \
@@ -435,68 +436,6 @@ static void check_file(kiln_arena *a, kiln_str bytes, double less, const char *s
     const kiln_status st = kiln_test_import_keras(a, bytes, NULL, &g, NULL, &err);
     assert_int_not_equal(st, KILN_OK);
     kiln_assert_fails(st, st, &err, says);
-}
-
-typedef struct function_row {
-    const char *name, *kind; /* the class */
-    const char *config;      /* its members */
-    const char *args;
-    const char *shape; /* NULL: it fails */
-    double want[8];
-    const char *says; /* how */
-    double less;
-} function_row;
-
-#define X X_OF("x")
-static function_row function_rows[] = {
-    {"true_divide", "TrueDivide", "", X ", 4.0", "[2,3]",
-     .want = {0, .25, .5, .75, 1, 1.25}},
-    {"divides_a_number", "Divide", "", "2, " X, "[2,3]",
-     .want = {2, 1, 2.0 / 3, 0.5, 0.4, 1.0 / 3}, .less = -1},
-    {"power", "Power", "", X ", 2", "[2,3]", .want = {0, 1, 4, 9, 16, 25}},
-    {"square", "Square", "", X, "[2,3]", .want = {0, 1, 4, 9, 16, 25}},
-    {"negative", "Negative", "", X, "[2,3]", .want = {0, -1, -2, -3, -4, -5}},
-    {"clip", "Clip", ", 'x_min': 1.5, 'x_max': 4", X, "[2,3]",
-     .want = {1.5, 1.5, 2, 3, 4, 4}},
-    {"mean_of_one_axis", "Mean", ", 'axis': -1", X, "[2]", .want = {1, 4}},
-    {"sum_of_a_list_of_axes", "Sum", ", 'axis': [0, 1], 'keepdims': true", X, "[1,1]",
-     .want = {15}},
-    {"max_of_all", "Max", "", X, "[]", .want = {5}},
-    {"reduces_no_axis", "Sum", ", 'axis': []", X, "[2,3]", .want = {0, 1, 2, 3, 4, 5}},
-    {"reshape_with_the_batch", "Reshape", ", 'newshape': [-1, 2]", X, "[3,2]",
-     .want = {0, 1, 2, 3, 4, 5}},
-    {"transpose", "Transpose", ", 'axes': [1, 0]", X, "[3,2]",
-     .want = {0, 3, 1, 4, 2, 5}},
-    {"transpose_backwards", "Transpose", "", X, "[3,2]", .want = {0, 3, 1, 4, 2, 5}},
-    {"expand_dims", "ExpandDims", ", 'axis': [-1, 0]", X, "[1,2,3,1]",
-     .want = {0, 1, 2, 3, 4, 5}},
-    {"concatenate", "Concatenate", ", 'axis': 0", "[" X "]", "[2,3]",
-     .want = {0, 1, 2, 3, 4, 5}},
-    {"stack", "Stack", ", 'axis': 0", "[" X "]", "[1,2,3]", .want = {0, 1, 2, 3, 4, 5}},
-    {"refuses_axes_twice", "Mean", ", 'axis': [1, -1]", X,
-     .says = "its axes must be in [-2, 2), each once"},
-    {"refuses_an_axis_outside", "Max", ", 'axis': 2", X,
-     .says = "its axes must be in [-2, 2), each once"},
-    {"refuses_axes_of_more_elements", "Squeeze", ", 'axis': 1", X,
-     .says = "axis 1 must have 1 element, has 3"},
-    {"refuses_a_shape_of_other_elements", "Reshape", ", 'newshape': [4, -1]", X,
-     .says = "cannot become"},
-    {"refuses_bounds_that_are_arrays", "Clip", ", 'x_min': 0, 'x_max': 'y'", X,
-     .says = "'x_min' and 'x_max' must be numbers"},
-    {"refuses_initial", "Max", ", 'initial': 3", X, .says = "'initial' is not read"},
-};
-
-static void check_function(void **state) {
-    const function_row *const r = *state;
-    kiln_arena *const a = kiln_test_arena();
-    const char *const layer = kiln_format(
-        a,
-        "{" OPS "'class_name': '%s', 'name': 'f', 'config': {'name': 'f'%s}, "
-        "'inbound_nodes': [{'args': [%s], 'kwargs': {}}]}",
-        r->kind, r->config, r->args);
-    check_file(
-        a, kiln_test_keras_h5(a, model_of(a, "2, 3", layer, "f"), "3.15.1", no_weights),
-        r->less, r->shape, r->want, r->says);
 }
 
 typedef struct pair_row {
@@ -855,7 +794,6 @@ int main(void) {
     kiln_test_add_rows(check, rows);
     kiln_test_add_rows(check_attention, attention_rows);
     kiln_test_add_rows(check_part, part_rows);
-    kiln_test_add_rows(check_function, function_rows);
     kiln_test_add_rows(check_pair, pair_rows);
     kiln_test_add("shared_layers_and_models_in_models",
                   shared_layers_and_models_in_models, NULL);

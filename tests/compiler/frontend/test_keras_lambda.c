@@ -287,6 +287,47 @@ static row rows[] = {
      "'SAME'}]]",
      "[1,2,2,1]",
      {1.5, 2, 2.5, 3}},
+    {"separably_convolved",
+     "compat.v1.nn.separable_conv2d",
+     "[['c', 0, 0, {'depthwise_filter': [[[[1], [10], [100], [1000]]]], "
+     "'pointwise_filter': [[[[1, 0], [1, 0], [0, 1], [0, 2]]]], 'strides': [1, 1, 1, "
+     "1], 'padding': 'VALID'}]]",
+     "[1,1,1,2]",
+     {10, 6200}},
+    {"log1p", "math.log1p", X(""), "[1,2,2]", {0, .6931472, 1.0986123, 1.3862944}},
+    {"expm1", "math.expm1", X(""), "[1,2,2]", {0, 1.7182818, 6.3890561, 19.0855369}},
+    {"in_order", "sort", X("'direction': 'DESCENDING'"), "[1,2,2]", {1, 0, 3, 2}},
+    {"places_of_the_order", "argsort", X("'axis': 1"), "[1,2,2]", {0, 0, 1, 1}},
+    {"picked_by_rows_of_places",
+     "compat.v1.gather_nd",
+     X("'indices': [[0, 1, 1], [0, 0, 1]]"),
+     "[2]",
+     {3, 1}},
+    {"picked_in_each_batch",
+     "gather_nd",
+     X("'indices': [[[1], [0]]], 'batch_dims': 1"),
+     "[1,2,2]",
+     {2, 3, 0, 1}},
+    {"a_band",
+     "linalg.band_part",
+     X("'num_lower': 0, 'num_upper': -1"),
+     "[1,2,2]",
+     {0, 1, 0, 3}},
+    {"summed_over_axes",
+     "tensordot",
+     X("'b': ['x', 0, 0], 'axes': [[0, 2], [0, 1]]"),
+     "[2,2]",
+     {2, 3, 6, 11}},
+    {"blocks_in_the_batch",
+     "space_to_batch_nd",
+     "[['i', 0, 0, {'block_shape': [1, 2], 'paddings': [[0, 0], [1, 1]]}]]",
+     "[2,2,2,1]",
+     {0, 1, 0, 3, 0, 0, 2, 0}},
+    {"blocks_of_the_batch",
+     "batch_to_space",
+     "[['q', 0, 0, {'block_shape': [2, 2], 'crops': [[0, 0], [1, 0]]}]]",
+     "[1,2,1,1]",
+     {1, 3}},
     {"resized",
      "image.resize",
      "[['i', 0, 0, {'size': [1, 4], 'method': 'nearest'}]]",
@@ -330,7 +371,7 @@ static refusal refusals[] = {
      "[['i', 0, 0, {'filters': [[[[1]]]], 'output_shape': [1, 2], 'strides': 1}]]",
      "'output_shape' is not read"},
     {"no_kinds", "one_hot", "[['o', 0, 0, {'depth': 0}]]",
-     "'depth' must be 1 to 16777216, is 0"},
+     "'depth' (or 'num_classes') must be 1 to 16777216, is 0"},
     {"an_axis_beyond", "one_hot", "[['o', 0, 0, {'depth': 2, 'axis': 3}]]", "axis 3"},
     {"a_length_of_matrices", "norm", X("'ord': 1, 'axis': [1, 2]"),
      "'ord' is not read"},
@@ -344,6 +385,24 @@ static refusal refusals[] = {
     {"margins_that_have_nothing_to_reflect", "pad",
      X("'paddings': [[0, 0], [0, 2], [0, 0]], 'mode': 'REFLECT'"),
      "reflected margins of axis 1 must be shorter than its 2 elements, one is 2"},
+    {"points_of_other_channels", "nn.separable_conv2d",
+     "[['c', 0, 0, {'depthwise_filter': [[[[1], [10], [100], [1000]]]], "
+     "'pointwise_filter': [[[[1], [1]]]], 'strides': [1, 1, 1, 1], 'padding': "
+     "'VALID'}]]",
+     "'pointwise_filter' must be of one pixel and 4 channels"},
+    {"places_that_are_ignored", "gather_nd",
+     X("'indices': [[0, 1, 1]], 'bad_indices_policy': 'IGNORE'"),
+     "'bad_indices_policy' is not read"},
+    {"an_unknown_direction", "sort", X("'direction': 'UP'"), "'direction' is not read"},
+    {"blocks_that_do_not_fit", "space_to_batch_nd",
+     "[['i', 0, 0, {'block_shape': [3, 1], 'paddings': [[0, 0], [0, 0]]}]]",
+     "axis 1 of 2 padded elements is not made of blocks of 3"},
+    {"margins_of_fewer_axes", "space_to_batch_nd",
+     "[['i', 0, 0, {'block_shape': [2, 1], 'paddings': [[0, 0]]}]]",
+     "'paddings' is not read"},
+    {"a_batch_of_other_blocks", "batch_to_space",
+     "[['q', 0, 0, {'block_shape': [3, 1], 'crops': [[0, 0], [0, 0]]}]]",
+     "the batch of 4 is not made of blocks"},
     {"a_mode_of_margins", "pad",
      X("'paddings': [[0, 0], [0, 1], [1, 0]], 'mode': 'SYMMETRIC'"),
      "'mode' is not read"},
@@ -351,7 +410,7 @@ static refusal refusals[] = {
 
 /* Beside x [1, 2, 2] its shape s, its batch n, p where it is above 1, i and c: pixels with
  * a channel, and a pixel with four; h, l and u: its parts; d, x + 1; o, the integers 1
- * and 3; t, its largest. */
+ * and 3; t, its largest; q, four images of a pixel. */
 static const struct {
     const char *class_name, *name, *function, *call;
 } around[] = {
@@ -368,6 +427,7 @@ static const struct {
     {"TFOpLambda", "f", "math.argmax", X("'axis': 1, 'output_type': 'int32'")},
     {"TFOpLambda", "o", "math.multiply", "[['f', 0, 0, {'y': [1, 3]}]]"},
     {"TFOpLambda", "t", "math.top_k", X("'k': 2, 'sorted': true")},
+    {"TFOpLambda", "q", "reshape", X("'shape': [4, 1, 1, 1]")},
 };
 
 static void add_layer(kiln_buf *b, const char *class_name, const char *name,

@@ -168,6 +168,17 @@ static model_row models[] = {
      GRAPH(INPUT ", " RELU("p", "q") ", " RELU("q", "p"), "['x', 0, 0]", "['q', 0, 0]"),
      KILN_ERR_PARSE,
      "output 'q' is not computed: a layer before it is missing or waits for itself"},
+    {"sequences_of_several_results",
+     "{'class_name': 'Sequential', 'config': {'layers': [" INPUT
+     ", {'class_name': 'TFOpLambda', 'name': 't', 'config': {'function': "
+     "'math.top_k'}, 'inbound_nodes': []}]}}",
+     KILN_ERR_PARSE, "layer 't' of a Sequential model must have one result, has 2"},
+    {"sequences_of_several_values",
+     GRAPH(INPUT ", {'class_name': 'Sequential', 'name': 's', 'config': {'name': 's', "
+                 "'layers': [" INPUT
+                 "]}, 'inbound_nodes': [[['x', 0, 0], ['x', 0, 0]]]}",
+           "['x', 0, 0]", "['s', 0, 0]"),
+     KILN_ERR_PARSE, "model 's' is Sequential and takes one value, is given 2"},
     {"twin_inputs", GRAPH(INPUT, "['x', 0, 0], ['x', 0, 0]", "['x', 0, 0]"),
      KILN_ERR_PARSE, "graph input 'x' is given twice"},
 };

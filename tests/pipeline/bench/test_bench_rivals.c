@@ -147,9 +147,73 @@ static void check_steps(void **state) {
     assert_true(v->max_abs == r->steps);
 }
 
+/* ---- what is less exact elsewhere ------------------------------------------------ */
+
+/* y: of logistic functions of -60 to 60. */
+static kiln_subject gates_subject(void) {
+    kiln_arena *a = kiln_test_arena();
+    const char *path = kiln_path_join(a, kiln_test_dir(), "gates.kgraph");
+    const kiln_str graph = kiln_str_from(
+        "graph \"gates\" {\n  input %x : f32[4,100]\n  const %s : f32[] = {60}\n"
+        "  %m = mul(%x, %s) : f32[4,100] \"m\"\n"
+        "  %y = sigmoid(%m) : f32[4,100] \"y\"\n  output %y\n}\n");
+    kiln_err err = {0};
+    kiln_assert_status_ok(kiln_file_write(path, graph.p, graph.n, &err), &err);
+    return kiln_test_subject(path);
+}
+
+typedef struct gate_row {
+    const char *name;
+    float below, off; /* results below this are 0; others are off by so much */
+    kiln_rival_state want;
+} gate_row;
+
+static gate_row gate_rows[] = {
+    {"takes_zeros_of_gates_that_are_all_but_shut", 1.6e-8F, 0, KILN_RIVAL_MEASURED},
+    {"says_zeros_of_gates_that_are_not", 1e-4F, 0, KILN_RIVAL_WRONG},
+    {"says_gates_that_are_off", 0, 1e-5F, KILN_RIVAL_WRONG},
+};
+
+static void check_gates(void **state) {
+    const gate_row *r = *state;
+    const kiln_subject s = gates_subject();
+    kiln_arena *a = kiln_test_arena();
+    const char *file = kiln_path_join(a, kiln_test_dir(), "gates.npy");
+    static const int threads[] = {1, 2};
+    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
+    kiln_net_bench b;
+    kiln_err err = {0};
+    kiln_tensor t = s.want[0].value;
+    assert_null(s.want[0].at);
+    t.data = kiln_arena_dup(a, t.data, kiln_type_bytes(&t.type));
+    float *y = t.data;
+    int n_zero = 0;
+    for (int64_t i = 0; i < kiln_type_elems(&t.type); i++) {
+        n_zero += y[i] < r->below;
+        y[i] = y[i] < r->below ? 0 : y[i] + r->off;
+    }
+    assert_true(r->below == 0 || n_zero > 0);
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, &t, &err), &err);
+    const kiln_net_bench_options o = {
+        .threads = threads,
+        .n_threads = 2,
+        .rounds = 1,
+        .baseline = list,
+        .baselines_dir = kiln_test_fake_baseline(
+            kiln_format(a, "case $line in *load*) give %s;; *) sample;; esac", file)),
+        .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
+    kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
+    assert_int_equal(b.check.outcome, KILN_PASSED);
+    for (size_t i = 0; i < b.side.n; i++) {
+        print_message("%s\n", b.side.v[i].rival.v[0].reason);
+        assert_int_equal(b.side.v[i].rival.v[0].state, r->want);
+    }
+}
+
 int main(void) {
     kiln_test_add("gives_what_is_exported", gives_what_is_exported, NULL);
     kiln_test_add("gives_each_the_files_it_reads", gives_each_the_files_it_reads, NULL);
     kiln_test_add_rows(check_steps, step_rows);
+    kiln_test_add_rows(check_gates, gate_rows);
     return kiln_test_run("rivals");
 }

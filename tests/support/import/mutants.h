@@ -17,6 +17,9 @@ typedef struct kiln_test_mutants {
     const char *alphabet; /* what changes put in; NULL: any bytes */
 } kiln_test_mutants;
 
+/* Imports `bytes`, and asserts that it ends as above. Was it refused? */
+bool kiln_test_mutant_ends(const kiln_test_mutants *m, kiln_str bytes);
+
 /* Imports the whole file and n mutants of it, by the test's seed: one to four bytes or
  * words changed, taken out or put in, or the end cut off. Asserts that each ends as
  * above, and that a quarter are refused. */
