@@ -300,14 +300,39 @@ static const char *converted(kiln_c_printer *p, const kiln_expr *e, const char *
     return kiln_format(p->arena, "%s(%s)", name, inner);
 }
 
+static bool is_widened(const kiln_expr *e, kiln_dtype from) {
+    return e->kind == KILN_EXPR_CAST && e->arg[0]->dtype == from;
+}
+
+/* An unsigned byte by what has 16 bits with its sign. */
+static bool is_near(const kiln_expr *x, const kiln_expr *y) {
+    return x->dtype == KILN_I32 && is_widened(x, KILN_U8) &&
+           (is_widened(y, KILN_U8) || is_widened(y, KILN_I8) ||
+            is_widened(y, KILN_I16));
+}
+
 /* Contraction is off in a function that is exact. */
-static const char *muladd_of(kiln_c_printer *p, const kiln_expr *e, const char *v) {
-    const char *fused = p->unit->dialect->vectors->fused;
-    if (!p->is_exact || fused == NULL || !kiln_dtype_is_float(e->dtype))
+static const char *muladd_of(kiln_c_printer *p, const kiln_expr *mul, const char *v) {
+    const kiln_c_vectors *words = p->unit->dialect->vectors;
+    const kiln_expr *x = mul->arg[0], *y = mul->arg[1];
+    const bool is_fused = p->is_exact && kiln_dtype_is_float(mul->dtype);
+    const char *text = is_fused                         ? words->fused
+                       : is_near(x, y) || is_near(y, x) ? words->near
+                                                        : NULL;
+    if (text == NULL)
         return kiln_format(p->arena, "muladd_%s", v);
-    const char *name = kiln_format(p->arena, "fused_%s", v);
-    kiln_c_vector_text(p, name, NULL, e->dtype, e->lanes, fused);
+    const char *name = kiln_format(p->arena, "%s_%s", is_fused ? "fused" : "near", v);
+    kiln_c_vector_text(p, name, NULL, mul->dtype, mul->lanes, text);
     return name;
+}
+
+/* Zeros stand for what is outside an image; as an instruction's operand they would not be
+ * left out by compilers. */
+static bool is_zero(const kiln_expr *e) {
+    int64_t v = 0;
+    while (e->kind == KILN_EXPR_CAST || e->kind == KILN_EXPR_BROADCAST)
+        e = e->arg[0];
+    return kiln_x_is_int(e, &v) && v == 0;
 }
 
 static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v,
@@ -321,10 +346,13 @@ static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v
     if (e->kind == KILN_EXPR_ADD &&
         (x->kind == KILN_EXPR_MUL || y->kind == KILN_EXPR_MUL)) {
         const kiln_expr *mul = y->kind == KILN_EXPR_MUL ? y : x;
+        const kiln_expr *sum = mul == y ? x : y;
+        if (e->dtype == KILN_I32 && (is_zero(mul->arg[0]) || is_zero(mul->arg[1])))
+            return vector(p, sum, count);
         const char *a = vector(p, mul->arg[0], count);
         const char *b = vector(p, mul->arg[1], count);
-        return kiln_format(p->arena, "%s(%s, %s, %s)", muladd_of(p, e, v), a, b,
-                           vector(p, mul == y ? x : y, count));
+        return kiln_format(p->arena, "%s(%s, %s, %s)", muladd_of(p, mul, v), a, b,
+                           vector(p, sum, count));
     }
     return op[e->kind] != NULL && e->kind >= KILN_EXPR_AND
                ? of_bits(p, op[e->kind], v, e, count)
