@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_DRAWN = 128, N_WRITTEN = 6, N_PROGRAMS = N_DRAWN + N_WRITTEN };
+enum { N_DRAWN = 128, N_WRITTEN = 7, N_PROGRAMS = N_DRAWN + N_WRITTEN };
 enum { PRIMITIVES = 14, MAX_ARGS = 16 };
 
 typedef struct drawn {
@@ -186,6 +186,17 @@ static const char *const written[N_WRITTEN] = {
     " for o in 0 .. +2 { vectorized i in 0 .. +4 {"
     "  s[o*4 + i + 48] = i32(i16(c[o*4 + i]*i32(-12345)))*i32(y[o*4 + i]) + c[o*4 + i]"
     "  s[o*4 + i + 56] = i32(b[o*4 + i])*i32(b[o*4 + i + 9]) + c[o*4 + i] } } }",
+    "program turned(x: f32[32], c: i32[64], y: u8[32], b: i8[64], out z: u8[64], out w:"
+    " i8[32], out v: i16[16], out t: i32[8]) {"
+    " for o in -4 .. +8 { t[o + 4] = select(o*3 <= -5, i32(1), i32(0)) +"
+    " select(o*3 < -6, i32(2), i32(0)) + select(o*5 <= 11, i32(4), i32(0)) }"
+    " for o in 0 .. +2 { vectorized i in 0 .. +16 {"
+    "  z[o*16 + i] = bits_u8(i8(x[o*16 + i]*150f)) ^ y[3]"
+    "  z[o*16 + i + 32] = bits_u8(i8(c[o*16 + i]*i32(50))) & y[o*16 + i]"
+    "  w[o*16 + i] = bits_i8(y[o*16 + i]) | b[o*16 + i + 1] } }"
+    " vectorized k in 0 .. +16 { v[k] = bits_i16(u16(x[k]*40000f)) ^ "
+    "i16(c[k]*i32(9999))"
+    " } }",
 };
 
 static const kiln_program *parse(const char *text) {
