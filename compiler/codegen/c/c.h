@@ -27,6 +27,7 @@ typedef struct kiln_c_wording {
 typedef struct kiln_c_vectors {
     const char *floats, *ints, *small, *convert;
     const char *fused; /* multiply-add where contraction is off; NULL: it is muladd */
+    const char *near;  /* of an u8 and an i16, as i32; NULL: likewise */
     const char *widen[2]; /* u8, i8 as i32; NULL: as all others */
     /* What integers alone do, of 32 and 64 bits, and the low bits of one; NULL: lane by
      * lane, as all that has 64 bits. */

@@ -80,7 +80,7 @@ static bool is_computed(const kiln_c_printer *p, kiln_dtype d) {
     return d == KILN_F32 || d == KILN_F64 || d == KILN_I32 || is_wide(p, d);
 }
 
-/* Small integers are not computed with, but made and kept. */
+/* Small integers are made and kept, and computed with bit by bit at most. */
 static bool is_stored(const kiln_c_printer *p, kiln_dtype d) {
     return is_small_int(d) && p->unit->dialect->vectors->held != NULL;
 }
@@ -165,6 +165,16 @@ static bool is_bytes(const kiln_c_printer *p, const kiln_expr *e) {
     return is_quad(p, e) || is_vector(p, e, NULL);
 }
 
+/* What C has in the type itself: arithmetic of small integers is of ints. */
+static bool is_element(const kiln_expr *e) {
+    return e->kind == KILN_EXPR_INT || e->kind == KILN_EXPR_LOAD;
+}
+
+/* Is each bit of the result made of the same bits of the operands? */
+static bool is_by_bit(kiln_expr_kind kind) {
+    return kind == KILN_EXPR_AND || kind == KILN_EXPR_OR || kind == KILN_EXPR_XOR;
+}
+
 /* What functions that are not among them do is printed lane by lane. */
 static bool is_called(const kiln_c_printer *p, const kiln_expr *e,
                       const kiln_expr *count) {
@@ -184,7 +194,7 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
     switch (e->kind) {
     case KILN_EXPR_BROADCAST: /* of one lane that a count may leave out */
         return (is_computed(p, e->dtype) && (count == NULL || is_bare(e))) ||
-               (is_stored(p, e->dtype) && e->arg[0]->kind == KILN_EXPR_INT);
+               (is_stored(p, e->dtype) && is_element(e->arg[0]));
     case KILN_EXPR_LOAD:
         return (is_computed(p, e->dtype) || is_small_int(e->dtype)) &&
                (e->u.load.mask == NULL ||
@@ -200,8 +210,9 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
                (e->kind != KILN_EXPR_DIV || kiln_dtype_is_float(e->dtype)) &&
                is_vector(p, e->arg[0], count) && is_vector(p, e->arg[1], count);
     case KILN_EXPRS_BITWISE:
-        return is_wrapped(p, e->dtype) && is_vector(p, e->arg[0], count) &&
-               is_vector(p, e->arg[1], count);
+        return (is_wrapped(p, e->dtype) ||
+                (is_stored(p, e->dtype) && is_by_bit(e->kind))) &&
+               is_vector(p, e->arg[0], count) && is_vector(p, e->arg[1], count);
     case KILN_EXPR_SELECT:
         return is_computed(p, e->dtype) && is_choice(p, e, count);
     case KILN_EXPR_CAST:
@@ -209,13 +220,15 @@ static bool is_vector(const kiln_c_printer *p, const kiln_expr *e,
             return is_wrapped(p, e->dtype) && is_compared(p, e, count);
         return is_converted(p, e->arg[0]->dtype, e->dtype) &&
                has_vectors(p, KILN_I32, e->lanes) && is_vector(p, e->arg[0], count);
+    case KILN_EXPR_BITCAST: /* with the other sign, which is a conversion, too */
+        return is_stored(p, e->dtype) && is_small_int(e->arg[0]->dtype) &&
+               is_vector(p, e->arg[0], count);
     case KILN_EXPR_CALL:
         return is_called(p, e, count);
     case KILN_EXPRS_CONSTANT:
     case KILN_EXPRS_COMPARING:
     case KILN_EXPRS_SCOPED:
     case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_BITCAST:
     case KILN_EXPR_FLOORDIV:
     case KILN_EXPR_FLOORMOD:
     case KILN_EXPR_NOT:
@@ -300,14 +313,39 @@ static const char *converted(kiln_c_printer *p, const kiln_expr *e, const char *
     return kiln_format(p->arena, "%s(%s)", name, inner);
 }
 
+static bool is_widened(const kiln_expr *e, kiln_dtype from) {
+    return e->kind == KILN_EXPR_CAST && e->arg[0]->dtype == from;
+}
+
+/* An unsigned byte by what has 16 bits with its sign. */
+static bool is_near(const kiln_expr *x, const kiln_expr *y) {
+    return x->dtype == KILN_I32 && is_widened(x, KILN_U8) &&
+           (is_widened(y, KILN_U8) || is_widened(y, KILN_I8) ||
+            is_widened(y, KILN_I16));
+}
+
 /* Contraction is off in a function that is exact. */
-static const char *muladd_of(kiln_c_printer *p, const kiln_expr *e, const char *v) {
-    const char *fused = p->unit->dialect->vectors->fused;
-    if (!p->is_exact || fused == NULL || !kiln_dtype_is_float(e->dtype))
+static const char *muladd_of(kiln_c_printer *p, const kiln_expr *mul, const char *v) {
+    const kiln_c_vectors *words = p->unit->dialect->vectors;
+    const kiln_expr *x = mul->arg[0], *y = mul->arg[1];
+    const bool is_fused = p->is_exact && kiln_dtype_is_float(mul->dtype);
+    const char *text = is_fused                         ? words->fused
+                       : is_near(x, y) || is_near(y, x) ? words->near
+                                                        : NULL;
+    if (text == NULL)
         return kiln_format(p->arena, "muladd_%s", v);
-    const char *name = kiln_format(p->arena, "fused_%s", v);
-    kiln_c_vector_text(p, name, NULL, e->dtype, e->lanes, fused);
+    const char *name = kiln_format(p->arena, "%s_%s", is_fused ? "fused" : "near", v);
+    kiln_c_vector_text(p, name, NULL, mul->dtype, mul->lanes, text);
     return name;
+}
+
+/* Zeros stand for what is outside an image; as an instruction's operand they would not be
+ * left out by compilers. */
+static bool is_zero(const kiln_expr *e) {
+    int64_t v = 0;
+    while (e->kind == KILN_EXPR_CAST || e->kind == KILN_EXPR_BROADCAST)
+        e = e->arg[0];
+    return kiln_x_is_int(e, &v) && v == 0;
 }
 
 static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v,
@@ -321,10 +359,13 @@ static const char *combined(kiln_c_printer *p, const kiln_expr *e, const char *v
     if (e->kind == KILN_EXPR_ADD &&
         (x->kind == KILN_EXPR_MUL || y->kind == KILN_EXPR_MUL)) {
         const kiln_expr *mul = y->kind == KILN_EXPR_MUL ? y : x;
+        const kiln_expr *sum = mul == y ? x : y;
+        if (e->dtype == KILN_I32 && (is_zero(mul->arg[0]) || is_zero(mul->arg[1])))
+            return vector(p, sum, count);
         const char *a = vector(p, mul->arg[0], count);
         const char *b = vector(p, mul->arg[1], count);
-        return kiln_format(p->arena, "%s(%s, %s, %s)", muladd_of(p, e, v), a, b,
-                           vector(p, mul == y ? x : y, count));
+        return kiln_format(p->arena, "%s(%s, %s, %s)", muladd_of(p, mul, v), a, b,
+                           vector(p, sum, count));
     }
     return op[e->kind] != NULL && e->kind >= KILN_EXPR_AND
                ? of_bits(p, op[e->kind], v, e, count)
@@ -437,6 +478,7 @@ static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *cou
     case KILN_EXPR_LOAD:
         return loaded(p, e, v, count);
     case KILN_EXPR_CAST:
+    case KILN_EXPR_BITCAST:
         return converted(p, e, count);
     case KILN_EXPR_SELECT:
         return chosen(p, e, v, count);
@@ -450,7 +492,6 @@ static const char *vector(kiln_c_printer *p, const kiln_expr *e, const char *cou
     case KILN_EXPRS_COMPARING:
     case KILN_EXPRS_SCOPED:
     case KILN_EXPRS_TENSOR:
-    case KILN_EXPR_BITCAST:
     case KILN_EXPR_NOT:
     case KILN_EXPR_RAMP:
     case KILN_EXPR_SHUFFLE:

@@ -17,21 +17,37 @@
     "#define splat_@V(x) ((x) - (@V){0})\n"                                            \
     "#define blend_@V(m, x, y) \\\n"                                                   \
     "    ((@V)(((@V_bits)(x) & (m)) | ((@V_bits)(y) & ~(m))))\n"                       \
-    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"           \
-    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"             \
-    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"           \
-    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"             \
     "#define below_@V(n) ((@V_bits)((@V_bits)@C < (@V_bits)((@I)(n) - "                \
     "(@V_bits){0})))\n"                                                                \
     "#define first_@V(n, x, y) __extension__({ const ptrdiff_t n_ = (n); \\\n"         \
     "    blend_@V(below_@V(n_ < 0 ? 0 : n_ > @N ? @N : n_), (x), (y)); })\n"
+
+#define EXTREMES_TEXT                                                                  \
+    "#define min_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"           \
+    "    blend_@V((@V_bits)(b_ < a_) | (@V_bits)(b_ != b_), b_, a_); })\n"             \
+    "#define max_@V(x, y) __extension__({ const @V a_ = (x), b_ = (y); \\\n"           \
+    "    blend_@V((@V_bits)(b_ > a_) | (@V_bits)(b_ != b_), b_, a_); })\n"
+
+/* x86's instructions give their second operand where either is NaN, which is right where
+ * that is x; nothing is left of the choice where y is known. GCC 12 makes comparisons and
+ * blends of these, four and more. */
+#define EXTREME_X86(OP)                                                                \
+    "#define " OP "_@V(x, y) __extension__({ \\\n"                                     \
+    "    const @V a_ = (x), b_ = (y); @V r_; \\\n"                                     \
+    "    __asm__(\"v" OP                                                               \
+    "p@D %2, %1, %0\" : \"=v\"(r_) : \"v\"(b_), \"vm\"(a_)); \\\n"                     \
+    "    blend_@V((@V_bits)(b_ != b_), b_, r_); })\n"
+#define FLOAT_EXTREMES_TEXT                                                            \
+    "#if !defined(__clang__) && (@B == 64 && defined(__AVX512F__) || \\\n"             \
+    "    (@B == 32 || @B == 16) && defined(__AVX__))\n" EXTREME_X86("min")             \
+        EXTREME_X86("max") "#else\n" EXTREMES_TEXT "#endif\n"
 
 static const char float_text[] =
     "#if defined(__GNUC__)\n"
     "typedef @T @V __attribute__((vector_size(@B)));\n"
     "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
     "typedef @I @V_bits __attribute__((vector_size(@B)));\n" MOVING_TEXT
-    "#define add_@V(x, y) ((x) + (y))\n"
+        FLOAT_EXTREMES_TEXT "#define add_@V(x, y) ((x) + (y))\n"
     "#define sub_@V(x, y) ((x) - (y))\n"
     "#define mul_@V(x, y) ((x) * (y))\n"
     "#define div_@V(x, y) ((x) / (y))\n"
@@ -47,7 +63,7 @@ static const char int_text[] =
     "typedef @T @V __attribute__((vector_size(@B)));\n"
     "typedef @T @V_at __attribute__((vector_size(@B), aligned(@E), may_alias));\n"
     "typedef @U @V_wraps __attribute__((vector_size(@B)));\n"
-    "typedef @I @V_bits __attribute__((vector_size(@B)));\n" MOVING_TEXT
+    "typedef @I @V_bits __attribute__((vector_size(@B)));\n" MOVING_TEXT EXTREMES_TEXT
     "#define add_@V(x, y) ((@V)((@V_wraps)(x) + (@V_wraps)(y)))\n"
     "#define sub_@V(x, y) ((@V)((@V_wraps)(x) - (@V_wraps)(y)))\n"
     "#define mul_@V(x, y) ((@V)((@V_wraps)(x) * (@V_wraps)(y)))\n"
@@ -138,6 +154,28 @@ static const char fused_text[] =
     "#define fused_@V(x, y, z) muladd_@V((x), (y), (z))\n"
     "#endif\n";
 
+/* x * y + z of numbers that are few bits in 32: an unsigned byte, and 16 bits with a sign.
+ * As pairs of 16 bits the upper product is 0, so that it is a sum of two products, which is
+ * one instruction and faster than a product of 32 bits. */
+static const char near_text[] =
+    "#if defined(__AVX512VNNI__) && (@B == 64 || (@B > 8 && defined(__AVX512VL__)))\n"
+    "#define near_@V(x, y, z) __extension__({ @V r_ = (z); \\\n"
+    "    __asm__(\"vpdpwssd %2, %1, %0\" : \"+v\"(r_) : \"v\"((@V)(x)), "
+    "\"v\"((@V)(y))); r_; })\n"
+    "#elif defined(__AVXVNNI__) && (@B == 32 || @B == 16)\n"
+    "#define near_@V(x, y, z) __extension__({ @V r_ = (z); \\\n"
+    "    __asm__(\"{vex} vpdpwssd %2, %1, %0\" : \"+x\"(r_) : \"x\"((@V)(x)), "
+    "\"x\"((@V)(y))); r_; })\n"
+    "#elif defined(__AVX512BW__) && @B == 64 || \\\n"
+    "    defined(__AVX2__) && (@B == 32 || @B == 16)\n"
+    "#define near_@V(x, y, z) __extension__({ @V r_; \\\n"
+    "    __asm__(\"vpmaddwd %2, %1, %0\" : \"=v\"(r_) : \"v\"((@V)(x)), "
+    "\"v\"((@V)(y))); \\\n"
+    "    add_@V(r_, (z)); })\n"
+    "#else\n"
+    "#define near_@V(x, y, z) muladd_@V((x), (y), (z))\n"
+    "#endif\n";
+
 static const char convert_text[] =
     "#if defined(__GNUC__)\n"
     "#define @F_to_@V(v) __builtin_convertvector((v), @V)\n"
@@ -210,9 +248,18 @@ static const char wrap_text[] =
 
 /* Truncates; saturates; NaN becomes 0: as the conversion of one number does, to an i32 that
  * holds a small integer. GCC makes single elements of vectors that are narrowed and then
- * widened again, so that there is one for what is widened at once. */
+ * widened again, so that there is one for what is widened at once. x86 takes the bound where
+ * the number is NaN, which is right where it is 0. */
 static const char held_text[] =
-    "#if defined(__GNUC__)\n"
+    "#if defined(__GNUC__) && !defined(__clang__) && \\\n"
+    "    (@N == 16 && defined(__AVX512F__) || (@N == 8 || @N == 4) && "
+    "defined(__AVX__))\n"
+    "#define @F_in_@K(v) __extension__({ const @F v_ = (v); @F h_ = v_; \\\n"
+    "    if (@P < 0) h_ = (@F)((@F_bits)v_ & (@F_bits)(v_ == v_)); \\\n"
+    "    __asm__(\"vmaxps %1, %0, %0\" : \"+v\"(h_) : \"vm\"(splat_@F(@P))); \\\n"
+    "    __asm__(\"vminps %1, %0, %0\" : \"+v\"(h_) : \"vm\"(splat_@F(@M))); \\\n"
+    "    __builtin_convertvector(h_, i32x@N); })\n"
+    "#elif defined(__GNUC__)\n"
     "#define @F_in_@K(v) __extension__({ const @F v_ = (v); \\\n"
     "    const @F n_ = (@F)((@F_bits)v_ & (@F_bits)(v_ == v_)); \\\n"
     "    const @F l_ = blend_@F((@F_bits)(n_ < @P), splat_@F(@P), n_); \\\n"
@@ -339,6 +386,7 @@ const kiln_c_vectors kiln_c_vectors_gnu = {
     .fused = fused_text,
     .ints = int_text,
     .small = small_text,
+    .near = near_text,
     .convert = convert_text,
     .widen = {widen_plain_text, widen_signed_text},
     .bits = bits_text,

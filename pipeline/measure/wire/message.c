@@ -218,11 +218,18 @@ static void lent(codec *c, void *p) {
 static void failed(codec *c, void *p) { text(c, &((kiln_wire_failed *)p)->text); }
 static void meter_message(codec *c, void *p) { meter(c, p); }
 
+/* Sums and multiples of limits are nanoseconds. */
+static void limit_ms(codec *c, int64_t *ms) {
+    i64(c, ms);
+    if (!is_writing(c) && (*ms < 0 || *ms > KILN_WIRE_MOST_LIMIT_MS))
+        c->is_bad = true;
+}
+
 static void builder(codec *c, void *p) {
     kiln_wire_builder *m = p;
     text(c, &m->profile);
     u64(c, &m->data_limit_bytes);
-    i64(c, &m->time_limit_ms);
+    limit_ms(c, &m->time_limit_ms);
 }
 
 static void runner(codec *c, void *p) {
@@ -232,13 +239,13 @@ static void runner(codec *c, void *p) {
     i32(c, &m->cpu);
     u64(c, &m->last_cache_bytes);
     u64(c, &m->data_limit_bytes);
-    i64(c, &m->time_limit_ms);
+    limit_ms(c, &m->time_limit_ms);
     f64(c, &m->precision);
     f64(c, &m->loser);
     text(c, &m->device);
     f64(c, &m->device_gflops);
     f64(c, &m->device_gbs);
-    i64(c, &m->driver_limit_ms);
+    limit_ms(c, &m->driver_limit_ms);
 }
 
 static void ready(codec *c, void *p) {

@@ -208,6 +208,9 @@ typedef struct kiln_wire_failed {
     kiln_str text;
 } kiln_wire_failed;
 
+/* Of a builder's and a runner's limits: a week. */
+enum { KILN_WIRE_MOST_LIMIT_MS = 7 * 24 * 3600 * 1000 };
+
 /* A lease ends with the connection, and so long after the last message of who has it.
  */
 enum { KILN_WIRE_LEAST_LEASE_MS = 100, KILN_WIRE_MOST_LEASE_MS = 24 * 3600 * 1000 };

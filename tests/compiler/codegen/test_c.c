@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_DRAWN = 128, N_WRITTEN = 5, N_PROGRAMS = N_DRAWN + N_WRITTEN };
+enum { N_DRAWN = 128, N_WRITTEN = 7, N_PROGRAMS = N_DRAWN + N_WRITTEN };
 enum { PRIMITIVES = 14, MAX_ARGS = 16 };
 
 typedef struct drawn {
@@ -163,6 +163,40 @@ static const char *const written[N_WRITTEN] = {
     " w[ramp(14, 1, 2)] = a[ramp(5, 1, 2)]*a[ramp(1, 1, 2)] + a[ramp(2, 1, 2)]\n"
     " v[ramp(0, 1, 16)] = add_rn(mul_rn(x[ramp(0, 1, 16)], y[ramp(0, 1, 16)]),"
     " x[ramp(7, 1, 16)]) }",
+    "program extremes(x: f32[32], a: f64[16], c: i32[64], y: u8[64], b: i8[64], out z:"
+    " f32[32], out w: f64[16], out s: i32[64]) {\n"
+    " z[ramp(0, 1, 16)] = min(x[ramp(0, 1, 16)], f32(c[ramp(0, 1, 16)])/f32(c[ramp(0,"
+    " 1, 16)]))\n"
+    " z[ramp(16, 1, 8)] = max(f32(c[ramp(1, 1, 8)])/f32(c[ramp(1, 1, 8)]), x[ramp(16,"
+    " 1, 8)])\n"
+    " z[ramp(24, 1, 4)] = max(x[ramp(24, 1, 4)], f32(c[ramp(40, 1, 4)])/f32(c[ramp(40,"
+    " 1, 4)]))\n"
+    " z[ramp(28, 1, 4)] = min(f32(c[ramp(50, 1, 4)])/f32(c[ramp(50, 1, 4)]), x[ramp(28,"
+    " 1, 4)])\n"
+    " w[ramp(0, 1, 8)] = max(a[ramp(0, 1, 8)], f64(c[ramp(20, 1, 8)])/f64(c[ramp(20, 1,"
+    " 8)]))\n"
+    " w[ramp(8, 1, 8)] = min(f64(c[ramp(30, 1, 8)])/f64(c[ramp(30, 1, 8)]), a[ramp(8, "
+    "1,"
+    " 8)])\n"
+    " for o in 0 .. +2 { vectorized i in 0 .. +16 {"
+    "  s[o*16 + i] = i32(y[o*16 + i])*i32(i16(c[o*16 + i]*i32(12345))) + c[o*16 + i] } "
+    "}"
+    " for o in 0 .. +2 { vectorized i in 0 .. +8 {"
+    "  s[o*8 + i + 32] = c[o*8 + i] + i32(b[o*8 + i])*i32(y[o*8 + i]) } }"
+    " for o in 0 .. +2 { vectorized i in 0 .. +4 {"
+    "  s[o*4 + i + 48] = i32(i16(c[o*4 + i]*i32(-12345)))*i32(y[o*4 + i]) + c[o*4 + i]"
+    "  s[o*4 + i + 56] = i32(b[o*4 + i])*i32(b[o*4 + i + 9]) + c[o*4 + i] } } }",
+    "program turned(x: f32[32], c: i32[64], y: u8[32], b: i8[64], out z: u8[64], out w:"
+    " i8[32], out v: i16[16], out t: i32[8]) {"
+    " for o in -4 .. +8 { t[o + 4] = select(o*3 <= -5, i32(1), i32(0)) +"
+    " select(o*3 < -6, i32(2), i32(0)) + select(o*5 <= 11, i32(4), i32(0)) }"
+    " for o in 0 .. +2 { vectorized i in 0 .. +16 {"
+    "  z[o*16 + i] = bits_u8(i8(x[o*16 + i]*150f)) ^ y[3]"
+    "  z[o*16 + i + 32] = bits_u8(i8(c[o*16 + i]*i32(50))) & y[o*16 + i]"
+    "  w[o*16 + i] = bits_i8(y[o*16 + i]) | b[o*16 + i + 1] } }"
+    " vectorized k in 0 .. +16 { v[k] = bits_i16(u16(x[k]*40000f)) ^ "
+    "i16(c[k]*i32(9999))"
+    " } }",
 };
 
 static const kiln_program *parse(const char *text) {

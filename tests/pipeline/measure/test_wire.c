@@ -360,6 +360,34 @@ static void refuses_headers(void **state) {
     kiln_arena_fini(&a);
 }
 
+static void check_limits(int64_t time_ms, int64_t driver_ms, kiln_status want) {
+    kiln_arena a = {0};
+    kiln_err err = {0};
+    kiln_buf text;
+    kiln_wire_stream in = {.arena = &a};
+    bool has;
+    kiln_wire_frame f;
+    kiln_wire_runner got;
+    const kiln_wire_runner m = {.time_limit_ms = time_ms, .driver_limit_ms = driver_ms};
+    kiln_buf_init(&text, &a);
+    kiln_wire_put(&text, KILN_WIRE_RUNNER, &m);
+    feed(&in, kiln_buf_str(&text));
+    kiln_assert_status_ok(kiln_wire_next(&in, &has, &f, &err), &err);
+    assert_int_equal(kiln_wire_get(&a, &f, &got, &err), want);
+    kiln_arena_fini(&a);
+}
+
+/* Nanoseconds are made of them. */
+static void limits_are_a_week_at_most(void **state) {
+    (void)state;
+    const int64_t most = KILN_WIRE_MOST_LIMIT_MS;
+    check_limits(most, most, KILN_OK);
+    check_limits(most + 1, 0, KILN_ERR_PARSE);
+    check_limits(1, most + 1, KILN_ERR_PARSE);
+    check_limits(1, INT64_MAX, KILN_ERR_PARSE);
+    check_limits(-1, 0, KILN_ERR_PARSE);
+}
+
 static void says_what_it_waited_for(void **state) {
     (void)state;
     kiln_arena a = {0};
@@ -433,6 +461,7 @@ int main(void) {
     kiln_test_add("reads_what_was_written", reads_what_was_written, NULL);
     kiln_test_add("refuses_what_is_broken", refuses_what_is_broken, NULL);
     kiln_test_add_rows(refuses_headers, header_rows);
+    kiln_test_add("limits_are_a_week_at_most", limits_are_a_week_at_most, NULL);
     kiln_test_add("says_what_it_waited_for", says_what_it_waited_for, NULL);
     kiln_test_add("reads_pipes", reads_pipes, NULL);
     kiln_test_add("names_errors", names_errors, NULL);
