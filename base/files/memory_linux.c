@@ -62,9 +62,10 @@ void kiln_memory_file_huge(int fd) {
         mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return;
-    void *at = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
-    if (mmap(at, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
-        (void)madvise(at, bytes, COLLAPSE);
+    unsigned char *at = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
+    void *file = mmap(at, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (file != MAP_FAILED)
+        (void)madvise(file, bytes, COLLAPSE);
     (void)munmap(map, room);
 }
 
