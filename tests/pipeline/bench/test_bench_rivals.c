@@ -116,31 +116,43 @@ static step_row step_rows[] = {
     {"says_one_two_steps_off", 2, KILN_RIVAL_WRONG},
 };
 
-/* Kiln itself is held to every bit, others to a step. */
-static void check_steps(void **state) {
-    const step_row *r = *state;
-    const kiln_subject s = quantised_subject();
+/* Its first output, to be changed. */
+static kiln_tensor copy_of_wanted(const kiln_subject *s) {
+    kiln_tensor t = s->want[0].value;
+    assert_null(s->want[0].at);
+    t.data = kiln_arena_dup(kiln_test_arena(), t.data, kiln_type_bytes(&t.type));
+    return t;
+}
+
+/* Beside a baseline that gives `t`, at 1 up to so many threads. */
+static void bench_beside(const kiln_subject *s, const kiln_tensor *t, int n_threads,
+                         kiln_net_bench *out) {
+    static const int threads[] = {1, 2};
     kiln_arena *a = kiln_test_arena();
-    const char *file = kiln_path_join(a, kiln_test_dir(), "turned.npy");
-    static const int threads[] = {1};
+    const char *file = kiln_path_join(a, kiln_test_dir(), "given.npy");
     const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
-    kiln_net_bench b;
     kiln_err err = {0};
-    kiln_tensor t = s.want[0].value;
-    assert_null(s.want[0].at);
-    t.data = kiln_arena_dup(a, t.data, kiln_type_bytes(&t.type));
-    int8_t *first = t.data;
-    *first = (int8_t)(*first + (*first > 0 ? -r->steps : r->steps));
-    kiln_assert_status_ok(kiln_tensor_write_npy(file, &t, &err), &err);
+    kiln_assert_status_ok(kiln_tensor_write_npy(file, t, &err), &err);
     const kiln_net_bench_options o = {
         .threads = threads,
-        .n_threads = 1,
+        .n_threads = n_threads,
         .rounds = 1,
         .baseline = list,
         .baselines_dir = kiln_test_fake_baseline(
             kiln_format(a, "case $line in *load*) give %s;; *) sample;; esac", file)),
         .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
+    kiln_assert_status_ok(kiln_net_bench_run(a, s, &o, out, &err), &err);
+}
+
+/* Kiln itself is held to every bit, others to a step. */
+static void check_steps(void **state) {
+    const step_row *r = *state;
+    const kiln_subject s = quantised_subject();
+    kiln_net_bench b;
+    kiln_tensor t = copy_of_wanted(&s);
+    int8_t *first = t.data;
+    *first = (int8_t)(*first + (*first > 0 ? -r->steps : r->steps));
+    bench_beside(&s, &t, 1, &b);
     const kiln_rival *v = &b.side.v[0].rival.v[0];
     print_message("%s\n", v->reason);
     assert_int_equal(v->state, r->want);
@@ -177,15 +189,8 @@ static gate_row gate_rows[] = {
 static void check_gates(void **state) {
     const gate_row *r = *state;
     const kiln_subject s = gates_subject();
-    kiln_arena *a = kiln_test_arena();
-    const char *file = kiln_path_join(a, kiln_test_dir(), "gates.npy");
-    static const int threads[] = {1, 2};
-    const kiln_baseline *const list[] = {kiln_baseline_at(0), NULL};
     kiln_net_bench b;
-    kiln_err err = {0};
-    kiln_tensor t = s.want[0].value;
-    assert_null(s.want[0].at);
-    t.data = kiln_arena_dup(a, t.data, kiln_type_bytes(&t.type));
+    kiln_tensor t = copy_of_wanted(&s);
     float *y = t.data;
     int n_zero = 0;
     for (int64_t i = 0; i < kiln_type_elems(&t.type); i++) {
@@ -193,16 +198,7 @@ static void check_gates(void **state) {
         y[i] = y[i] < r->below ? 0 : y[i] + r->off;
     }
     assert_true(r->below == 0 || n_zero > 0);
-    kiln_assert_status_ok(kiln_tensor_write_npy(file, &t, &err), &err);
-    const kiln_net_bench_options o = {
-        .threads = threads,
-        .n_threads = 2,
-        .rounds = 1,
-        .baseline = list,
-        .baselines_dir = kiln_test_fake_baseline(
-            kiln_format(a, "case $line in *load*) give %s;; *) sample;; esac", file)),
-        .baselines_limit_ms = KILN_TEST_PATIENCE_MS};
-    kiln_assert_status_ok(kiln_net_bench_run(a, &s, &o, &b, &err), &err);
+    bench_beside(&s, &t, 2, &b);
     assert_int_equal(b.check.outcome, KILN_PASSED);
     for (size_t i = 0; i < b.side.n; i++) {
         print_message("%s\n", b.side.v[i].rival.v[0].reason);
