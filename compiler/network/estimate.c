@@ -124,8 +124,9 @@ static double contraction_cycles(const subject *s) {
     double work = (double)s->w->cost.muladds * waste_of(&y);
     if (s->c->tmpl->takes == KILN_TAKES_ANY)
         return work * untiled / (lanes * s->p->core.fma_ports);
-    if (kiln_template_amplification(s->c->tmpl, &s->c->space, &s->c->config) > 1)
-        work *= s->c->tmpl->least_share * transforms;
+    if (s->c->tmpl->share != NULL)
+        work *= transforms * kiln_template_share(s->c->tmpl, &s->w->workload,
+                                                 &s->c->space, &s->c->config);
     if (block > 1)
         work *= lanes / at_most((double)block, lanes);
     if (is_window)

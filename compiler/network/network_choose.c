@@ -34,8 +34,8 @@ static bool is_work(const kiln_op_work *w, const char *key) {
     return kiln_str_is(w->key, key) || kiln_str_is(w->anchor, key);
 }
 
-double kiln_choice_amplification(const kiln_choice *c) {
-    return kiln_template_amplification(c->tmpl, &c->space, &c->config);
+double kiln_choice_amplification(const kiln_op_work *w, const kiln_choice *c) {
+    return kiln_template_amplification(c->tmpl, &w->workload, &c->space, &c->config);
 }
 
 /* ---- files ----------------------------------------------------------------------- */

@@ -83,6 +83,6 @@ kiln_status kiln_config_file_check(const kiln_json *file, const char *path,
 /* A line for each entry that no work took: most likely a slip. How many there are. */
 size_t kiln_config_file_unused(kiln_buf *out, const kiln_choose_options *o);
 /* Factor on the error bound, of the algorithm that was chosen. */
-double kiln_choice_amplification(const kiln_choice *c);
+double kiln_choice_amplification(const kiln_op_work *w, const kiln_choice *c);
 
 #endif

@@ -172,7 +172,7 @@ static void add_kernel(kiln_net *n, const kiln_net_work *w, const kiln_scheduled
         .profile = kiln_net_profile_of(n, c->tmpl),
         .origin = c->origin,
         .n_tried = c->n_tried,
-        .amplification = kiln_choice_amplification(c),
+        .amplification = kiln_choice_amplification(&w->op, c),
         .cost = w->op.cost,
         .n_operands = (int)s->te.n_args,
         .n_written = (int)(s->te.n_args - s->te.n_inputs),

@@ -4,8 +4,6 @@
  * written so that what they share is the same expression. */
 #include "compiler/op/op_conv_winograd.h"
 
-#include "compiler/graph/winograd.h"
-
 #include <string.h>
 
 /* Axes of the logical types of tiles: [n, c, row of tiles, column, i, j]. */
@@ -57,9 +55,10 @@ static const kiln_expr *by_pairs(kiln_arena *a, const double *c, int n,
 
 /* Tiles of an image `like` [n, c, h, w], channels in its blocks; axes from slowest to
  * fastest by `order`. */
-static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles, int n,
-                            const uint8_t order[RANK]) {
-    const int64_t dim[RANK] = {like->dim[0], like->dim[1], tiles[0], tiles[1], n, n};
+static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles,
+                            const kiln_winograd_pair *by, const uint8_t order[RANK]) {
+    const int64_t dim[RANK] = {like->dim[0], like->dim[1], tiles[0],
+                               tiles[1],     by->f[0]->n,  by->f[1]->n};
     kiln_type t = kiln_type_make(KILN_F32, RANK, dim);
     t.layout = like->layout;
     t.layout.n_order = RANK;
@@ -67,19 +66,29 @@ static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles, int n,
     return t;
 }
 
-int kiln_conv_winograd_tile(const kiln_compute_cx *cx, int weights) {
+bool kiln_conv_is_winograd(const kiln_compute_cx *cx, int weights,
+                           kiln_winograd_pair *f) {
     const kiln_type *has = &cx->in[weights].type, *of = &cx->node->in[weights]->type;
     if (kiln_type_same_shape(has, of))
-        return 0;
-    KILN_ASSERT(of->rank == 4 && of->dim[2] == KILN_WINOGRAD_TAPS &&
-                    has->dim[2] == has->dim[3],
-                "'%s' has weights that are packed otherwise", cx->node->name);
-    return (int)(has->dim[2] - KILN_WINOGRAD_TAPS + 1);
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const int64_t taps = of->rank == 4 ? of->dim[2 + i] : 0;
+        f->f[i] = kiln_winograd_of(has->dim[2 + i] - taps + 1, taps);
+        KILN_ASSERT(f->f[i] != NULL, "'%s' has weights that are packed otherwise",
+                    cx->node->name);
+    }
+    return true;
 }
 
 /* ---- x --------------------------------------------------------------------------- */
 
-static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd *f,
+/* Of what the tile-th tile reads along an axis, the k-th. */
+static const kiln_expr *place_of(kiln_arena *a, const kiln_expr *tile,
+                                 const kiln_winograd *f, const kiln_expr *k) {
+    return kiln_x_add(a, kiln_x_mul(a, tile, kiln_x_index(a, f->tile)), k);
+}
+
+static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd_pair *by,
                                const kiln_te_value *pad, const int64_t *tiles,
                                bool has_tiles_last, kiln_te_value *out) {
     kiln_arena *a = cx->arena;
@@ -89,21 +98,20 @@ static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd *f,
     static const uint8_t by_channels[RANK] = {I, J, N, ROW, COLUMN, C},
                          by_tiles[RANK] = {I, J, N, C, ROW, COLUMN};
     const kiln_type t =
-        tiles_type(&pad->type, tiles, f->n, has_tiles_last ? by_tiles : by_channels);
+        tiles_type(&pad->type, tiles, by, has_tiles_last ? by_tiles : by_channels);
     kiln_te_value rows;
     for (int axis = 0; axis < 2; axis++) {
+        const kiln_winograd *f = by->f[axis];
         const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
         const kiln_expr *x[KILN_WINOGRAD_MAX_N], *row[KILN_WINOGRAD_MAX_N];
         kiln_te *te = kiln_compute_begin(cx, axis == 0 ? "rows" : "tiles", &t, index);
         te->tag = axis == 0 ? "winograd.rows" : "winograd.x";
-        const kiln_expr *tile = kiln_x_index(a, f->tile);
         for (int k = 0; k < f->n; k++) {
             if (axis == 0) {
                 at[0] = index[N];
                 at[1] = index[C];
-                at[2] =
-                    kiln_x_add(a, kiln_x_mul(a, index[ROW], tile), kiln_x_index(a, k));
-                at[3] = kiln_x_add(a, kiln_x_mul(a, index[COLUMN], tile), index[J]);
+                at[2] = place_of(a, index[ROW], f, kiln_x_index(a, k));
+                at[3] = place_of(a, index[COLUMN], by->f[1], index[J]);
             } else {
                 for (int i = 0; i < RANK; i++)
                     at[i] = i == J ? kiln_x_index(a, k) : index[i];
@@ -121,7 +129,7 @@ static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd *f,
 
 /* ---- products -------------------------------------------------------------------- */
 
-static kiln_status multiply(kiln_compute_cx *cx, const kiln_winograd *f,
+static kiln_status multiply(kiln_compute_cx *cx, const kiln_winograd_pair *by,
                             const kiln_te_value *v, int weights, int64_t channels,
                             kiln_te_value *out) {
     kiln_arena *a = cx->arena;
@@ -129,7 +137,7 @@ static kiln_status multiply(kiln_compute_cx *cx, const kiln_winograd *f,
     const kiln_expr *index[KILN_MAX_RANK], *xi[RANK], *wi[4];
     /* Blocks of channels around the tiles: each has weights of its own. */
     static const uint8_t order[RANK] = {I, J, N, C, ROW, COLUMN};
-    const kiln_type t = tiles_type(y, &v->type.dim[ROW], f->n, order);
+    const kiln_type t = tiles_type(y, &v->type.dim[ROW], by, order);
     kiln_te *te = kiln_compute_begin(cx, "products", &t, index);
     te->tag = "winograd.sum";
     const kiln_axis *c = kiln_te_reduce_axis(te, "ic", channels);
@@ -167,18 +175,18 @@ static kiln_status transform_columns(kiln_compute_cx *cx, const kiln_winograd *f
 }
 
 const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
-                                       const kiln_te_value *columns, int tile,
+                                       const kiln_winograd_pair *by,
+                                       const kiln_te_value *columns,
                                        const kiln_expr *const *index) {
     kiln_arena *a = cx->arena;
-    const kiln_winograd *f = kiln_winograd_of(tile);
+    const kiln_winograd *f = by->f[1];
     const kiln_expr *x[KILN_WINOGRAD_MAX_N], *row[KILN_WINOGRAD_MAX_TILE];
-    KILN_ASSERT(f != NULL, "F(%d, 3)", tile);
     const kiln_expr *at[RANK] = {
         [N] = index[0],
         [C] = index[1],
-        [ROW] = kiln_compute_div(cx, index[2], f->tile),
+        [ROW] = kiln_compute_div(cx, index[2], by->f[0]->tile),
         [COLUMN] = kiln_compute_div(cx, index[3], f->tile),
-        [I] = kiln_compute_mod(cx, index[2], f->tile),
+        [I] = kiln_compute_mod(cx, index[2], by->f[0]->tile),
     };
     for (int k = 0; k < f->n; k++) {
         at[J] = kiln_x_index(a, k);
@@ -190,21 +198,21 @@ const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
 }
 
 kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
-                               const kiln_te_value *x, int weights, int64_t channels,
-                               kiln_te_value *out) {
+                               const kiln_winograd_pair *by, const kiln_te_value *x,
+                               int weights, int64_t channels, kiln_te_value *out) {
     const kiln_layout *u = &cx->in[weights].type.layout;
-    const kiln_winograd *f = kiln_winograd_of(kiln_conv_winograd_tile(cx, weights));
     kiln_window whole = *w; /* every tile in full */
     int64_t tiles[2];
     kiln_te_value pad, v, m;
-    KILN_ASSERT(f != NULL && w->n == 2, "'%s' is none of Winograd's", cx->node->name);
+    KILN_ASSERT(w->n == 2, "'%s' is none of Winograd's", cx->node->name);
     for (int i = 0; i < 2; i++) {
-        tiles[i] = (w->out[i] + f->tile - 1) / f->tile;
-        whole.out[i] = tiles[i] * f->tile;
+        const int64_t tile = by->f[i]->tile;
+        tiles[i] = (w->out[i] + tile - 1) / tile;
+        whole.out[i] = tiles[i] * tile;
     }
     KILN_TRY(kiln_compute_pad(cx, x, &whole, kiln_x_number(cx->arena, x->type.dtype, 0),
                               &pad));
-    KILN_TRY(transform_x(cx, f, &pad, tiles, u->n_order == 4 && u->order[2] == 1, &v));
-    KILN_TRY(multiply(cx, f, &v, weights, channels, &m));
-    return transform_columns(cx, f, &m, out);
+    KILN_TRY(transform_x(cx, by, &pad, tiles, u->n_order == 4 && u->order[2] == 1, &v));
+    KILN_TRY(multiply(cx, by, &v, weights, channels, &m));
+    return transform_columns(cx, by->f[0], &m, out);
 }

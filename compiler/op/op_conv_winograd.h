@@ -3,13 +3,15 @@
 #ifndef KILN_COMPILER_OP_OP_CONV_WINOGRAD_H
 #define KILN_COMPILER_OP_OP_CONV_WINOGRAD_H
 
+#include "compiler/graph/winograd.h"
 #include "compiler/op/op_compute.h"
 
-/* m where the weights (the node's input `weights`) come packed for F(m, 3): m + 2 by
- * m + 2 numbers where the model's have 3 by 3 taps; 0 where they do not. */
-int kiln_conv_winograd_tile(const kiln_compute_cx *cx, int weights);
+/* Do the weights (the node's input `weights`) come packed for Winograd's algorithm:
+ * m + r - 1 numbers along an axis where the model's have r taps? *f: by which. */
+bool kiln_conv_is_winograd(const kiln_compute_cx *cx, int weights,
+                           kiln_winograd_pair *f);
 /* Of a convolution over two axes in steps of one, without groups, whose weights (the
- * node's input `weights`) are packed for F(m, 3). `channels` are summed. Stages, by
+ * node's input `weights`) are packed for `by`. `channels` are summed. Stages, by
  * their tags; tiles are counted by row and column:
  *
  *     "pad"            x with zeros around it, as far as whole tiles read
@@ -19,11 +21,12 @@ int kiln_conv_winograd_tile(const kiln_compute_cx *cx, int weights);
  *     "winograd.sum"   products, summed over channels
  *     "winograd.cols"  A^T M, given to the caller: kiln_conv_winograd_at is A^T M A */
 kiln_status kiln_conv_winograd(kiln_compute_cx *cx, const kiln_window *w,
-                               const kiln_te_value *x, int weights, int64_t channels,
-                               kiln_te_value *out);
+                               const kiln_winograd_pair *by, const kiln_te_value *x,
+                               int weights, int64_t channels, kiln_te_value *out);
 /* The output at `index` [n, o, h, w], read by the stage begun last. */
 const kiln_expr *kiln_conv_winograd_at(const kiln_compute_cx *cx,
-                                       const kiln_te_value *columns, int tile,
+                                       const kiln_winograd_pair *by,
+                                       const kiln_te_value *columns,
                                        const kiln_expr *const *index);
 
 #endif

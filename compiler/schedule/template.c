@@ -58,9 +58,14 @@ const kiln_template *kiln_template_for(const kiln_workload *w, const kiln_profil
     return NULL;
 }
 
-double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
-                                   const kiln_config *c) {
-    return t->amplification != NULL ? t->amplification(s, c) : 1;
+double kiln_template_amplification(const kiln_template *t, const kiln_workload *w,
+                                   const kiln_space *s, const kiln_config *c) {
+    return t->amplification != NULL ? t->amplification(w, s, c) : 1;
+}
+
+double kiln_template_share(const kiln_template *t, const kiln_workload *w,
+                           const kiln_space *s, const kiln_config *c) {
+    return t->share != NULL ? t->share(w, s, c) : 1;
 }
 
 /* ---- what a template promises ---------------------------------------------------- */

@@ -181,9 +181,13 @@ struct kiln_template {
                          kiln_err *err);
     /* Factor on the anchor's error bound (op.h) that the configuration's algorithm
      * asks for; NULL: 1. Strict numerics take no other. */
-    double (*amplification)(const kiln_space *s, const kiln_config *c);
-    /* The least part of the workload's multiply-adds that its algorithm does; 0: all.
-     * No kernel of it can be faster than these at the machine's peak. */
+    double (*amplification)(const kiln_workload *w, const kiln_space *s,
+                            const kiln_config *c);
+    /* The part of the workload's multiply-adds that the configuration's algorithm does;
+     * NULL: all. */
+    double (*share)(const kiln_workload *w, const kiln_space *s, const kiln_config *c);
+    /* The least that `share` can say of any workload; 0: all. No kernel can be faster
+     * than these at the machine's peak. */
     double least_share;
 };
 /* ---- packings -------------------------------------------------------------------- */
@@ -210,8 +214,10 @@ kiln_status kiln_template_apply(kiln_arena *a, const kiln_template *t,
                                 const kiln_workload *w, const kiln_profile *p,
                                 const kiln_space *s, const kiln_config *c,
                                 kiln_scheduled *out, kiln_err *err);
-double kiln_template_amplification(const kiln_template *t, const kiln_space *s,
-                                   const kiln_config *c);
+double kiln_template_amplification(const kiln_template *t, const kiln_workload *w,
+                                   const kiln_space *s, const kiln_config *c);
+double kiln_template_share(const kiln_template *t, const kiln_workload *w,
+                           const kiln_space *s, const kiln_config *c);
 
 #define KILN_TEMPLATE(name) extern const kiln_template kiln_template_##name;
 #include "compiler/schedule/templates.def"

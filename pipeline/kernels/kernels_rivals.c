@@ -76,9 +76,9 @@ kiln_rivals *kiln_op_rivals_open(kiln_arena *a, kiln_arena *scratch,
                                     .open = open_one,
                                     .compare = compare,
                                     .user = &r};
-    const kiln_status st =
-        kiln_expect(scratch, w->graph, w->workload.anchor, plain,
-                    kiln_choice_amplification(&row->choice), o->seed, want, &r.refusal);
+    const kiln_status st = kiln_expect(scratch, w->graph, w->workload.anchor, plain,
+                                       kiln_choice_amplification(w, &row->choice),
+                                       o->seed, want, &r.refusal);
     if (st == KILN_OK)
         (void)kiln_library_op_of(w->graph, w->workload.anchor, plain, &r.op,
                                  &r.refusal);

@@ -178,11 +178,19 @@ void kiln_conv_cost(const kiln_node *n, kiln_cost *c) {
 }
 
 /* Winograd's algorithm: errors of F(4, 3) reached 1.7 of what a direct convolution's do
- * at most, by the spread of its lanes (16 to 128 channels, images of 8 to 56). */
+ * at most, by the spread of its lanes (16 to 128 channels, images of 8 to 56); those of
+ * other taps are no larger. */
 static double other_error(const kiln_node *n) {
-    const kiln_type *w = &n->in[1]->type;
-    const bool is_3x3 = w->rank == 4 && w->dim[2] == 3 && w->dim[3] == 3;
-    return is_3x3 && w->dtype == KILN_F32 ? 3 : 1;
+    const kiln_type *w = &n->in[W]->type;
+    kiln_winograd_pair by;
+    kiln_window x;
+    if (w->rank != 4 || w->dtype != KILN_F32 ||
+        !kiln_winograd_pair_of(2, w->dim + 2, &by) ||
+        kiln_conv_window(n, &x, NULL) != KILN_OK)
+        return 1;
+    const bool is_3x3 = w->dim[2] == 3 && w->dim[3] == 3;
+    const bool can_be = n->attr[GROUPS].i == 1 && x.stride[0] == 1 && x.stride[1] == 1;
+    return is_3x3 || can_be ? 3 : 1;
 }
 
 static kiln_bound error_bound(const kiln_node *n) {
@@ -255,17 +263,19 @@ static kiln_status sum_of(kiln_compute_cx *cx, const kiln_window *w, const char 
                           const kiln_expr **index, kiln_te **y,
                           const kiln_expr **body) {
     const kiln_type *t = &cx->out[0].type;
-    const int tile = kiln_conv_winograd_tile(cx, W);
+    kiln_winograd_pair by;
+    const bool is_winograd = kiln_conv_is_winograd(cx, W, &by);
     kiln_te_value x;
-    if (tile != 0)
-        KILN_TRY(kiln_conv_winograd(cx, w, &cx->in[X], W, reduced_channels(cx), &x));
+    if (is_winograd)
+        KILN_TRY(
+            kiln_conv_winograd(cx, w, &by, &cx->in[X], W, reduced_channels(cx), &x));
     else
         KILN_TRY(kiln_compute_pad(
             cx, &cx->in[X], w, kiln_x_number(cx->arena, cx->in[X].type.dtype, 0), &x));
     *y = kiln_compute_begin(cx, name, t, index);
     (*y)->tag = "conv";
-    *body = tile != 0 ? kiln_conv_winograd_at(cx, &x, tile, index)
-                      : kiln_conv_contraction(cx, *y, w, &x, index);
+    *body = is_winograd ? kiln_conv_winograd_at(cx, &by, &x, index)
+                        : kiln_conv_contraction(cx, *y, w, &x, index);
     return KILN_OK;
 }
 

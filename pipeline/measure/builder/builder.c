@@ -231,7 +231,7 @@ static kiln_status build(builder *b, kiln_arena *a, const kiln_wire_build *q,
     out->code.workspace_bytes = kernel.object.workspace_bytes;
     out->code.scratch_bytes = kernel.object.scratch_bytes;
     out->code.least_flops = kiln_program_least_flops(a, kernel.program);
-    out->code.amplification = kiln_choice_amplification(&choice);
+    out->code.amplification = kiln_choice_amplification(&k->work, &choice);
     return kiln_operands_describe(a, &b->packings, &kernel.scheduled.te, &k->wire,
                                   &out->code, err);
 }

@@ -179,7 +179,7 @@ static row rows[] = {
      "value 'x' is packed, and no constant"},
     {"a_packing_of_other_constants", "lay_out", "\"w\" : f32[16,16,1,1]",
      "\"w\" : f32[16,16,1,1] by \"winograd_4\"", KILN_ERR_SHAPE,
-     "only f32 weights [O, I, 3, 3] are packed"},
+     "only f32 weights [O, I, h, w] of windows"},
     {"a_layout_that_the_kernel_has_not", "lay_out", "\"x\" : f32[1,16,2,2]",
      "\"x\" : f32[1,16,2,2]{order=0231}", KILN_ERR_BUG,
      "operand 0 of step 'relu' is f32[1,16,2,2]{order=0231}, its kernel has"},

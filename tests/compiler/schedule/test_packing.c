@@ -23,45 +23,71 @@ typedef struct packing {
 
 /* ---- what must come out ---------------------------------------------------------- */
 
-/* u = G g G^T / divisors of taps g, in the order that op_conv_winograd.h promises. */
-static void transform(const kiln_winograd *f, const double g[9],
-                      double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]) {
-    double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
-    for (int i = 0; i < f->n; i++)
-        for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
-            half[i][s] =
-                f->g[i][0] * g[s] + f->g[i][1] * g[3 + s] + f->g[i][2] * g[6 + s];
-    for (int i = 0; i < f->n; i++)
-        for (int j = 0; j < f->n; j++)
-            u[i][j] = (half[i][0] * f->g[j][0] + half[i][1] * f->g[j][1] +
-                       half[i][2] * f->g[j][2]) /
-                      (f->divisor[i] * f->divisor[j]);
+enum { MAX_WINDOW = KILN_WINOGRAD_MAX_TAPS * KILN_WINOGRAD_MAX_TAPS };
+
+/* Of c[k] x[k * step], from the left. */
+typedef double summing(int n, const double *c, const double *x, int step);
+static double rounded(int n, const double *c, const double *x, int step) {
+    double sum = c[0] * x[0];
+    for (int k = 1; k < n; k++)
+        sum = sum + c[k] * x[k * step];
+    return sum;
+}
+static double fused(int n, const double *c, const double *x, int step) {
+    double sum = c[0] * x[0];
+    for (int k = 1; k < n; k++)
+        sum = fma(c[k], x[k * step], sum);
+    return sum;
 }
 
-/* t: [O, I, m + 2, m + 2]. */
-static void pack_transformed(kiln_arena *a, const kiln_type *t, const float *taps,
-                             void *packed) {
-    const kiln_winograd *f = kiln_winograd_of((int)t->dim[2] - 2);
-    assert_non_null(f);
+/* u = G g G^T / divisors of taps g, in the order that op_conv_winograd.h promises. */
+static void transform(const kiln_winograd_pair *by, summing *sum, const double *g,
+                      double u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N]) {
+    const kiln_winograd *f = by->f[0], *h = by->f[1];
+    double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_TAPS];
+    for (int i = 0; i < f->n; i++)
+        for (int s = 0; s < h->taps; s++)
+            half[i][s] = sum(f->taps, f->g[i], g + s, h->taps);
+    for (int i = 0; i < f->n; i++)
+        for (int j = 0; j < h->n; j++)
+            u[i][j] =
+                sum(h->taps, h->g[j], half[i], 1) / (f->divisor[i] * h->divisor[j]);
+}
+
+/* The matrices that made t, [O, I, n, n], of the taps of `of`. */
+static kiln_winograd_pair matrices_of(const kiln_type *t, const kiln_type *of) {
+    kiln_winograd_pair by;
+    for (int i = 0; i < 2; i++) {
+        const int64_t taps = of->dim[2 + i];
+        by.f[i] = kiln_winograd_of(t->dim[2 + i] - taps + 1, taps);
+        assert_non_null(by.f[i]);
+    }
+    return by;
+}
+
+static void pack_transformed(kiln_arena *a, const kiln_type *t, const kiln_type *of,
+                             const float *taps, void *packed) {
+    const kiln_winograd_pair by = matrices_of(t, of);
+    const int64_t n_taps = of->dim[2] * of->dim[3];
     const int64_t n_pairs = t->dim[0] * t->dim[1];
     float *all = kiln_array(a, float, kiln_type_elems(t)), *to = all;
     for (int64_t k = 0; k < n_pairs; k++) {
-        double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
-        for (int i = 0; i < 9; i++)
-            g[i] = (double)taps[9 * k + i];
-        transform(f, g, u);
-        for (int i = 0; i < f->n; i++)
-            for (int j = 0; j < f->n; j++)
+        double g[MAX_WINDOW], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+        for (int i = 0; i < n_taps; i++)
+            g[i] = (double)taps[n_taps * k + i];
+        transform(&by, rounded, g, u);
+        for (int i = 0; i < by.f[0]->n; i++)
+            for (int j = 0; j < by.f[1]->n; j++)
                 *to++ = (float)u[i][j];
     }
     kiln_layout_pack(t, all, packed);
 }
 
 static const void *wanted(kiln_arena *a, const kiln_op_def *by, const kiln_type *t,
-                          const void *plain) {
+                          const kiln_type *of, const void *plain) {
     void *want = kiln_arena_alloc(a, (size_t)kiln_type_bytes(t) + 1);
     if (by != NULL)
-        pack_transformed(a, t, plain, want);
+        pack_transformed(a, t, of, plain, want);
     else
         kiln_layout_pack(t, plain, want);
     return want;
@@ -78,7 +104,7 @@ static packing packing_of(kiln_arena *a, const kiln_type *t, const kiln_op_def *
     p.from = kiln_type_make(t->dtype, t->rank, t->dim);
     kiln_assert_status_ok(kiln_packed_type(by, &p.from, &p.type, &err), &err);
     p.type.layout = t->layout;
-    p.want = wanted(a, by, &p.type, plain);
+    p.want = wanted(a, by, &p.type, &p.from, plain);
     kiln_assert_status_ok(kiln_pack_graph(a, &p.from, by, &t->layout, &g, &err), &err);
     kiln_assert_status_ok(kiln_workload_of(g, &p.work, &err), &err);
     return p;
@@ -222,14 +248,19 @@ static float random_tap(kiln_rng *rng) {
 
 static void packs_for_winograd(void **state) {
     static const int32_t block[] = {1, 4, 8, 16, 32};
+    static const int64_t windows[][2] = {{3, 3}, {5, 1}, {1, 3},
+                                         {3, 3},                  /* both tiles */
+                                         {5, 5}, {1, 7}, {7, 3}}; /* of 2 alone */
     const kiln_op_def *by = *state;
-    const int64_t n = kiln_test_cases(4);
+    const int64_t n = kiln_test_cases(7);
+    const int n_windows = by == &kiln_packing_winograd_2 ? 7 : 4;
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
     for (int64_t i = 0; i < n; i++) {
         kiln_arena a = {0};
+        const int64_t *window = windows[i % n_windows];
         const int64_t dim[] = {kiln_rng_range(&rng, 1, 40), kiln_rng_range(&rng, 1, 20),
-                               3, 3};
+                               window[0], window[1]};
         kiln_type t = kiln_type_make(KILN_F32, 4, dim);
         float *taps = kiln_array(&a, float, kiln_type_elems(&t));
         for (int64_t k = 0; k < kiln_type_elems(&t); k++)
@@ -246,7 +277,8 @@ static void packs_for_winograd(void **state) {
 }
 
 static void refuses_what_is_not_its_own(void **state) {
-    static const char *const types[] = {"f64[4,4,3,3]", "f32[4,4,5,5]", "f32[4,3,3]"};
+    static const char *const types[] = {"f64[4,4,3,3]", "f32[4,4,9,9]", "f32[4,4,7,7]",
+                                        "f32[4,4,1,1]", "f32[4,3,3]"};
     (void)state;
     for (int k = 0; kiln_packing_at(k) != NULL; k++)
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -255,7 +287,7 @@ static void refuses_what_is_not_its_own(void **state) {
             kiln_type t, to;
             kiln_assert_status_ok(kiln_type_parse(&rest, &t, &err), &err);
             kiln_assert_fails(kiln_packed_type(kiln_packing_at(k), &t, &to, &err),
-                              KILN_ERR_SHAPE, &err, "only f32 weights [O, I, 3, 3]");
+                              KILN_ERR_SHAPE, &err, "only f32 weights [O, I, h, w]");
         }
 }
 
@@ -283,7 +315,7 @@ static const double g4[6][3] = {{0.25, 0, 0},
 static void divides_as_published(void **state) {
     (void)state;
     for (int tile = 2; tile <= 4; tile += 2) {
-        const kiln_winograd *f = kiln_winograd_of(tile);
+        const kiln_winograd *f = kiln_winograd_of(tile, 3);
         assert_int_equal(f->n, tile + 2);
         for (int i = 0; i < f->n; i++)
             for (int k = 0; k < 3; k++)
@@ -292,36 +324,81 @@ static void divides_as_published(void **state) {
     }
 }
 
-/* sum of c[k] x[k] from the left, fused. */
-static double fused(const double *c, double x, double y, double z) {
-    return fma(c[2], z, fma(c[1], y, c[0] * x));
+/* All of them: B^T, A^T and G of an axis make the filter, whatever the taps and x: as
+ * the sum over products k of at[i][k] g[k][j] / divisor[k] bt[k][d] is 1 where d is
+ * i + j, else 0. All numbers are small multiples of small powers of two, but for
+ * divisors. */
+static void makes_the_filter(void **state) {
+    (void)state;
+    for (int64_t tile = 1; tile <= KILN_WINOGRAD_MAX_TILE; tile++)
+        for (int64_t taps = 1; taps <= KILN_WINOGRAD_MAX_TAPS; taps++) {
+            const kiln_winograd *f = kiln_winograd_of(tile, taps);
+            if (f == NULL)
+                continue;
+            assert_int_equal(f->n, tile + taps - 1);
+            for (int i = 0; i < tile; i++)
+                for (int j = 0; j < taps; j++)
+                    for (int d = 0; d < f->n; d++) {
+                        double sum = 0;
+                        for (int k = 0; k < f->n; k++)
+                            sum +=
+                                f->at[i][k] * f->g[k][j] * f->bt[k][d] / f->divisor[k];
+                        if (fabs(sum - (d == i + j ? 1 : 0)) > 1e-12)
+                            fail_msg("F(%d, %d): y[%d] has %g of tap %d and x[%d]",
+                                     (int)tile, (int)taps, i, sum, j, d);
+                    }
+        }
+}
+
+static void saves_and_keeps_small(void **state) {
+    static const struct {
+        int64_t size, taps[2];
+        int positions; /* 0: there is no such tile */
+    } rows[] = {{2, {3, 3}, 16}, {4, {3, 3}, 36}, {2, {5, 5}, 36}, {4, {5, 5}, 0},
+                {2, {1, 7}, 8},  {4, {1, 7}, 0},  {4, {1, 3}, 6},  {4, {5, 1}, 8},
+                {2, {7, 3}, 32}, {2, {7, 7}, 0},  {2, {1, 1}, 0},  {2, {2, 3}, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        kiln_winograd_pair by;
+        const bool is_one = kiln_winograd_pair_of(rows[i].size, rows[i].taps, &by);
+        assert_int_equal(is_one, rows[i].positions > 0);
+        if (!is_one)
+            continue;
+        assert_int_equal(kiln_winograd_positions(&by), rows[i].positions);
+        assert_true(kiln_winograd_share(&by) < 1);
+        assert_true(kiln_winograd_share(&by) >=
+                    kiln_template_conv_winograd.least_share);
+        assert_true(kiln_winograd_amplification(&by) >= 1);
+    }
 }
 
 /* Transformed weights are the same bits where a compiler fuses multiplies and adds. */
 static void transforms_without_rounding_products(void **state) {
     enum { ROUNDS = 400 };
+    static const struct {
+        int64_t size, taps[2];
+    } of[] = {{2, {3, 3}}, {4, {3, 3}}, {2, {5, 5}}, {4, {5, 1}}, {2, {1, 7}}};
+    enum { N_OF = sizeof of / sizeof of[0] };
     kiln_rng rng;
     (void)state;
     kiln_rng_init(&rng, kiln_test_seed());
-    for (int round = 0; round < 2 * ROUNDS; round++) {
-        const kiln_winograd *f = kiln_winograd_of(round % 2 == 0 ? 2 : 4);
-        double g[9], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
-        double half[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_TAPS];
-        for (int i = 0; i < 9; i++)
+    for (int round = 0; round < N_OF * ROUNDS; round++) {
+        kiln_winograd_pair by;
+        double g[MAX_WINDOW], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+        double want[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
+        assert_true(
+            kiln_winograd_pair_of(of[round % N_OF].size, of[round % N_OF].taps, &by));
+        for (int i = 0; i < by.f[0]->taps * by.f[1]->taps; i++)
             g[i] = (double)(float)ldexp(2 * kiln_rng_unit(&rng) - 1,
                                         (int)kiln_rng_range(&rng, -30, 30));
-        transform(f, g, u);
-        for (int i = 0; i < f->n; i++)
-            for (int s = 0; s < KILN_WINOGRAD_TAPS; s++)
-                half[i][s] = fused(f->g[i], g[s], g[3 + s], g[6 + s]);
-        for (int i = 0; i < f->n; i++)
-            for (int j = 0; j < f->n; j++) {
-                const double sum = fused(f->g[j], half[i][0], half[i][1], half[i][2]);
-                const double want = sum / (f->divisor[i] * f->divisor[j]);
-                if (u[i][j] != want || signbit(u[i][j]) != signbit(want))
-                    fail_msg("F(%d, 3): [%d][%d] is %a, fused %a", f->tile, i, j,
-                             u[i][j], want);
-            }
+        transform(&by, rounded, g, u);
+        transform(&by, fused, g, want);
+        for (int i = 0; i < by.f[0]->n; i++)
+            for (int j = 0; j < by.f[1]->n; j++)
+                if (u[i][j] != want[i][j] || signbit(u[i][j]) != signbit(want[i][j]))
+                    fail_msg("F(%d, %d) by F(%d, %d): [%d][%d] is %a, fused %a",
+                             by.f[0]->tile, by.f[0]->taps, by.f[1]->tile, by.f[1]->taps,
+                             i, j, u[i][j], want[i][j]);
     }
 }
 
@@ -331,6 +408,8 @@ int main(void) {
                   (void *)(uintptr_t)&kiln_packing_winograd_2);
     kiln_test_add("packs_for_winograd_4", packs_for_winograd,
                   (void *)(uintptr_t)&kiln_packing_winograd_4);
+    kiln_test_add("makes_the_filter", makes_the_filter, NULL);
+    kiln_test_add("saves_and_keeps_small", saves_and_keeps_small, NULL);
     kiln_test_add("refuses_what_is_not_its_own", refuses_what_is_not_its_own, NULL);
     kiln_test_add("is_found_by_its_name", is_found_by_its_name, NULL);
     kiln_test_add("divides_as_published", divides_as_published, NULL);

@@ -21,7 +21,7 @@ static const template_check check = {
 /* ---- workloads ------------------------------------------------------------------- */
 
 typedef struct shape {
-    int64_t n, c, o, h, w, kernel, stride, dilation, pads[4], groups;
+    int64_t n, c, o, h, w, kernel[2], stride, dilation, pads[4], groups;
     kiln_dtype dtype;
     bool is_input; /* the weights are no constant */
 } shape;
@@ -31,7 +31,7 @@ static const shape plain = {.n = 1,
                             .o = 16,
                             .h = 8,
                             .w = 8,
-                            .kernel = 3,
+                            .kernel = {3, 3},
                             .stride = 1,
                             .dilation = 1,
                             .pads = {1, 1, 1, 1},
@@ -40,7 +40,7 @@ static const shape plain = {.n = 1,
 
 static kiln_value *convolution(kiln_graph *g, const shape *s, bool has_bias) {
     const int64_t x[] = {s->n, s->c, s->h, s->w};
-    const int64_t w[] = {s->o, s->c / s->groups, s->kernel, s->kernel};
+    const int64_t w[] = {s->o, s->c / s->groups, s->kernel[0], s->kernel[1]};
     const int64_t strides[] = {s->stride, s->stride};
     const int64_t dilations[] = {s->dilation, s->dilation};
     const kiln_type tx = kiln_type_make(s->dtype, 4, x);
@@ -74,18 +74,25 @@ static bool one_in(kiln_rng *rng, int n) { return kiln_rng_range(rng, 1, n) == 1
 static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng) {
     static const int64_t channels[] = {4, 5, 8, 16, 17, 20, 32};
     static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 14};
+    /* As often as others those of three by three. */
+    static const int64_t kernels[][2] = {{3, 3}, {3, 3}, {3, 3}, {3, 3}, {5, 5}, {1, 7},
+                                         {7, 1}, {1, 3}, {5, 1}, {3, 5}, {7, 3}};
+    enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
     shape s = plain;
     kiln_graph *g = kiln_graph_new(a, "convolution");
     s.n = one_in(rng, 4) ? 2 : 1;
     s.c = pick(rng, channels, 7);
     s.o = pick(rng, channels, 7);
+    memcpy(s.kernel, kernels[kiln_rng_range(rng, 0, N_KERNELS - 1)], sizeof s.kernel);
     for (int i = 0; i < 4; i++)
-        s.pads[i] = kiln_rng_range(rng, 0, 2);
-    /* At least one window. */
-    s.h = pick(rng, extents, 10) + 3 - s.pads[0] - s.pads[2];
-    s.w = pick(rng, extents, 10) + 3 - s.pads[1] - s.pads[3];
-    s.h = s.h < 1 ? 1 + (s.pads[0] + s.pads[2] < 2 ? 2 : 0) : s.h;
-    s.w = s.w < 1 ? 1 + (s.pads[1] + s.pads[3] < 2 ? 2 : 0) : s.w;
+        s.pads[i] = kiln_rng_range(rng, 0, s.kernel[i % 2] - 1);
+    for (int i = 0; i < 2; i++) { /* at least one window */
+        int64_t *in = i == 0 ? &s.h : &s.w;
+        *in = pick(rng, extents, 10) + s.kernel[i] - 1 - s.pads[i] - s.pads[2 + i];
+        *in = *in < 1 ? 1 : *in;
+        while (*in + s.pads[i] + s.pads[2 + i] < s.kernel[i])
+            ++*in;
+    }
     kiln_value *y = convolution(g, &s, one_in(rng, 2));
     if (one_in(rng, 3)) {
         kiln_value *in[] = {y, kiln_graph_add_input(g, "r", &y->type)};
@@ -200,8 +207,13 @@ static fit_row fit_rows[] = {
     {"not_in_steps_of_two", {.stride = 2}, KILN_NUMERICS_FAST, false},
     {"not_dilated", {.dilation = 2}, KILN_NUMERICS_FAST, false},
     {"not_grouped", {.groups = 2}, KILN_NUMERICS_FAST, false},
-    {"not_five_by_five", {.kernel = 5}, KILN_NUMERICS_FAST, false},
-    {"not_one_by_one", {.kernel = 1}, KILN_NUMERICS_FAST, false},
+    {"fits_five_by_five", {.kernel = {5, 5}}, KILN_NUMERICS_FAST, true},
+    {"fits_one_by_seven", {.kernel = {1, 7}}, KILN_NUMERICS_FAST, true},
+    {"fits_five_by_one", {.kernel = {5, 1}}, KILN_NUMERICS_FAST, true},
+    {"fits_three_by_one", {.kernel = {3, 1}}, KILN_NUMERICS_FAST, true},
+    {"not_seven_by_seven", {.kernel = {7, 7}}, KILN_NUMERICS_FAST, false},
+    {"not_by_four", {.kernel = {1, 4}}, KILN_NUMERICS_FAST, false},
+    {"not_one_by_one", {.kernel = {1, 1}}, KILN_NUMERICS_FAST, false},
     {"not_three_channels", {.c = 3}, KILN_NUMERICS_FAST, false},
     {"not_in_double", {.dtype = KILN_F64}, KILN_NUMERICS_FAST, false},
     {"not_in_halves", {.dtype = KILN_F16}, KILN_NUMERICS_FAST, false},
@@ -220,7 +232,8 @@ static void takes(void **state) {
     s.stride = r->s.stride > 0 ? r->s.stride : s.stride;
     s.dilation = r->s.dilation > 0 ? r->s.dilation : s.dilation;
     s.groups = r->s.groups > 0 ? r->s.groups : s.groups;
-    s.kernel = r->s.kernel > 0 ? r->s.kernel : s.kernel;
+    if (r->s.kernel[0] > 0)
+        memcpy(s.kernel, r->s.kernel, sizeof s.kernel);
     s.dtype = r->s.dtype;
     s.is_input = r->s.is_input;
     kiln_assert_status_ok(kiln_workload_of(graph_of(a, &s), &w, &err), &err);
@@ -278,8 +291,8 @@ static void is_the_default(void **state) {
     kiln_assert_status_ok(t->space(&w, &p, &space, &err), &err);
     const kiln_config c = t->guess(&w, &p, &space);
     assert_int_equal(kiln_config_int(&space, &c, 0, 0), r->size);
-    const double amplification = kiln_template_amplification(t, &space, &c);
-    assert_true(amplification == kiln_winograd_of(r->size)->amplification);
+    const double amplification = kiln_template_amplification(t, &w, &space, &c);
+    assert_true(amplification == kiln_winograd_of(r->size, 3)->amplification);
 }
 
 /* ---- hot loops ------------------------------------------------------------------- */

@@ -17,10 +17,10 @@ enum { N_TUNED = 6, N_NEW = 3, TRIALS = 64, FEW = 24 };
 /* Such as the direct template takes by rule. */
 static const kiln_sim_shape tuned[N_TUNED] = {
     {"a", 56, 32, 64, 3, 2}, {"b", 28, 64, 128, 3, 2}, {"c", 14, 128, 256, 3, 2},
-    {"d", 28, 32, 64, 5, 1}, {"e", 14, 64, 128, 5, 1}, {"f", 56, 64, 128, 3, 2},
+    {"d", 56, 32, 64, 5, 2}, {"e", 28, 64, 128, 5, 2}, {"f", 56, 64, 128, 3, 2},
 };
 static const kiln_sim_shape new_ones[N_NEW] = {
-    {"x", 28, 64, 64, 5, 1}, {"y", 28, 32, 128, 3, 2}, {"z", 14, 64, 256, 3, 2}};
+    {"x", 56, 64, 64, 5, 2}, {"y", 28, 32, 128, 3, 2}, {"z", 14, 64, 256, 3, 2}};
 
 /* A work, and the paper machine's opinion of it. */
 typedef struct subject {
@@ -255,7 +255,7 @@ static void what_was_measured_comes_first(void **state) {
 
 static void far_work_has_its_rule(void **state) {
     (void)state;
-    static const kiln_sim_shape far = {"far", 14, 1024, 64, 5, 1};
+    static const kiln_sim_shape far = {"far", 28, 1024, 64, 5, 2};
     static const char near_text[] = "t x86_64/64/32 1 fast conv f32: 1 64 28 28",
                       other[] = "t x86_64/64/32 2 fast conv f32: 1 64 28 28",
                       twice[] = "t x86_64/64/32 1 fast conv f32: 1 128 14 28",

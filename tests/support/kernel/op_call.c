@@ -240,8 +240,8 @@ kiln_status kiln_test_call_check(kiln_arena *a, kiln_test_call *call, uint64_t s
     const kiln_op_work *work = call->kernel->work;
     kiln_expected *want = kiln_array(a, kiln_expected, work->graph->outputs.n);
     KILN_TRY(kiln_expect(a, work->graph, work->workload.anchor, call->plain,
-                         kiln_choice_amplification(&call->kernel->choice), seed, want,
-                         err));
+                         kiln_choice_amplification(work, &call->kernel->choice), seed,
+                         want, err));
     compare(a, call, want, out);
     return KILN_OK;
 }

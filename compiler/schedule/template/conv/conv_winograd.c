@@ -1,6 +1,6 @@
-/* conv_winograd: 3 x 3 convolution in steps of one by Winograd's F(m, 3) (Lavin and
- * Gray, CVPR'16), in NCHW[x]c as conv_direct's, so that either can take the other's
- * place. Weights come packed, by winograd_weights.c.
+/* conv_winograd: convolution in steps of one by Winograd's F(m, r) along each axis of
+ * three, five or seven taps (Lavin and Gray, CVPR'16), in NCHW[x]c as conv_direct's, so
+ * that either can take the other's place. Weights come packed, by winograd_weights.c.
  *
  *     for batch, row chunk of tiles                one parallel loop
  *         for row of tiles, block of x's channels      x ahead: a parallel loop before
@@ -9,7 +9,7 @@
  *                 rows = B^T d                         a few vectors
  *                 v[i][j][tile][ic] = rows B
  *         for chunk of y's channels
- *             for i, j, register tile                  (m + 2)^2 matrix products
+ *             for i, j, register tile                  a matrix product each
  *                 acc[tiles][oc][oc_b] = 0
  *                 for ic: acc += broadcast v[i][j][tile][ic] * u[i][j][oc][ic][oc_b]
  *                 products[i][j][oc][tile] = acc
@@ -34,7 +34,9 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
         !kiln_ends_element_wise(w))
         return false;
     const kiln_type *x = &n->in[0]->type, *k = &n->in[1]->type;
-    return x->dtype == KILN_F32 && x->rank == 4 && k->dim[2] == 3 && k->dim[3] == 3 &&
+    kiln_winograd_pair by;
+    return x->dtype == KILN_F32 && x->rank == 4 &&
+           kiln_winograd_of_work(w, KILN_WINOGRAD_LEAST_SIZE, &by) &&
            k->dim[1] >= KILN_WINOGRAD_MIN_CHANNELS &&
            k->dim[0] >= KILN_WINOGRAD_MIN_CHANNELS && n->in[0]->def == NULL &&
            kiln_value_is_const(n->in[1]) && kiln_node_attr(n, "groups")->i == 1 &&
@@ -59,8 +61,7 @@ static const kiln_op_def *const *packings_of(kiln_arena *a, const kiln_workload 
                                              const kiln_winograd_plan *x) {
     const kiln_op_def **packing =
         kiln_array(a, const kiln_op_def *, w->graph->values.n);
-    packing[w->anchor->in[1]->id] =
-        x->size == 2 ? &kiln_packing_winograd_2 : &kiln_packing_winograd_4;
+    packing[w->anchor->in[1]->id] = x->packing;
     return packing;
 }
 
@@ -114,8 +115,10 @@ static kiln_status schedule_y(nest *k) {
     kiln_stage *y = k->y;
     const kiln_winograd_plan *x = k->x;
     kiln_iter *h[2], *w[2], *row[2], *oc[2], *fused;
-    KILN_TRY(kiln_split(y, kiln_stage_axis(y, Y_H), x->size, &h[0], &h[1], k->err));
-    KILN_TRY(kiln_split(y, kiln_stage_axis(y, Y_W), x->size, &w[0], &w[1], k->err));
+    KILN_TRY(
+        kiln_split(y, kiln_stage_axis(y, Y_H), x->by.f[0]->tile, &h[0], &h[1], k->err));
+    KILN_TRY(
+        kiln_split(y, kiln_stage_axis(y, Y_W), x->by.f[1]->tile, &w[0], &w[1], k->err));
     KILN_TRY(split_even(y, h[0], x->row_chunk, row, k->err));
     KILN_TRY(split_even(y, kiln_stage_axis(y, Y_C), x->oc_chunk, oc, k->err));
     kiln_iter *n = kiln_stage_axis(y, Y_N);
@@ -318,7 +321,7 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
                          const kiln_profile *profile, const kiln_space *s,
                          const kiln_config *c, kiln_scheduled *out, kiln_err *err) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
-    const kiln_winograd_plan x = kiln_winograd_plan_of(s, c);
+    const kiln_winograd_plan x = kiln_winograd_plan_of(w, s, c);
     kiln_scheduled made = {.loop = {.max_unroll = 16 * MAX_BODY}};
     nest k = {.p = &p, .x = &x, .err = err};
     KILN_TRY(kiln_graph_compute_packed(a, w->graph, layouts_of(a, &p, &x),
@@ -337,11 +340,22 @@ static kiln_status apply(kiln_arena *a, const kiln_workload *w,
     return KILN_OK;
 }
 
+static double amplification(const kiln_workload *w, const kiln_space *s,
+                            const kiln_config *c) {
+    const kiln_winograd_plan x = kiln_winograd_plan_of(w, s, c);
+    return kiln_winograd_amplification(&x.by);
+}
+
+static double share(const kiln_workload *w, const kiln_space *s, const kiln_config *c) {
+    const kiln_winograd_plan x = kiln_winograd_plan_of(w, s, c);
+    return kiln_winograd_share(&x.by);
+}
+
 static const char *const layout_knobs[] = {"oc_block", "ic_block", NULL};
 
 const kiln_template kiln_template_conv_winograd = {
     .name = "conv_winograd",
-    .doc = "3 x 3 convolution by Winograd's algorithm in NCHW[x]c",
+    .doc = "convolution of windows by Winograd's algorithm in NCHW[x]c",
     .takes = KILN_TAKES_ITS_OWN,
     .layout_knobs = layout_knobs,
     .fits = fits,
@@ -349,6 +363,7 @@ const kiln_template kiln_template_conv_winograd = {
     .pays = kiln_winograd_pays,
     .guess = kiln_winograd_guess,
     .apply = apply,
-    .amplification = kiln_winograd_amplification_of,
+    .amplification = amplification,
+    .share = share,
     .least_share = 36.0 / (16 * 9), /* F(4, 3): 6 x 6 products for 4 x 4 outputs */
 };

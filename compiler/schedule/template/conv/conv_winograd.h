@@ -2,11 +2,14 @@
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_CONV_CONV_WINOGRAD_H
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_CONV_CONV_WINOGRAD_H
 
+#include "compiler/graph/winograd.h"
 #include "compiler/schedule/template/conv/conv_direct.h"
 
 /* Fewer channels than this on either side, and transforms have more operations than
  * products: no machine's number. */
 enum { KILN_WINOGRAD_MIN_CHANNELS = 4 };
+/* Of tiles: all taps that have any have these. */
+enum { KILN_WINOGRAD_LEAST_SIZE = 2 };
 
 /* The knobs. */
 enum {
@@ -22,7 +25,8 @@ enum {
 };
 
 typedef struct kiln_winograd_plan {
-    int64_t size; /* m of F(m, 3) */
+    kiln_winograd_pair by;
+    const kiln_op_def *packing; /* of its weights */
     int64_t oc_block, ic_block;
     int64_t tile[3]; /* rows and columns of tiles, channel blocks: in registers */
     int64_t oc_chunk, row_chunk, unroll;
@@ -32,6 +36,9 @@ typedef struct kiln_winograd_plan {
 
 kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *profile,
                                 kiln_space *out, kiln_err *err);
+/* Tiles of outputs along an axis: 0, rows; 1, columns. */
+int64_t kiln_winograd_tiles(const kiln_conv_problem *p, const kiln_winograd_pair *by,
+                            int axis);
 /* By how many tiles one after another the next panel of weights is fetched, each a part
  * of it; 0: nobody asks for it, or it would not pay. It does where panels pass several tiles, all of them are
  * too many for the L2 cache, two fit into half of it, a line holds whole vectors, a block
@@ -45,7 +52,11 @@ int64_t kiln_winograd_row_passes(const kiln_conv_problem *p,
 kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *profile,
                                 const kiln_space *s);
 bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile);
-kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config *c);
-double kiln_winograd_amplification_of(const kiln_space *s, const kiln_config *c);
+kiln_winograd_plan kiln_winograd_plan_of(const kiln_workload *w, const kiln_space *s,
+                                         const kiln_config *c);
+/* Tiles of so many outputs along each axis of more than one tap, of the workload's taps;
+ * false: there are none. */
+bool kiln_winograd_of_work(const kiln_workload *w, int64_t size,
+                           kiln_winograd_pair *out);
 
 #endif

@@ -22,20 +22,21 @@ static const double least_gain = 1.15;
 
 typedef struct guesser {
     const kiln_conv_problem *p;
-    int64_t size, positions;       /* m of F(m, 3); (m + 2)^2 */
+    kiln_winograd_pair by;
+    int64_t positions;             /* of a tile */
     int64_t images, rows, columns; /* of tiles */
     int64_t c_blocks;
     double cache, last_cache, weights; /* bytes */
 } guesser;
 
-static guesser guesser_of(const kiln_conv_problem *p, int64_t size) {
+static guesser guesser_of(const kiln_conv_problem *p, const kiln_winograd_pair *by) {
     const int64_t cache = kiln_cache_l2(p->profile);
     guesser g = {.p = p,
-                 .size = size,
-                 .positions = (size + 2) * (size + 2),
+                 .by = *by,
+                 .positions = kiln_winograd_positions(by),
                  .images = p->w->anchor->in[0]->type.dim[0],
-                 .rows = kiln_ceil_div(p->oh, size),
-                 .columns = kiln_ceil_div(p->ow, size),
+                 .rows = kiln_winograd_tiles(p, by, 0),
+                 .columns = kiln_winograd_tiles(p, by, 1),
                  .c_blocks = kiln_ceil_div(p->c, p->lanes),
                  .cache = (double)cache,
                  .last_cache = (double)kiln_cache_reach(p->profile)};
@@ -129,7 +130,7 @@ static double fetched_cycles(const guesser *g, double products, double part,
 
 static bool is_fetched(const guesser *g, const int64_t *tile, int64_t most_rows,
                        int64_t most_blocks) {
-    const kiln_winograd_plan x = {.size = g->size,
+    const kiln_winograd_plan x = {.by = g->by,
                                   .oc_block = g->p->lanes,
                                   .ic_block = g->p->lanes,
                                   .tile = {tile[0], tile[1], tile[2]},
@@ -230,11 +231,14 @@ static guess guess_size(const kiln_conv_problem *p, const kiln_space *s,
                         int64_t *size) {
     guess best = {.cycles = 0};
     for (int i = 0; i < s->knob[KILN_WINOGRAD_SIZE].n; i++) {
-        const guesser g = guesser_of(p, s->knob[KILN_WINOGRAD_SIZE].value[i]);
+        const int64_t one = s->knob[KILN_WINOGRAD_SIZE].value[i];
+        kiln_winograd_pair by;
+        (void)kiln_winograd_of_work(p->w, one, &by);
+        const guesser g = guesser_of(p, &by);
         const guess found = guess_loops(&g, s);
         if (best.cycles == 0 || found.cycles < best.cycles) {
             best = found;
-            *size = g.size;
+            *size = one;
         }
     }
     return best;
@@ -267,7 +271,7 @@ kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *prof
     c.option[KILN_WINOGRAD_OC_CHUNK] = (int16_t)best.oc_chunk;
     c.option[KILN_WINOGRAD_ROW_CHUNK] = (int16_t)best.row_chunk;
     c.option[KILN_WINOGRAD_TRANSFORM] = best.is_ahead;
-    kiln_winograd_plan x = kiln_winograd_plan_of(s, &c);
+    kiln_winograd_plan x = kiln_winograd_plan_of(w, s, &c);
     x.fetches = best.fetches && s->knob[KILN_WINOGRAD_FETCH].n > 1;
     c.option[KILN_WINOGRAD_FETCH] = kiln_winograd_fetches(&p, &x) > 0;
     return c;
@@ -275,15 +279,19 @@ kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *prof
 
 /* conv_direct runs at the peak of multiply-adds, all but a fiftieth; weights come before
  * that, or while others are multiplied. */
-static double direct_cycles(const guesser *g) {
+static double direct_cycles(const kiln_conv_problem *p) {
     static const double not_hidden = 0.3; /* as cycles.c has it */
-    const kiln_conv_problem *p = g->p;
-    double sum = 1.02 / p->profile->core.fma_ports * 9 *
-                 (double)(g->images * p->oh * p->ow) * (double)(p->blocks * p->c);
-    sum *= kiln_share_loss(g->images * p->oh * p->blocks, p->profile->cores);
-    if (g->weights <= g->cache / 2)
+    const kiln_node *n = p->w->anchor;
+    const int64_t images = n->in[0]->type.dim[0];
+    const int64_t taps = n->in[1]->type.dim[2] * n->in[1]->type.dim[3];
+    const double terms = (double)(taps * p->c * p->blocks);
+    double sum =
+        1.02 / p->profile->core.fma_ports * (double)(images * p->oh * p->ow) * terms;
+    sum *= kiln_share_loss(images * p->oh * p->blocks, p->profile->cores);
+    const double weights = terms * (double)(p->lanes * p->elem_bytes);
+    if (weights <= (double)kiln_cache_l2(p->profile) / 2)
         return sum;
-    const double come = g->weights / memory_rate(g);
+    const double come = weights / (double)p->profile->core.memory_rate;
     if (!kiln_conv_direct_guess_fetches(p->w, p->profile))
         return sum + come;
     return sum > come ? sum + not_hidden * come : come + not_hidden * sum;
@@ -291,7 +299,6 @@ static double direct_cycles(const guesser *g) {
 
 bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
-    const guesser g = guesser_of(&p, 1); /* 9 positions: the convolution itself */
     kiln_arena scratch = {0};
     kiln_space s;
     int64_t size = 0;
@@ -301,5 +308,5 @@ bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile) {
     const kiln_status st = kiln_winograd_space(w, profile, &s, NULL);
     const double cycles = st == KILN_OK ? guess_size(&p, &s, &size).cycles : 0;
     kiln_arena_fini(&scratch);
-    return st == KILN_OK && cycles * least_gain < direct_cycles(&g);
+    return st == KILN_OK && cycles * least_gain < direct_cycles(&p);
 }

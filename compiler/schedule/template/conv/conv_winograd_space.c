@@ -4,7 +4,12 @@
 #include "compiler/graph/winograd.h"
 #include "compiler/schedule/template/tiles.h"
 
-static const int64_t sizes[] = {2, 4};
+static const struct {
+    int64_t size;
+    const kiln_op_def *packing;
+} sizes[] = {{KILN_WINOGRAD_LEAST_SIZE, &kiln_packing_winograd_2},
+             {4, &kiln_packing_winograd_4}};
+enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 static const char *const transform_words[] = {"chunk", "ahead"};
 static const char *const fetch_words[] = {"off", "on"};
 /* The knob's options: registers bound what fits, these how many there are to try. */
@@ -25,9 +30,16 @@ static void add_blocks(const kiln_conv_problem *p, kiln_space *s) {
     kiln_space_add_ints(s, "ic_block", "input channels next to each other", value, n);
 }
 
+/* Along an axis, the most there can be. */
+static int64_t smallest_tiles(const kiln_conv_problem *p, int axis) {
+    kiln_winograd_pair by;
+    const bool is_one = kiln_winograd_of_work(p->w, KILN_WINOGRAD_LEAST_SIZE, &by);
+    KILN_ASSERT(is_one, "'%s' has no smallest tiles", p->w->graph->name);
+    return kiln_winograd_tiles(p, &by, axis);
+}
+
 static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
-    const int64_t rows = kiln_ceil_div(p->oh, sizes[0]);
-    const int64_t columns = kiln_ceil_div(p->ow, sizes[0]);
+    const int64_t rows = smallest_tiles(p, 0), columns = smallest_tiles(p, 1);
     const int64_t registers = p->profile->vector_registers;
     int64_t value[3 * MAX_TILES];
     int n = 0;
@@ -48,8 +60,12 @@ static void add_tiles(const kiln_conv_problem *p, kiln_space *s) {
 /* Can all weights of the larger tiles be more than half of the L2 cache holds? */
 static bool is_large(const kiln_conv_problem *p) {
     const int64_t terms = kiln_ceil_div(p->c, 2 * p->lanes) * 2 * p->lanes;
-    const int64_t n = sizes[1] + KILN_WINOGRAD_TAPS - 1;
-    return n * n * terms * p->blocks * p->lanes * p->elem_bytes >
+    kiln_winograd_pair by;
+    int64_t most = 0;
+    for (int i = 0; i < N_SIZES; i++)
+        if (kiln_winograd_of_work(p->w, sizes[i].size, &by))
+            most = kiln_winograd_positions(&by);
+    return most * terms * p->blocks * p->lanes * p->elem_bytes >
            kiln_cache_l2(p->profile) / 2;
 }
 
@@ -57,15 +73,21 @@ kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *prof
                                 kiln_space *out, kiln_err *err) {
     static const int64_t unroll[] = {1, 2, 4, 8};
     const kiln_conv_problem p = kiln_conv_problem_of(w, profile);
+    kiln_winograd_pair by;
+    int64_t size[N_SIZES];
+    int n = 0;
     (void)err;
-    kiln_space_add_ints(out, "size", "outputs along an axis of one tile: F(size, 3)",
-                        sizes, 2);
+    for (int i = 0; i < N_SIZES; i++)
+        if (kiln_winograd_of_work(w, sizes[i].size, &by))
+            size[n++] = sizes[i].size;
+    kiln_space_add_ints(out, "size", "outputs along an axis of one tile: F(size, taps)",
+                        size, n);
     add_blocks(&p, out);
     add_tiles(&p, out);
     kiln_space_add_parts(out, "oc_chunk", "channel blocks multiplied at once",
                          p.blocks);
     kiln_space_add_parts(out, "row_chunk", "rows of tiles of one parallel part",
-                         kiln_ceil_div(p.oh, sizes[0]));
+                         smallest_tiles(&p, 0));
     kiln_space_add_words(out, "transform", "when x is transformed", transform_words, 2);
     kiln_space_add_ints(out, "unroll", "steps of the sums in one body, at most", unroll,
                         4);
@@ -76,16 +98,10 @@ kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *prof
     return KILN_OK;
 }
 
-double kiln_winograd_amplification_of(const kiln_space *s, const kiln_config *c) {
+kiln_winograd_plan kiln_winograd_plan_of(const kiln_workload *w, const kiln_space *s,
+                                         const kiln_config *c) {
     const int64_t size = kiln_config_int(s, c, KILN_WINOGRAD_SIZE, 0);
-    const kiln_winograd *f = kiln_winograd_of((int)size);
-    KILN_ASSERT(f != NULL, "F(%d, 3)", (int)size);
-    return f->amplification;
-}
-
-kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config *c) {
     kiln_winograd_plan x = {
-        .size = kiln_config_int(s, c, KILN_WINOGRAD_SIZE, 0),
         .oc_block = kiln_config_int(s, c, KILN_WINOGRAD_OC_BLOCK, 0),
         .ic_block = kiln_config_int(s, c, KILN_WINOGRAD_IC_BLOCK, 0),
         .oc_chunk = kiln_config_int(s, c, KILN_WINOGRAD_OC_CHUNK, 0),
@@ -95,13 +111,30 @@ kiln_winograd_plan kiln_winograd_plan_of(const kiln_space *s, const kiln_config 
         .fetches = c->option[KILN_WINOGRAD_FETCH] == 1};
     for (int i = 0; i < 3; i++)
         x.tile[i] = kiln_config_int(s, c, KILN_WINOGRAD_TILE, i);
+    for (int i = 0; i < N_SIZES; i++)
+        if (sizes[i].size == size)
+            x.packing = sizes[i].packing;
+    const bool is_one = kiln_winograd_of_work(w, size, &x.by);
+    KILN_ASSERT(is_one && x.packing != NULL, "'%s' has no tiles of %d", w->graph->name,
+                (int)size);
     return x;
+}
+
+bool kiln_winograd_of_work(const kiln_workload *w, int64_t size,
+                           kiln_winograd_pair *out) {
+    const kiln_type *k = &w->anchor->in[1]->type;
+    return kiln_winograd_pair_of(size, k->dim + 2, out);
+}
+
+int64_t kiln_winograd_tiles(const kiln_conv_problem *p, const kiln_winograd_pair *by,
+                            int axis) {
+    return kiln_ceil_div(axis == 0 ? p->oh : p->ow, by->f[axis]->tile);
 }
 
 /* Tiles that a panel of weights passes: in the rows of a chunk, else in its columns. */
 int64_t kiln_winograd_row_passes(const kiln_conv_problem *p,
                                  const kiln_winograd_plan *x) {
-    const int64_t rows = kiln_ceil_div(p->oh, x->size);
+    const int64_t rows = kiln_winograd_tiles(p, &x->by, 0);
     const int64_t chunks = kiln_ceil_div(rows, x->row_chunk);
     return kiln_ceil_div(kiln_ceil_div(rows, chunks), x->tile[0]);
 }
@@ -111,13 +144,13 @@ int64_t kiln_winograd_chunk(const kiln_conv_problem *p, const kiln_winograd_plan
 }
 
 int64_t kiln_winograd_fetches(const kiln_conv_problem *p, const kiln_winograd_plan *x) {
-    const int64_t columns = kiln_ceil_div(p->ow, x->size);
+    const int64_t columns = kiln_winograd_tiles(p, &x->by, 1);
     const int64_t rows = kiln_winograd_row_passes(p, x);
     const int64_t passes = rows > 1 ? rows : kiln_ceil_div(columns, x->tile[1]);
     const int64_t terms = kiln_ceil_div(p->c, x->ic_block) * x->ic_block;
     const int64_t vector = x->oc_block * p->elem_bytes, bytes = terms * vector;
     const int64_t line = kiln_line_bytes(p->profile);
-    const int64_t positions = (x->size + 2) * (x->size + 2);
+    const int64_t positions = kiln_winograd_positions(&x->by);
     const int64_t cache = kiln_cache_l2(p->profile) / 2;
     const int64_t chunk = kiln_winograd_chunk(p, x);
     const bool is_even =

@@ -1,8 +1,9 @@
-/* Weights [O, I, 3, 3] in f32 packed for Winograd's F(m, 3): the packings winograd_2 and
- * winograd_4 say what conv_winograd reads, and the template winograd_weights makes the
- * program of either.
+/* Weights [O, I, h, w] in f32 packed for Winograd's algorithm in tiles of m outputs along
+ * each axis of more than one tap: the packings winograd_2 and winograd_4 say what
+ * conv_winograd reads, and the template winograd_weights makes the program of either.
  *
- *     u[O, I, m + 2, m + 2] = G g G^T     of taps g (compiler/graph/winograd.h)
+ *     u[O, I, n_h, n_w] = G g G^T     of taps g (compiler/graph/winograd.h), n of F(m, h)
+ *                                     and of F(m, w)
  *
  * in double: columns of g by rows of G, sums from the left, the same of rows, the
  * division last, rounded once. The same bits on any machine, but for NaN's. Stages:
@@ -30,20 +31,20 @@
 
 /* ---- what is computed ------------------------------------------------------------ */
 
-static int tile_of(const kiln_node *n) {
-    return n->op == &kiln_packing_winograd_2 ? 2 : 4;
+static bool find_matrices(const kiln_node *n, kiln_winograd_pair *by) {
+    return kiln_winograd_pair_of(n->op == &kiln_packing_winograd_2 ? 2 : 4,
+                                 n->in[0]->type.dim + 2, by);
 }
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
     const kiln_type *g = &n->in[0]->type;
-    if (g->dtype != KILN_F32 || g->rank != 4 || g->dim[2] != KILN_WINOGRAD_TAPS ||
-        g->dim[3] != KILN_WINOGRAD_TAPS)
+    kiln_winograd_pair by;
+    if (g->dtype != KILN_F32 || g->rank != 4 || !find_matrices(n, &by))
         return kiln_fail(err, KILN_ERR_SHAPE,
-                         "only f32 weights [O, I, 3, 3] are packed for Winograd's "
-                         "algorithm");
-    const int64_t positions = tile_of(n) + KILN_WINOGRAD_TAPS - 1;
+                         "only f32 weights [O, I, h, w] of windows such as 3 x 3 are "
+                         "packed for Winograd's algorithm");
     out[0] = kiln_type_make(KILN_F32, 4,
-                            (int64_t[]){g->dim[0], g->dim[1], positions, positions});
+                            (int64_t[]){g->dim[0], g->dim[1], by.f[0]->n, by.f[1]->n});
     return KILN_OK;
 }
 
@@ -60,7 +61,7 @@ static const kiln_expr *number(kiln_arena *a, double v) {
 static const kiln_expr *row_of_g(kiln_arena *a, const kiln_winograd *f,
                                  const kiln_expr *i, const kiln_expr *const *x) {
     const kiln_expr *factor[KILN_WINOGRAD_MAX_N], *sum = NULL;
-    for (int k = 0; k < KILN_WINOGRAD_TAPS; k++) {
+    for (int k = 0; k < f->taps; k++) {
         for (int row = 0; row < f->n; row++)
             factor[row] = number(a, f->g[row][k]);
         const kiln_expr *term = kiln_x_mul(a, x[k], kiln_x_choose(a, i, factor, f->n));
@@ -81,30 +82,34 @@ static const kiln_expr *divisor_of(kiln_arena *a, const kiln_winograd *f,
 static kiln_status compute(const kiln_node *n, kiln_compute_cx *cx) {
     kiln_arena *a = cx->arena;
     const kiln_type *u = &cx->out[0].type;
-    const kiln_winograd *f = kiln_winograd_of(tile_of(n));
-    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK], *x[KILN_WINOGRAD_TAPS];
+    const kiln_expr *index[KILN_MAX_RANK], *at[KILN_MAX_RANK];
+    const kiln_expr *x[KILN_WINOGRAD_MAX_TAPS];
+    kiln_winograd_pair by;
+    const bool is_one = find_matrices(n, &by);
+    KILN_ASSERT(is_one, "'%s' has no such windows", n->name);
+    const kiln_winograd *rows = by.f[0], *columns = by.f[1];
     kiln_te_value half;
     kiln_type t = *u;
     t.dtype = KILN_F64;
-    t.dim[3] = KILN_WINOGRAD_TAPS;
+    t.dim[3] = columns->taps;
     kiln_te *te = kiln_compute_begin(cx, "taps", &t, index);
     te->tag = "winograd.taps";
     memcpy(at, index, sizeof at);
-    for (int r = 0; r < KILN_WINOGRAD_TAPS; r++) {
+    for (int r = 0; r < rows->taps; r++) {
         at[2] = kiln_x_index(a, r);
         x[r] = kiln_x_cast(a, KILN_F64, kiln_compute_read(cx, 0, at));
     }
-    KILN_TRY(kiln_compute_inner(cx, te, &t, row_of_g(a, f, index[2], x), &half));
+    KILN_TRY(kiln_compute_inner(cx, te, &t, row_of_g(a, rows, index[2], x), &half));
     te = kiln_compute_begin(cx, "", u, index);
     memcpy(at, index, sizeof at);
-    for (int s = 0; s < KILN_WINOGRAD_TAPS; s++) {
+    for (int s = 0; s < columns->taps; s++) {
         at[3] = kiln_x_index(a, s);
         x[s] = kiln_compute_read_value(cx, &half, at);
     }
     const kiln_expr *divisor =
-        kiln_x_mul(a, divisor_of(a, f, index[2]), divisor_of(a, f, index[3]));
+        kiln_x_mul(a, divisor_of(a, rows, index[2]), divisor_of(a, columns, index[3]));
     return kiln_compute_end(cx, 0, te,
-                            kiln_x_div(a, row_of_g(a, f, index[3], x), divisor));
+                            kiln_x_div(a, row_of_g(a, columns, index[3], x), divisor));
 }
 
 static const char *const in_names[] = {"g", NULL};
@@ -118,12 +123,12 @@ static const char *const in_names[] = {"g", NULL};
 const kiln_op_def kiln_packing_winograd_2 = {
     FOR_WINOGRAD,
     .name = "winograd_2",
-    .doc = "weights for Winograd's F(2, 3)",
+    .doc = "weights for Winograd's algorithm, tiles of 2",
 };
 const kiln_op_def kiln_packing_winograd_4 = {
     FOR_WINOGRAD,
     .name = "winograd_4",
-    .doc = "weights for Winograd's F(4, 3)",
+    .doc = "weights for Winograd's algorithm, tiles of 4",
 };
 
 /* ---- its program ----------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "compiler/graph/winograd.h"
 #include "compiler/schedule/template/blocked.h"
 
-enum { SIZE = KILN_GPU_CONV_KNOBS, LEAST_CHANNELS = 4 };
+enum { SIZE = KILN_GPU_CONV_KNOBS, LEAST_CHANNELS = 4, TAPS = 3 };
 static const int64_t sizes[] = {2, 4};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -24,8 +24,8 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
         p->numerics == KILN_NUMERICS_STRICT || !kiln_ends_element_wise(w))
         return false;
     const kiln_type *x = &n->in[0]->type, *k = &n->in[1]->type;
-    return x->dtype == KILN_F32 && x->rank == 4 && k->dim[2] == KILN_WINOGRAD_TAPS &&
-           k->dim[3] == KILN_WINOGRAD_TAPS && k->dim[1] >= LEAST_CHANNELS &&
+    return x->dtype == KILN_F32 && x->rank == 4 && k->dim[2] == TAPS &&
+           k->dim[3] == TAPS && k->dim[1] >= LEAST_CHANNELS &&
            k->dim[0] >= LEAST_CHANNELS && n->in[0]->def == NULL &&
            kiln_value_is_const(n->in[1]) && kiln_node_attr(n, "groups")->i == 1 &&
            kiln_attr_is_all(kiln_node_attr(n, "strides"), 1) &&
@@ -96,10 +96,25 @@ static bool pays(const kiln_workload *w, const kiln_profile *prof) {
     return false;
 }
 
-static double amplification(const kiln_space *s, const kiln_config *c) {
-    const kiln_winograd *f = kiln_winograd_of((int)size_of(s, c));
-    KILN_ASSERT(f != NULL, "F(%d, 3)", (int)size_of(s, c));
-    return f->amplification;
+static kiln_winograd_pair pair_of(const kiln_space *s, const kiln_config *c) {
+    static const int64_t taps[2] = {TAPS, TAPS};
+    kiln_winograd_pair by;
+    const bool is_one = kiln_winograd_pair_of(size_of(s, c), taps, &by);
+    KILN_ASSERT(is_one, "F(%d, 3)", (int)size_of(s, c));
+    return by;
+}
+
+static double amplification(const kiln_workload *w, const kiln_space *s,
+                            const kiln_config *c) {
+    const kiln_winograd_pair by = pair_of(s, c);
+    (void)w;
+    return kiln_winograd_amplification(&by);
+}
+
+static double share(const kiln_workload *w, const kiln_space *s, const kiln_config *c) {
+    const kiln_winograd_pair by = pair_of(s, c);
+    (void)w;
+    return kiln_winograd_share(&by);
 }
 
 /* ---- apply ----------------------------------------------------------------------- */
@@ -164,7 +179,7 @@ static kiln_status keep(nest *k, kiln_stage *st, kiln_stage *reader, kiln_iter *
 }
 
 static kiln_status schedule_v(nest *k) {
-    const int64_t n = k->size + KILN_WINOGRAD_TAPS - 1;
+    const int64_t n = k->size + TAPS - 1;
     int64_t threads[3];
     kiln_iter *thread;
     deal(k, k->v->te, threads);
@@ -244,5 +259,6 @@ const kiln_template kiln_template_gpu_winograd = {
     .guess = guess,
     .apply = apply,
     .amplification = amplification,
+    .share = share,
     .least_share = 36.0 / (16 * 9), /* F(4, 3): 6 x 6 products for 4 x 4 outputs */
 };
