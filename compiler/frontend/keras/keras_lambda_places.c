@@ -13,14 +13,6 @@ static kiln_status set(kiln_keras_call *k, kiln_value *y) {
     return k->c.status;
 }
 
-kiln_status kiln_keras_import_remainder(kiln_keras_call *k) {
-    return set(k, kiln_compose_2(&k->c, &kiln_op_mod, k->in[0], k->in[1]));
-}
-
-kiln_status kiln_keras_import_floor_divide(kiln_keras_call *k) {
-    return set(k, kiln_compose_floor_div(&k->c, k->in[0], k->in[1]));
-}
-
 /* What is on and off: of the type that is said, or else that of the two. */
 static kiln_status states(kiln_keras_call *k, kiln_value *out[2]) {
     static const char *const names[] = {"off_value", "on_value"};

@@ -136,6 +136,7 @@ static kiln_value *fold(kiln_keras_call *k, const kiln_op_def *op) {
 }
 
 kiln_status kiln_keras_import_merge(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     return set(k, fold(k, k->op));
 }
 
