@@ -277,6 +277,7 @@ kiln_status kiln_keras_import_relu(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_leaky_relu(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     const double alpha = kiln_keras_number(k, "alpha", 0.3);
     return set(k, with_number(&k->c, &kiln_op_leaky_relu, k->in[0], "alpha",
                               kiln_keras_number(k, "negative_slope", alpha)));

@@ -221,16 +221,18 @@ kiln_status kiln_keras_import_diag(kiln_keras_call *k) {
 
 /* Differences of neighbours, so many times; of truths whether they differ. */
 kiln_status kiln_keras_import_differences(kiln_keras_call *k) {
+    enum { MAX_TIMES = 64 }; /* each is three nodes */
     kiln_compose *const c = &k->c;
     kiln_value *x = k->in[0];
     int64_t times = 1;
     int axis;
     KILN_TRY(kiln_keras_read_axis(k, -1, &axis));
     KILN_TRY(kiln_keras_int(k, "n", NULL, 1, &times));
-    if (times < 0 || times > x->type.dim[axis])
+    if (times < 0 || times > x->type.dim[axis] || times > MAX_TIMES)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
-                         "axis %d of %" PRId64 " has no differences %" PRId64 " times",
-                         axis, x->type.dim[axis], times);
+                         "axis %d of %" PRId64 " has no differences %" PRId64
+                         " times, or not that often: %d times at most",
+                         axis, x->type.dim[axis], times, MAX_TIMES);
     for (; times > 0; times--) {
         const int64_t n = x->type.dim[axis] - 1;
         kiln_value *const next = kiln_compose_slice(c, x, axis, 1, 1, n);

@@ -214,12 +214,12 @@ static kiln_status run_sequence(model *m, kiln_value *const *in, size_t n_in,
     return KILN_OK;
 }
 
-/* The type that numbers beside tensors of integers have: that of the tensors, unless one is
- * written as a fraction (2.0), or who reads the result says that it is of floats. Of tensors
- * of floats and bools: f32, or f64 where one is of that. */
+/* The type that numbers have beside tensors of integers: that of the tensors, and of bools i32,
+ * unless one is written as a fraction (2.0), or who reads the result says that it is of floats.
+ * Beside floats: f32, or f64 where one is of that. */
 static kiln_dtype type_of_numbers(const model *m, size_t i, const kiln_keras_refs *from,
                                   kiln_value *const *in) {
-    kiln_dtype dtype = KILN_F32;
+    kiln_dtype dtype = KILN_I32;
     bool is_real = false, is_wide = false;
     for (size_t k = 0; k < from->n; k++) {
         const kiln_dtype own = in[k] != NULL ? in[k]->type.dtype : KILN_BOOL;
@@ -233,7 +233,7 @@ static kiln_dtype type_of_numbers(const model *m, size_t i, const kiln_keras_ref
     if (is_real)
         return is_wide ? KILN_F64 : KILN_F32;
     const char *said = NULL;
-    for (size_t l = 0; l < m->n && said == NULL && dtype != KILN_F32; l++)
+    for (size_t l = 0; l < m->n && said == NULL; l++)
         said = kiln_keras_said_dtype(m->layer[l].nodes, m->layer[i].name,
                                      m->first[i] + m->n_called[i]);
     return said != NULL && strncmp(said, "float", 5) == 0 ? KILN_F32 : dtype;

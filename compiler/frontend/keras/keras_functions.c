@@ -12,11 +12,16 @@ static kiln_status set(kiln_keras_call *k, kiln_value *y) {
     return k->c.status;
 }
 
+/* Of keras.ops also of integers and truths, which become floats where the operator has no
+ * other meaning. */
 kiln_status kiln_keras_import_unary(kiln_keras_call *k) {
+    if (!k->layer->is_lambda && !kiln_dtype_is_in(k->in[0]->type.dtype, k->op->dtypes))
+        KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return set(k, kiln_compose_1(&k->c, k->op, k->in[0]));
 }
 
 kiln_status kiln_keras_import_product(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     return set(k, kiln_compose_2(&k->c, &kiln_op_matmul, k->in[0], k->in[1]));
 }
 
@@ -25,14 +30,17 @@ kiln_status kiln_keras_import_square(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_log1p(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return set(k, kiln_compose_log1p(&k->c, k->in[0]));
 }
 
 kiln_status kiln_keras_import_expm1(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return set(k, kiln_compose_expm1(&k->c, k->in[0]));
 }
 
 static kiln_status logarithm(kiln_keras_call *k, double base) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     kiln_value *const y = kiln_compose_1(&k->c, &kiln_op_log, k->in[0]);
     return set(k, kiln_compose_scalar(&k->c, &kiln_op_mul, y, 1 / log(base)));
 }
@@ -43,6 +51,8 @@ kiln_status kiln_keras_import_log10(kiln_keras_call *k) { return logarithm(k, 10
 kiln_status kiln_keras_import_round(kiln_keras_call *k) {
     if (kiln_keras_number(k, "decimals", 0) != 0)
         return kiln_keras_unread(k, "decimals");
+    if (!kiln_dtype_is_float(k->in[0]->type.dtype))
+        return set(k, k->in[0]);
     return set(k, kiln_compose_1(&k->c, &kiln_op_round, k->in[0]));
 }
 
@@ -248,6 +258,7 @@ kiln_status kiln_keras_import_stack(kiln_keras_call *k) {
     const kiln_type x = k->in[0]->type;
     const int rank = x.rank + 1;
     int64_t axis = 0, dim[KILN_MAX_RANK] = {0};
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     KILN_TRY(kiln_keras_int(k, "axis", NULL, 0, &axis));
     if (rank > KILN_MAX_RANK || axis < -rank || axis >= rank)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,

@@ -280,6 +280,7 @@ kiln_status kiln_keras_import_place(kiln_keras_call *k) {
     const bool keeps = !is_tf && kiln_keras_bool(k, "keepdims", false);
     if (keeps && kiln_keras_get(k, "axis", NULL) == NULL)
         return kiln_keras_unread(k, "keepdims");
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_I32));
     KILN_TRY(kiln_keras_axis_or_all(k, 0, &axis));
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_bool("keepdims", keeps)};
@@ -302,6 +303,7 @@ kiln_status kiln_keras_import_pick(kiln_keras_call *k) {
 
 /* The variance, or its root. */
 kiln_status kiln_keras_import_spread(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     kiln_value *const x = k->in[0];
     const kiln_op_def *const root = k->op;
     const int rank = x->type.rank;

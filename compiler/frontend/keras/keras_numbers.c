@@ -258,8 +258,8 @@ kiln_status kiln_keras_import_nan_to_num(kiln_keras_call *k) {
 
 /* ---- reductions ------------------------------------------------------------------------ */
 
-/* Products of small integers, and of truths, are of 32 bits. */
-kiln_status kiln_keras_import_prod(kiln_keras_call *k) {
+/* Sums and products of small integers, and of truths, are of 32 bits. */
+kiln_status kiln_keras_import_total(kiln_keras_call *k) {
     const kiln_dtype own = k->in[0]->type.dtype;
     kiln_dtype dtype = own;
     if (own == KILN_BOOL || own == KILN_I8 || own == KILN_I16)
@@ -269,6 +269,11 @@ kiln_status kiln_keras_import_prod(kiln_keras_call *k) {
     KILN_TRY(kiln_keras_read_dtype(k, dtype, &dtype));
     k->in[0] = kiln_compose_cast(&k->c, k->in[0], dtype);
     KILN_TRY(k->c.status);
+    return kiln_keras_import_reduction(k);
+}
+
+kiln_status kiln_keras_import_mean(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return kiln_keras_import_reduction(k);
 }
 

@@ -96,6 +96,7 @@ static kiln_status sum_over(kiln_keras_call *k, const side *x, const side *y) {
 }
 
 kiln_status kiln_keras_import_tensordot(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     side x = {.x = k->in[0]}, y = {.x = k->in[1]};
     if (!read_sides(k, &x, &y))
         return kiln_keras_unread(k, "axes");

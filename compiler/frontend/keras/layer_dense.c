@@ -130,6 +130,23 @@ static kiln_status read_axis(kiln_keras_call *k, int *axis) {
     return KILN_OK;
 }
 
+/* What keras.ops.batch_normalization is called with behind its values, in the order of
+ * weights: scale and offset, where they are given, mean and variance. */
+static kiln_status given_moments(kiln_keras_call *k, const int64_t *dim,
+                                 kiln_value **v) {
+    static const char *const names[] = {"scale", "offset", "mean", "variance"};
+    static const size_t place[] = {4, 3, 1, 2};
+    for (int i = 0; i < 4; i++) {
+        v[i] = kiln_keras_operand(k, names[i], place[i]);
+        if (v[i] == NULL && i >= 2)
+            return kiln_keras_unread(k, names[i]);
+        if (v[i] == NULL)
+            v[i] = filled(k, 1, dim, 1 - i);
+        KILN_TRY(kiln_keras_check_shape(k, v[i], names[i], 1, dim));
+    }
+    return k->c.status;
+}
+
 kiln_status kiln_keras_import_batch_normalization(kiln_keras_call *k) {
     static const char *const moments[] = {"moving_mean|running_mean",
                                           "moving_variance|running_std"};
@@ -137,7 +154,9 @@ kiln_status kiln_keras_import_batch_normalization(kiln_keras_call *k) {
     kiln_value *v[4], *const x = k->in[0];
     KILN_TRY(kiln_keras_min_rank(k, 2));
     KILN_TRY(read_axis(k, &axis));
-    KILN_TRY(read_affine(k, moments, 2, 1, &x->type.dim[axis], v));
+    const int64_t *const dim = &x->type.dim[axis];
+    KILN_TRY(k->layer->is_function ? given_moments(k, dim, v)
+                                   : read_affine(k, moments, 2, 1, dim, v));
     const double epsilon = kiln_keras_number(k, "epsilon", 1e-3);
     if (axis == x->type.rank - 1)
         return set(k, kiln_channels_last_batch_norm(&k->c, x, v, epsilon));
