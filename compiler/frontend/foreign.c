@@ -23,11 +23,6 @@ static bool is_executorch(kiln_str f) { return BEGINS(f, 4, "ET12"); }
 static bool is_old_cntk(kiln_str f) { return BEGINS(f, 0, "B\0C\0N\0\0\0"); }
 static bool is_gguf(kiln_str f) { return BEGINS(f, 0, "GGUF"); }
 static bool is_ncnn(kiln_str f) { return BEGINS(f, 0, "7767517\n"); }
-static bool is_old_torch(kiln_str f) {
-    return BEGINS(f, 0,
-                  "\x80\x02\x8a\x0al\xfc\x9c"
-                  "F\xf9 j\xa8P\x19"); /* pickled */
-}
 
 /* A length, then a JSON object of that length. */
 static bool is_safetensors(kiln_str f) {
@@ -54,10 +49,6 @@ static const struct {
     bool (*is)(kiln_str file);
     const char *what, *way;
 } formats[] = {
-    {is_old_torch, "a PyTorch file of torch.save, without the model's code",
-     "load it in PyTorch, then torch.onnx.export(model, inputs, 'model.onnx'); or "
-     "torch.export.save(torch.export.export(model, inputs), 'model.pt2'), which kiln "
-     "reads"},
     {is_old_cntk, "a model of CNTK 1",
      "load it by CNTK 2 (Function.load), then save('model.onnx', "
      "format=ModelFormat.ONNX)"},

@@ -39,10 +39,127 @@ static kiln_value *hard_sigmoid(kiln_keras_call *k, kiln_value *x) {
     return kiln_compose_op(&k->c, &kiln_op_hard_sigmoid, &x, 1, args, 2);
 }
 
-static kiln_value *gelu(kiln_compose *c, kiln_value *x) {
+static kiln_value *gelu(kiln_keras_call *k, kiln_value *x) {
     const kiln_attr_arg arg = kiln_arg_word("approximate", "none");
-    return kiln_compose_op(c, &kiln_op_gelu, &x, 1, &arg, 1);
+    return kiln_compose_op(&k->c, &kiln_op_gelu, &x, 1, &arg, 1);
 }
+
+static kiln_value *same(kiln_keras_call *k, kiln_value *x) {
+    (void)k;
+    return x;
+}
+
+static kiln_value *silu(kiln_keras_call *k, kiln_value *x) {
+    return kiln_compose_2(&k->c, &kiln_op_mul, x,
+                          kiln_compose_1(&k->c, &kiln_op_sigmoid, x));
+}
+
+static kiln_value *relu6(kiln_keras_call *k, kiln_value *x) {
+    return limited(&k->c, x, 0, 6);
+}
+
+static kiln_value *leaky_relu(kiln_keras_call *k, kiln_value *x) {
+    return with_number(&k->c, &kiln_op_leaky_relu, x, "alpha", 0.2);
+}
+
+static kiln_value *hard_silu(kiln_keras_call *k, kiln_value *x) {
+    return kiln_compose_2(&k->c, &kiln_op_mul, x, hard_sigmoid(k, x));
+}
+
+static kiln_value *softmax(kiln_keras_call *k, kiln_value *x) {
+    return last_axis(&k->c, &kiln_op_softmax, x);
+}
+
+static kiln_value *log_softmax(kiln_keras_call *k, kiln_value *x) {
+    return last_axis(&k->c, &kiln_op_log_softmax, x);
+}
+
+static kiln_value *celu(kiln_keras_call *k, kiln_value *x) {
+    return with_number(&k->c, &kiln_op_celu, x, "alpha", 1);
+}
+
+static kiln_value *hard_tanh(kiln_keras_call *k, kiln_value *x) {
+    return limited(&k->c, x, -1, 1);
+}
+
+static kiln_value *log_sigmoid(kiln_keras_call *k, kiln_value *x) {
+    x = kiln_compose_1(&k->c, &kiln_op_neg, x);
+    x = kiln_compose_1(&k->c, &kiln_op_softplus, x);
+    return kiln_compose_1(&k->c, &kiln_op_neg, x);
+}
+
+static kiln_value *tanh_shrink(kiln_keras_call *k, kiln_value *x) {
+    return kiln_compose_2(&k->c, &kiln_op_sub, x,
+                          kiln_compose_1(&k->c, &kiln_op_tanh, x));
+}
+
+/* 0 within the threshold; outside, `by` nearer to 0. */
+static kiln_value *shrunk(kiln_compose *c, kiln_value *x, double threshold, double by) {
+    const kiln_attr_arg args[] = {kiln_arg_float("lambd", threshold),
+                                  kiln_arg_float("bias", by)};
+    return kiln_compose_op(c, &kiln_op_shrink, &x, 1, args, 2);
+}
+
+static const double default_threshold = 0.5;
+
+static kiln_value *hard_shrink(kiln_keras_call *k, kiln_value *x) {
+    return shrunk(&k->c, x, default_threshold, 0);
+}
+
+static kiln_value *soft_shrink(kiln_keras_call *k, kiln_value *x) {
+    return shrunk(&k->c, x, default_threshold, default_threshold);
+}
+
+static kiln_value *sparse_sigmoid(kiln_keras_call *k, kiln_value *x) {
+    const kiln_attr_arg args[] = {kiln_arg_float("alpha", 0.5),
+                                  kiln_arg_float("beta", 0.5)};
+    return kiln_compose_op(&k->c, &kiln_op_hard_sigmoid, &x, 1, args, 2);
+}
+
+/* 0 up to -1, x from 1 on, (x + 1)^2 / 4 between. */
+static kiln_value *sparse_plus(kiln_keras_call *k, kiln_value *x) {
+    kiln_compose *const c = &k->c;
+    kiln_value *t = limited(c, x, -1, 1);
+    t = kiln_compose_scalar(c, &kiln_op_add, t, 1);
+    t = kiln_compose_scalar(c, &kiln_op_mul, kiln_compose_2(c, &kiln_op_mul, t, t),
+                            0.25);
+    return kiln_compose_where(c, kiln_compose_scalar(c, &kiln_op_less, x, 1), t, x);
+}
+
+/* (x + sqrt(x^2 + b)) / 2 */
+static kiln_value *rooted(kiln_compose *c, kiln_value *x, double b) {
+    kiln_value *t = kiln_compose_2(c, &kiln_op_mul, x, x);
+    t = kiln_compose_1(c, &kiln_op_sqrt, kiln_compose_scalar(c, &kiln_op_add, t, b));
+    t = kiln_compose_2(c, &kiln_op_add, x, t);
+    return kiln_compose_scalar(c, &kiln_op_mul, t, 0.5);
+}
+
+static kiln_value *squareplus(kiln_keras_call *k, kiln_value *x) {
+    return rooted(&k->c, x, 4);
+}
+
+/* The first half of an axis, as far as the second lets it through. */
+static kiln_value *gated(kiln_keras_call *k, kiln_value *x, int64_t axis) {
+    kiln_compose *const c = &k->c;
+    const int rank = x->type.rank;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank || x->type.dim[axis] % 2 != 0) {
+        kiln_compose_fail(c,
+                          kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                                    "it takes the halves of an axis of %s, of an "
+                                    "even number of elements",
+                                    kiln_type_text(&k->cx->common.scratch, &x->type)));
+        return x;
+    }
+    const int64_t n = x->type.dim[axis] / 2;
+    kiln_value *const gate = kiln_compose_slice(c, x, (int)axis, n, 1, n);
+    return kiln_compose_2(c, &kiln_op_mul, kiln_compose_slice(c, x, (int)axis, 0, 1, n),
+                          kiln_compose_1(c, &kiln_op_sigmoid, gate));
+}
+
+static kiln_value *glu(kiln_keras_call *k, kiln_value *x) { return gated(k, x, -1); }
+
+typedef kiln_value *activation_fn(kiln_keras_call *k, kiln_value *x);
 
 static kiln_value *by_name(kiln_keras_call *k, kiln_value *x, const char *name) {
     static const struct {
@@ -53,34 +170,41 @@ static kiln_value *by_name(kiln_keras_call *k, kiln_value *x, const char *name) 
                  {"softsign", &kiln_op_softsign}, {"exponential", &kiln_op_exp},
                  {"selu", &kiln_op_selu},         {"elu", &kiln_op_elu},
                  {"mish", &kiln_op_mish}};
-    kiln_compose *const c = &k->c;
+    static const struct {
+        const char *name;
+        activation_fn *make;
+    } composed[] = {{"linear", same},
+                    {"swish", silu},
+                    {"silu", silu},
+                    {"relu6", relu6},
+                    {"leaky_relu", leaky_relu},
+                    {"hard_sigmoid", hard_sigmoid},
+                    {"hard_swish", hard_silu},
+                    {"hard_silu", hard_silu},
+                    {"gelu", gelu},
+                    {"softmax", softmax},
+                    {"log_softmax", log_softmax},
+                    {"celu", celu},
+                    {"glu", glu},
+                    {"hard_shrink", hard_shrink},
+                    {"hard_tanh", hard_tanh},
+                    {"log_sigmoid", log_sigmoid},
+                    {"soft_shrink", soft_shrink},
+                    {"sparse_plus", sparse_plus},
+                    {"sparse_sigmoid", sparse_sigmoid},
+                    {"squareplus", squareplus},
+                    {"tanh_shrink", tanh_shrink}};
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (strcmp(name, plain[i].name) == 0)
-            return kiln_compose_1(c, plain[i].op, x);
-    if (strcmp(name, "linear") == 0)
-        return x;
-    if (strcmp(name, "swish") == 0 || strcmp(name, "silu") == 0)
-        return kiln_compose_2(c, &kiln_op_mul, x,
-                              kiln_compose_1(c, &kiln_op_sigmoid, x));
-    if (strcmp(name, "relu6") == 0)
-        return limited(c, x, 0, 6);
-    if (strcmp(name, "leaky_relu") == 0)
-        return with_number(c, &kiln_op_leaky_relu, x, "alpha", 0.2);
-    if (strcmp(name, "hard_sigmoid") == 0)
-        return hard_sigmoid(k, x);
-    if (strcmp(name, "hard_swish") == 0 || strcmp(name, "hard_silu") == 0)
-        return kiln_compose_2(c, &kiln_op_mul, x, hard_sigmoid(k, x));
-    if (strcmp(name, "gelu") == 0)
-        return gelu(c, x);
-    if (strcmp(name, "softmax") == 0)
-        return last_axis(c, &kiln_op_softmax, x);
-    if (strcmp(name, "log_softmax") == 0)
-        return last_axis(c, &kiln_op_log_softmax, x);
+            return kiln_compose_1(&k->c, plain[i].op, x);
+    for (size_t i = 0; i < sizeof composed / sizeof composed[0]; i++)
+        if (strcmp(name, composed[i].name) == 0)
+            return composed[i].make(k, x);
     kiln_compose_fail(
-        c, kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
-                     "activation '%s' is not read; use one of Keras, or export the "
-                     "model as ONNX",
-                     kiln_import_show(&k->cx->common, kiln_str_from(name))));
+        &k->c, kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "activation '%s' is not read; use one of Keras, or export the "
+                         "model as ONNX",
+                         kiln_import_show(&k->cx->common, kiln_str_from(name))));
     return x;
 }
 
@@ -119,6 +243,14 @@ kiln_status kiln_keras_import_activation(kiln_keras_call *k) {
     return set(k, kiln_keras_activated(k, k->in[0], "activation", "linear"));
 }
 
+/* A function of keras.ops that is an activation without numbers of its own. */
+kiln_status kiln_keras_import_own_name(kiln_keras_call *k) {
+    const char *const function = strrchr(k->layer->class_name, '.');
+    KILN_ASSERT(function != NULL, "'%s' of keras.ops", k->layer->class_name);
+    return set(k, by_name(k, k->in[0],
+                          kiln_keras_snake_case(&k->cx->common.scratch, function + 1)));
+}
+
 kiln_status kiln_keras_import_identity(kiln_keras_call *k) { return set(k, k->in[0]); }
 
 static bool is_zero(double v) { return !(v < 0) && !(v > 0); }
@@ -145,6 +277,7 @@ kiln_status kiln_keras_import_relu(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_leaky_relu(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     const double alpha = kiln_keras_number(k, "alpha", 0.3);
     return set(k, with_number(&k->c, &kiln_op_leaky_relu, k->in[0], "alpha",
                               kiln_keras_number(k, "negative_slope", alpha)));
@@ -153,6 +286,41 @@ kiln_status kiln_keras_import_leaky_relu(kiln_keras_call *k) {
 kiln_status kiln_keras_import_elu(kiln_keras_call *k) {
     return set(k, with_number(&k->c, &kiln_op_elu, k->in[0], "alpha",
                               kiln_keras_number(k, "alpha", 1)));
+}
+
+kiln_status kiln_keras_import_celu(kiln_keras_call *k) {
+    return set(k, with_number(&k->c, &kiln_op_celu, k->in[0], "alpha",
+                              kiln_keras_number(k, "alpha", 1)));
+}
+
+kiln_status kiln_keras_import_glu(kiln_keras_call *k) {
+    int64_t axis = -1;
+    KILN_TRY(kiln_keras_int(k, "axis", NULL, -1, &axis));
+    return set(k, gated(k, k->in[0], axis));
+}
+
+kiln_status kiln_keras_import_hard_shrink(kiln_keras_call *k) {
+    return set(k, shrunk(&k->c, k->in[0],
+                         kiln_keras_number(k, "threshold", default_threshold), 0));
+}
+
+kiln_status kiln_keras_import_soft_shrink(kiln_keras_call *k) {
+    const double by = kiln_keras_number(k, "threshold", default_threshold);
+    return set(k, shrunk(&k->c, k->in[0], by, by));
+}
+
+kiln_status kiln_keras_import_squareplus(kiln_keras_call *k) {
+    return set(k, rooted(&k->c, k->in[0], kiln_keras_number(k, "b", 4)));
+}
+
+/* x above the threshold, another number elsewhere. */
+kiln_status kiln_keras_import_threshold(kiln_keras_call *k) {
+    kiln_value *const x = k->in[0];
+    kiln_value *const other = kiln_import_scalar(
+        &k->cx->common, x->type.dtype, kiln_keras_number(k, "default_value", 0));
+    kiln_value *const is_above = kiln_compose_scalar(
+        &k->c, &kiln_op_greater, x, kiln_keras_number(k, "threshold", 0));
+    return set(k, kiln_compose_where(&k->c, is_above, x, other));
 }
 
 kiln_status kiln_keras_import_thresholded_relu(kiln_keras_call *k) {

@@ -19,25 +19,6 @@ static bool is_input(const char *class_name) {
 
 /* ---- where weights are ----------------------------------------------------------- */
 
-static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-
-/* keras.src.utils.naming.to_snake_case: "GlobalMaxPooling2D" is global_max_pooling2d,
- * "PReLU" p_re_lu. */
-static const char *snake_case(kiln_arena *a, const char *name) {
-    kiln_buf b;
-    kiln_buf_init(&b, a);
-    for (size_t i = 0; name[i] != '\0'; i++) {
-        const bool begins_word = i > 0 && is_upper(name[i]) &&
-                                 (is_lower(name[i + 1]) || is_lower(name[i - 1]));
-        const char c = is_upper(name[i]) ? (char)(name[i] - 'A' + 'a') : name[i];
-        if (begins_word)
-            kiln_buf_puts(&b, "_");
-        kiln_buf_add(&b, &c, 1);
-    }
-    return b.n > 0 ? b.p : "";
-}
-
 /* The class itself, where Keras has it by another name too: weights are by the first. */
 static const char *own_name(const char *class_name) {
     return strcmp(class_name, "GroupQueryAttention") == 0 ? "GroupedQueryAttention"
@@ -63,7 +44,7 @@ static void place_layers(model *m, const kiln_keras_layer *around) {
     kiln_numbers counts = {0};
     for (size_t i = 0; i < m->n; i++) {
         kiln_keras_layer *const l = &m->layer[i];
-        const char *const name = snake_case(a, own_name(l->class_name));
+        const char *const name = kiln_keras_snake_case(a, own_name(l->class_name));
         const size_t n = kiln_numbers_get(&counts, kiln_str_from(name));
         kiln_numbers_set(a, &counts, kiln_str_from(name), n + 1);
         const char *const numbered = n == 0 ? name : kiln_format(a, "%s_%zu", name, n);
@@ -110,7 +91,7 @@ static kiln_status collect_operands(model *m, const kiln_keras_layer *l,
         return kiln_keras_collect_lambda(m->cx, node, out);
     if (!l->is_function || kiln_keras_is_of_ops(l->class_name) ||
         kiln_json_is_array(kiln_json_first(args))) {
-        kiln_keras_collect(a, node, out);
+        kiln_keras_collect_values(a, node, out);
         return KILN_OK;
     }
     size_t n = 0;
@@ -120,15 +101,15 @@ static kiln_status collect_operands(model *m, const kiln_keras_layer *l,
         if (kiln_json_is_number(i))
             kiln_vec_push(a, out, r);
         else
-            kiln_keras_collect(a, i, out);
+            kiln_keras_collect_values(a, i, out);
         if (out->n != ++n)
             break;
     }
     if (n == out->n && n > 1 && kiln_json_size(kiln_json_get(node, "kwargs")) == 0)
         return KILN_OK;
     return kiln_fail(m->cx->common.err, KILN_ERR_UNSUPPORTED,
-                     "function '%s' (%s) must be called with tensors of the model and "
-                     "numbers, by place; make arrays weights of a layer",
+                     "function '%s' (%s) must be called with tensors of the model, "
+                     "arrays and numbers, by place",
                      kiln_import_show(&m->cx->common, kiln_str_from(l->name)),
                      kiln_import_show(&m->cx->common, kiln_str_from(l->class_name)));
 }
@@ -233,25 +214,26 @@ static kiln_status run_sequence(model *m, kiln_value *const *in, size_t n_in,
     return KILN_OK;
 }
 
-/* The type that numbers beside tensors of integers have: that of the tensors, unless one is
- * written as a fraction (2.0), or who reads the result says that it is of floats. Of tensors
- * of floats and bools: f32. */
+/* The type that numbers have beside tensors of integers: that of the tensors, and of bools i32,
+ * unless one is written as a fraction (2.0), or who reads the result says that it is of floats.
+ * Beside floats: f32, or f64 where one is of that. */
 static kiln_dtype type_of_numbers(const model *m, size_t i, const kiln_keras_refs *from,
                                   kiln_value *const *in) {
-    kiln_dtype dtype = KILN_F32;
+    kiln_dtype dtype = KILN_I32;
+    bool is_real = false, is_wide = false;
     for (size_t k = 0; k < from->n; k++) {
-        const double v = from->v[k].number;
-        if (from->v[k].layer == NULL) {
-            if (from->v[k].is_real || !(fabs(v) <= 0x1p31))
-                return KILN_F32;
-        } else if (kiln_dtype_is_float(in[k]->type.dtype)) {
-            return KILN_F32;
-        } else if (in[k]->type.dtype != KILN_BOOL) {
-            dtype = in[k]->type.dtype;
-        }
+        const kiln_dtype own = in[k] != NULL ? in[k]->type.dtype : KILN_BOOL;
+        is_wide = is_wide || own == KILN_F64;
+        is_real = is_real || kiln_dtype_is_float(own) ||
+                  (in[k] == NULL &&
+                   (from->v[k].is_real || !(fabs(from->v[k].number) <= 0x1p31)));
+        if (own != KILN_BOOL)
+            dtype = own;
     }
+    if (is_real)
+        return is_wide ? KILN_F64 : KILN_F32;
     const char *said = NULL;
-    for (size_t l = 0; l < m->n && said == NULL && dtype != KILN_F32; l++)
+    for (size_t l = 0; l < m->n && said == NULL; l++)
         said = kiln_keras_said_dtype(m->layer[l].nodes, m->layer[i].name,
                                      m->first[i] + m->n_called[i]);
     return said != NULL && strncmp(said, "float", 5) == 0 ? KILN_F32 : dtype;
@@ -262,14 +244,17 @@ static kiln_status gather_operands(model *m, size_t i, const kiln_keras_refs *fr
                                    kiln_value **in) {
     kiln_import_cx *const cx = &m->cx->common;
     bool has_numbers = false;
+    const kiln_keras_layer *const l = &m->layer[i];
     for (size_t k = 0; k < from->n; k++) {
-        has_numbers = has_numbers || from->v[k].layer == NULL;
         in[k] = from->v[k].layer == NULL ? NULL : value_of(m, &from->v[k]);
+        if (from->v[k].list != NULL && !l->is_lambda)
+            KILN_TRY(kiln_keras_array_of(m->cx, l, &from->v[k], &in[k]));
+        has_numbers = has_numbers || in[k] == NULL;
     }
     if (!has_numbers)
         return KILN_OK;
-    if (m->layer[i].is_lambda)
-        return kiln_keras_lambda_numbers(m->cx, &m->layer[i], from, in);
+    if (l->is_lambda)
+        return kiln_keras_lambda_numbers(m->cx, l, from, in);
     const kiln_dtype dtype = type_of_numbers(m, i, from, in);
     for (size_t k = 0; k < from->n; k++) {
         if (in[k] == NULL)
@@ -441,6 +426,9 @@ kiln_status kiln_keras_run_all(kiln_keras_cx *cx, const kiln_keras_layer *l,
                          .c = {.cx = &cx->common, .site = l},
                          .n_in = n_in};
     memcpy(k.in, in, (size_t)n_in * sizeof *in);
+    for (int i = 0; i < n_in && !l->is_function; i++) /* layers compute in float32 */
+        if (k.in[i]->type.dtype == KILN_F64)
+            k.in[i] = kiln_compose_cast(&k.c, k.in[i], KILN_F32);
     KILN_TRY(row->import(&k));
     KILN_TRY(k.c.status);
     KILN_ASSERT(k.out != NULL, "'%s' gives nothing", row->class_name);

@@ -7,6 +7,23 @@ const kiln_json *kiln_keras_layers(const kiln_json *config) {
     return kiln_json_is_array(config) ? config : kiln_json_get(config, "layers");
 }
 
+static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+
+const char *kiln_keras_snake_case(kiln_arena *a, const char *name) {
+    kiln_buf b;
+    kiln_buf_init(&b, a);
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        const bool begins_word = i > 0 && is_upper(name[i]) &&
+                                 (is_lower(name[i + 1]) || is_lower(name[i - 1]));
+        const char c = is_upper(name[i]) ? (char)(name[i] - 'A' + 'a') : name[i];
+        if (begins_word)
+            kiln_buf_puts(&b, "_");
+        kiln_buf_add(&b, &c, 1);
+    }
+    return b.n > 0 ? b.p : "";
+}
+
 static const char before_function[] = "keras.ops.";
 
 bool kiln_keras_is_of_ops(const char *class_name) {
@@ -17,10 +34,13 @@ bool kiln_keras_is_of_ops(const char *class_name) {
  * what the layer does, and those that take numbers in place of tensors. */
 static bool is_as_layer(const char *class_name) {
     static const char *const names[] = {
-        "Add",       "Subtract",     "Multiply", "Maximum",   "Minimum",
-        "Divide",    "TrueDivide",   "Power",    "Equal",     "NotEqual",
-        "Greater",   "GreaterEqual", "Less",     "LessEqual", "LogicalAnd",
-        "LogicalOr", "LogicalXor",   "Where"};
+        "Add",       "Subtract",     "Multiply",  "Maximum",     "Minimum",
+        "Divide",    "TrueDivide",   "Power",     "Equal",       "NotEqual",
+        "Greater",   "GreaterEqual", "Less",      "LessEqual",   "LogicalAnd",
+        "LogicalOr", "LogicalXor",   "Where",     "Mod",         "FloorDivide",
+        "Fmod",      "Fmax",         "Fmin",      "Arctan2",     "Hypot",
+        "Logaddexp", "Logaddexp2",   "Heaviside", "DivideNoNan", "BitwiseAnd",
+        "BitwiseOr", "BitwiseXor"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(class_name, names[i]) == 0)
             return true;

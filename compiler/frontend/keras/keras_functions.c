@@ -12,21 +12,16 @@ static kiln_status set(kiln_keras_call *k, kiln_value *y) {
     return k->c.status;
 }
 
+/* Of keras.ops also of integers and truths, which become floats where the operator has no
+ * other meaning. */
 kiln_status kiln_keras_import_unary(kiln_keras_call *k) {
+    if (!k->layer->is_lambda && !kiln_dtype_is_in(k->in[0]->type.dtype, k->op->dtypes))
+        KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return set(k, kiln_compose_1(&k->c, k->op, k->in[0]));
 }
 
-/* x / y, of integers too a fraction. */
-kiln_status kiln_keras_import_divide(kiln_keras_call *k) {
-    kiln_value *in[2];
-    for (int i = 0; i < 2; i++)
-        in[i] = kiln_dtype_is_float(k->in[i]->type.dtype)
-                    ? k->in[i]
-                    : kiln_compose_cast(&k->c, k->in[i], KILN_F32);
-    return set(k, kiln_compose_2(&k->c, &kiln_op_div, in[0], in[1]));
-}
-
 kiln_status kiln_keras_import_product(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     return set(k, kiln_compose_2(&k->c, &kiln_op_matmul, k->in[0], k->in[1]));
 }
 
@@ -35,14 +30,17 @@ kiln_status kiln_keras_import_square(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_log1p(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return set(k, kiln_compose_log1p(&k->c, k->in[0]));
 }
 
 kiln_status kiln_keras_import_expm1(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     return set(k, kiln_compose_expm1(&k->c, k->in[0]));
 }
 
 static kiln_status logarithm(kiln_keras_call *k, double base) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     kiln_value *const y = kiln_compose_1(&k->c, &kiln_op_log, k->in[0]);
     return set(k, kiln_compose_scalar(&k->c, &kiln_op_mul, y, 1 / log(base)));
 }
@@ -53,6 +51,8 @@ kiln_status kiln_keras_import_log10(kiln_keras_call *k) { return logarithm(k, 10
 kiln_status kiln_keras_import_round(kiln_keras_call *k) {
     if (kiln_keras_number(k, "decimals", 0) != 0)
         return kiln_keras_unread(k, "decimals");
+    if (!kiln_dtype_is_float(k->in[0]->type.dtype))
+        return set(k, k->in[0]);
     return set(k, kiln_compose_1(&k->c, &kiln_op_round, k->in[0]));
 }
 
@@ -85,6 +85,7 @@ kiln_status kiln_keras_import_clip(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_not_equal(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     kiln_value *const same = kiln_compose_2(&k->c, &kiln_op_equal, k->in[0], k->in[1]);
     return set(k, kiln_compose_1(&k->c, &kiln_op_logical_not, same));
 }
@@ -101,28 +102,34 @@ kiln_status kiln_keras_import_logical(kiln_keras_call *k) {
 }
 
 kiln_status kiln_keras_import_where(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 1, KILN_BOOL));
     return set(k, kiln_compose_where(&k->c, as_truth(k, k->in[0]), k->in[1], k->in[2]));
+}
+
+bool kiln_keras_dtype_of(const char *name, kiln_dtype *out) {
+    static const struct {
+        const char *name;
+        kiln_dtype dtype;
+    } known[] = {{"float32", KILN_F32}, {"float64", KILN_F64}, {"int32", KILN_I32},
+                 {"int64", KILN_I64},   {"uint8", KILN_U8},    {"int8", KILN_I8},
+                 {"bool", KILN_BOOL}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            *out = known[i].dtype;
+            return true;
+        }
+    return false;
 }
 
 kiln_status kiln_keras_read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
                                   kiln_dtype *out) {
-    static const struct {
-        const char *name;
-        kiln_dtype dtype;
-    } known[] = {{"float32", KILN_F32}, {"int32", KILN_I32}, {"int64", KILN_I64},
-                 {"uint8", KILN_U8},    {"int8", KILN_I8},   {"bool", KILN_BOOL}};
     const char *const name = kiln_keras_text(k, "dtype", NULL, "");
     *out = otherwise;
-    if (kiln_keras_get(k, "dtype", NULL) == NULL)
+    if (kiln_keras_get(k, "dtype", NULL) == NULL || kiln_keras_dtype_of(name, out))
         return KILN_OK;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(name, known[i].name) == 0) {
-            *out = known[i].dtype;
-            return KILN_OK;
-        }
     return kiln_fail(
         k->cx->common.err, KILN_ERR_UNSUPPORTED,
-        "its values may be float32, bool and integers of 8, 32 or 64 bits, "
+        "its values may be float32, float64, bool and integers of 8, 32 or 64 bits, "
         "not '%s'",
         kiln_import_show(&k->cx->common, kiln_str_from(name)));
 }
@@ -251,6 +258,7 @@ kiln_status kiln_keras_import_stack(kiln_keras_call *k) {
     const kiln_type x = k->in[0]->type;
     const int rank = x.rank + 1;
     int64_t axis = 0, dim[KILN_MAX_RANK] = {0};
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     KILN_TRY(kiln_keras_int(k, "axis", NULL, 0, &axis));
     if (rank > KILN_MAX_RANK || axis < -rank || axis >= rank)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,

@@ -119,6 +119,9 @@ kiln_status kiln_keras_run_all(kiln_keras_cx *cx, const kiln_keras_layer *l,
 
 /* The layers of a model's config: a member, or (of old Sequential) the config itself. */
 const kiln_json *kiln_keras_layers(const kiln_json *config);
+/* keras.src.utils.naming.to_snake_case: "GlobalMaxPooling2D" is global_max_pooling2d,
+ * "PReLU" p_re_lu. */
+const char *kiln_keras_snake_case(kiln_arena *a, const char *name);
 /* The class's name of a function that is none of a layer: "keras.ops.GetItem". */
 bool kiln_keras_is_of_ops(const char *class_name);
 /* One entry of that list; what a layer is not asked for stays. */
@@ -152,7 +155,8 @@ typedef struct kiln_keras_ref {
     int64_t node, tensor;
     double number;
     bool is_real;          /* the number: 2.0, not 2 */
-    const kiln_json *list; /* or numbers in lists, of a function of TensorFlow */
+    const kiln_json *list; /* or numbers in lists */
+    const char *dtype;     /* of these, where it is said ("float32") */
     bool is_index;         /* these are places */
 } kiln_keras_ref;
 typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
@@ -160,6 +164,8 @@ typedef KILN_VEC(kiln_keras_ref) kiln_keras_refs;
 /* All values that JSON refers to, in its order: as lists ["layer", node, tensor], of
  * Keras 3 also {"class_name": "__keras_tensor__"}. */
 void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out);
+/* These, and the arrays among them: {"class_name": "__numpy__" or "__tensor__"}. */
+void kiln_keras_collect_values(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out);
 /* The type that a reference in `j` says the layer's call has ("int32"); NULL: none does. */
 const char *kiln_keras_said_dtype(const kiln_json *j, const char *layer, int64_t node);
 /* The call's value by place `at`, or else by keyword; NULL: it is not given, or is not
@@ -170,8 +176,10 @@ const kiln_json *kiln_keras_keywords(const kiln_json *node);
 /* One of them; NULL: nothing, or null. */
 const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name);
 
-/* ---- arguments of functions (keras_functions.c, keras_lambda.c) ------------------------ */
+/* ---- arguments of functions (keras_functions.c, keras_numbers.c, keras_lambda.c) ------- */
 
+/* A type by its name; false: it is none that is read. */
+bool kiln_keras_dtype_of(const char *name, kiln_dtype *out);
 /* 'dtype'; `otherwise` where the config says nothing. */
 kiln_status kiln_keras_read_dtype(kiln_keras_call *k, kiln_dtype otherwise,
                                   kiln_dtype *out);
@@ -183,6 +191,10 @@ kiln_status kiln_keras_axis_or_all(kiln_keras_call *k, int64_t otherwise, int *a
 /* 'axis': a number or a list, each in [-rank, rank), none twice; absent: none. */
 kiln_status kiln_keras_read_axes(kiln_keras_call *k, int rank, int64_t *axes,
                                  size_t *n);
+/* Inputs from `first` on get one type, as Keras has it of theirs: floats before integers
+ * before truths, the wider of two. Of a lower kind than `least`, which is of 32 bits or
+ * bool, they become that. */
+kiln_status kiln_keras_meet(kiln_keras_call *k, int first, kiln_dtype least);
 /* Fails: the argument, or its value ("axis=None"), is not read. */
 kiln_status kiln_keras_unread(kiln_keras_call *k, const char *argument);
 
@@ -191,6 +203,9 @@ kiln_status kiln_keras_unread(kiln_keras_call *k, const char *argument);
 /* What a call is given: values and numbers, by place, then by names that mean such. */
 kiln_status kiln_keras_collect_lambda(kiln_keras_cx *cx, const kiln_json *node,
                                       kiln_keras_refs *out);
+/* An array of a call. */
+kiln_status kiln_keras_array_of(kiln_keras_cx *cx, const kiln_keras_layer *l,
+                                const kiln_keras_ref *from, kiln_value **out);
 /* Makes values of those that are numbers: NULL entries of `in`. */
 kiln_status kiln_keras_lambda_numbers(kiln_keras_cx *cx, const kiln_keras_layer *l,
                                       const kiln_keras_refs *from, kiln_value **in);

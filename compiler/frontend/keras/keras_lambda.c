@@ -94,8 +94,8 @@ static bool find_shape(const kiln_json *j, kiln_type *t) {
 static bool read_numbers(const kiln_json *j, const kiln_type *t, int depth, double *v,
                          size_t *at) {
     if (depth == t->rank) {
-        v[(*at)++] = kiln_json_number(j, 0);
-        return kiln_json_is_number(j);
+        v[(*at)++] = kiln_json_number(j, kiln_json_bool(j, false));
+        return kiln_json_is_number(j) || kiln_json_is_bool(j);
     }
     if (!kiln_json_is_array(j) || (int64_t)kiln_json_size(j) != t->dim[depth])
         return false;
@@ -113,6 +113,36 @@ static bool has_fraction(const kiln_json *j) {
     return is_real;
 }
 
+/* Numbers in lists as a constant of f64. */
+static kiln_status make_numbers(kiln_compose *c, const kiln_json *list,
+                                kiln_value **out) {
+    kiln_type t = {.dtype = KILN_F64};
+    size_t at = 0;
+    const bool is_good = find_shape(list, &t);
+    const int64_t n = is_good ? kiln_type_elems(&t) : 0;
+    KILN_TRY(kiln_import_spend(c->cx, n * (int64_t)sizeof(double)));
+    double *const v = kiln_array(&c->cx->scratch, double, n);
+    if (!is_good || !read_numbers(list, &t, 0, v, &at))
+        return kiln_fail(c->cx->err, KILN_ERR_UNSUPPORTED,
+                         "its numbers must be in lists of one length");
+    *out = kiln_compose_floats(c, KILN_F64, t.rank, t.dim, v);
+    return c->status;
+}
+
+kiln_status kiln_keras_array_of(kiln_keras_cx *cx, const kiln_keras_layer *l,
+                                const kiln_keras_ref *from, kiln_value **out) {
+    kiln_compose c = {.cx = &cx->common, .site = l};
+    kiln_dtype dtype;
+    if (!kiln_keras_dtype_of(from->dtype, &dtype))
+        return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
+                         "an array beside the model's values may be of float32, "
+                         "float64, bool and integers of 8, 32 or 64 bits, not of '%s'",
+                         kiln_import_show(&cx->common, kiln_str_from(from->dtype)));
+    KILN_TRY(make_numbers(&c, from->list, out));
+    *out = kiln_compose_cast(&c, *out, dtype);
+    return c.status;
+}
+
 /* Numbers become what the values beside them are: TensorFlow changes no value's type. */
 kiln_status kiln_keras_lambda_numbers(kiln_keras_cx *cx, const kiln_keras_layer *l,
                                       const kiln_keras_refs *from, kiln_value **in) {
@@ -122,21 +152,12 @@ kiln_status kiln_keras_lambda_numbers(kiln_keras_cx *cx, const kiln_keras_layer 
         if (in[i] != NULL && dtype == KILN_BOOL)
             dtype = in[i]->type.dtype;
     for (size_t i = 0; i < from->n; i++) {
-        kiln_type t = {.dtype = KILN_F64};
-        size_t at = 0;
         if (in[i] != NULL)
             continue;
-        const bool is_good = find_shape(from->v[i].list, &t);
-        const int64_t n = is_good ? kiln_type_elems(&t) : 0;
-        KILN_TRY(kiln_import_spend(&cx->common, n * (int64_t)sizeof(double)));
-        double *const v = kiln_array(&cx->common.scratch, double, n);
-        if (!is_good || !read_numbers(from->v[i].list, &t, 0, v, &at))
-            return kiln_fail(cx->common.err, KILN_ERR_UNSUPPORTED,
-                             "its numbers must be in lists of one length");
+        KILN_TRY(make_numbers(&c, from->v[i].list, &in[i]));
         const kiln_dtype own = has_fraction(from->v[i].list) ? KILN_F32 : KILN_I32;
-        in[i] =
-            kiln_compose_cast(&c, kiln_compose_floats(&c, KILN_F64, t.rank, t.dim, v),
-                              dtype == KILN_BOOL || from->v[i].is_index ? own : dtype);
+        in[i] = kiln_compose_cast(
+            &c, in[i], dtype == KILN_BOOL || from->v[i].is_index ? own : dtype);
     }
     return c.status;
 }
@@ -259,6 +280,7 @@ kiln_status kiln_keras_import_place(kiln_keras_call *k) {
     const bool keeps = !is_tf && kiln_keras_bool(k, "keepdims", false);
     if (keeps && kiln_keras_get(k, "axis", NULL) == NULL)
         return kiln_keras_unread(k, "keepdims");
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_I32));
     KILN_TRY(kiln_keras_axis_or_all(k, 0, &axis));
     const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
                                   kiln_arg_bool("keepdims", keeps)};
@@ -277,74 +299,11 @@ kiln_status kiln_keras_import_pick(kiln_keras_call *k) {
     return set(k, kiln_compose_axis(&k->c, &kiln_op_gather, k->in[0], at, axis));
 }
 
-/* ---- several results ----------------------------------------------------------------- */
-
-enum { MAX_RESULTS = 1024 };
-
-static kiln_status need_results(kiln_keras_call *k, int64_t n) {
-    if (n < 1 || n > MAX_RESULTS)
-        return kiln_fail(k->cx->common.err, KILN_ERR_LIMIT,
-                         "it must have 1 to %d results, has %" PRId64, MAX_RESULTS, n);
-    k->n_more = (size_t)n - 1;
-    k->more = kiln_array(&k->cx->common.scratch, kiln_value *, n);
-    return KILN_OK;
-}
-
-static void give(kiln_keras_call *k, int64_t i, kiln_value *y) {
-    *(i == 0 ? &k->out : &k->more[i - 1]) = y;
-}
-
-/* So many parts of one size, or parts of these sizes, of which one may be -1. */
-kiln_status kiln_keras_import_split(kiln_keras_call *k) {
-    const kiln_json *const v = kiln_keras_get(k, "num_or_size_splits", NULL);
-    const bool is_list = kiln_json_is_array(v);
-    int64_t n = is_list ? (int64_t)kiln_json_size(v) : 0, size[MAX_RESULTS];
-    int axis;
-    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
-    const int64_t dim = k->in[0]->type.dim[axis];
-    if (!is_list)
-        KILN_TRY(kiln_keras_int(k, "num_or_size_splits", NULL, 0, &n));
-    KILN_TRY(need_results(k, n));
-    if (is_list)
-        KILN_TRY(kiln_keras_ints(k, "num_or_size_splits", NULL, 0, (int)n, size));
-    int64_t left = dim, at = 0;
-    for (int64_t i = 0; i < n; i++) {
-        size[i] = is_list ? size[i] : dim % n == 0 ? dim / n : -2;
-        left -= size[i] > 0 && size[i] <= dim ? size[i] : 0;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        size[i] = size[i] == -1 ? left : size[i];
-        if (size[i] < 0 || size[i] > dim - at)
-            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
-                             "axis %d of %" PRId64 " does not have these parts", axis,
-                             dim);
-        give(k, i, kiln_compose_slice(&k->c, k->in[0], axis, at, 1, size[i]));
-        at += size[i];
-    }
-    return k->c.status;
-}
-
-/* The elements of an axis, each by itself. */
-kiln_status kiln_keras_import_unstack(kiln_keras_call *k) {
-    const kiln_type t = k->in[0]->type;
-    int64_t dim[KILN_MAX_RANK];
-    int axis, rank = 0;
-    KILN_TRY(kiln_keras_read_axis(k, 0, &axis));
-    KILN_TRY(need_results(k, t.dim[axis]));
-    for (int i = 0; i < t.rank; i++)
-        if (i != axis)
-            dim[rank++] = t.dim[i];
-    for (int64_t i = 0; i < t.dim[axis]; i++) {
-        kiln_value *const y = kiln_compose_slice(&k->c, k->in[0], axis, i, 1, 1);
-        give(k, i, kiln_compose_reshape(&k->c, y, rank, dim));
-    }
-    return k->c.status;
-}
-
 /* ---- reductions ---------------------------------------------------------------------- */
 
 /* The variance, or its root. */
 kiln_status kiln_keras_import_spread(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     kiln_value *const x = k->in[0];
     const kiln_op_def *const root = k->op;
     const int rank = x->type.rank;
@@ -393,12 +352,21 @@ kiln_status kiln_keras_import_broadcast(kiln_keras_call *k) {
     return set(k, kiln_compose_expand(&k->c, k->in[0], rank, dim));
 }
 
+/* Of keras.ops there may be fewer numbers than axes, or more: those in front are 1. */
 kiln_status kiln_keras_import_tile(kiln_keras_call *k) {
-    int64_t times[KILN_MAX_RANK];
+    const char *const name = k->layer->is_lambda ? "multiples" : "repeats";
+    const kiln_type t = k->in[0]->type;
+    int64_t given[KILN_MAX_RANK], times[KILN_MAX_RANK], dim[KILN_MAX_RANK];
     int n;
-    KILN_TRY(kiln_keras_sizes(k, "multiples", 1, times, &n));
-    const kiln_attr_arg arg = kiln_arg_ints("repeats", times, (size_t)n);
-    return set(k, kiln_compose_op(&k->c, &kiln_op_tile, k->in, 1, &arg, 1));
+    KILN_TRY(kiln_keras_sizes(k, name, 1, given, &n));
+    const int rank = n > t.rank ? n : t.rank;
+    for (int i = 0; i < rank; i++) {
+        times[i] = i < rank - n ? 1 : given[i - (rank - n)];
+        dim[i] = i < rank - t.rank ? 1 : t.dim[i - (rank - t.rank)];
+    }
+    const kiln_attr_arg arg = kiln_arg_ints("repeats", times, (size_t)rank);
+    kiln_value *const x = kiln_compose_reshape(&k->c, k->in[0], rank, dim);
+    return set(k, kiln_compose_op(&k->c, &kiln_op_tile, &x, 1, &arg, 1));
 }
 
 /* Of what lies inside, without its edge; longer ones than that has are refused. */
@@ -415,27 +383,46 @@ static kiln_status reflect(kiln_keras_call *k, const int64_t *pads) {
     return set(k, kiln_compose_op(&k->c, &kiln_op_pad, k->in, 1, args, 2));
 }
 
-kiln_status kiln_keras_import_margins(kiln_keras_call *k) {
+/* Margins of an axis: a beginning and an end, of keras.ops one number for both, too. */
+static bool read_pair(const kiln_json *v, bool is_tf, int64_t *begin, int64_t *end) {
+    if (!is_tf && kiln_json_is_number(v))
+        return kiln_json_i64(v, begin) && kiln_json_i64(v, end);
+    const size_t n = kiln_json_is_array(v) ? kiln_json_size(v) : 0;
+    return (n == 2 || (n == 1 && !is_tf)) && kiln_json_i64(kiln_json_at(v, 0), begin) &&
+           kiln_json_i64(kiln_json_at(v, n - 1), end);
+}
+
+/* Those of each axis; of keras.ops some may be for all. */
+static kiln_status read_margins(kiln_keras_call *k, const char *name, int64_t *pads) {
     const int rank = k->in[0]->type.rank;
-    const kiln_json *const v = kiln_keras_get(k, "paddings", NULL);
-    const char *const mode = kiln_keras_text(k, "mode", NULL, "CONSTANT");
+    const kiln_json *const v = kiln_keras_get(k, name, NULL);
+    const bool is_tf = k->layer->is_lambda, is_list = kiln_json_is_array(v);
+    const bool is_pair =
+        !is_tf && (!is_list || kiln_json_is_number(kiln_json_first(v)));
+    const bool is_one = !is_tf && is_list && kiln_json_size(v) == 1;
+    if (!is_pair && !is_one && (!is_list || kiln_json_size(v) != (size_t)rank))
+        return kiln_keras_unread(k, name);
+    for (int i = 0; i < rank; i++)
+        if (!read_pair(is_pair ? v : kiln_json_at(v, is_one ? 0 : (size_t)i), is_tf,
+                       &pads[i], &pads[rank + i]))
+            return kiln_keras_unread(k, name);
+    return KILN_OK;
+}
+
+kiln_status kiln_keras_import_margins(kiln_keras_call *k) {
+    const bool is_tf = k->layer->is_lambda;
+    const char *const constant = is_tf ? "CONSTANT" : "constant";
+    const char *const mode = kiln_keras_text(k, "mode", NULL, constant);
     int64_t pads[2 * KILN_MAX_RANK] = {0};
-    const bool is_reflected = strcmp(mode, "REFLECT") == 0;
-    if (!is_reflected && strcmp(mode, "CONSTANT") != 0)
+    const bool is_reflected = strcmp(mode, is_tf ? "REFLECT" : "reflect") == 0;
+    if (!is_reflected && strcmp(mode, constant) != 0)
         return kiln_keras_unread(k, "mode");
-    if (!kiln_json_is_array(v) || kiln_json_size(v) != (size_t)rank)
-        return kiln_keras_unread(k, "paddings");
-    int at = 0;
-    for (const kiln_json *i = kiln_json_first(v); i != NULL; i = kiln_json_next(i)) {
-        if (kiln_json_size(i) != 2 || !kiln_json_i64(kiln_json_first(i), &pads[at]) ||
-            !kiln_json_i64(kiln_json_next(kiln_json_first(i)), &pads[rank + at]))
-            return kiln_keras_unread(k, "paddings");
-        at++;
-    }
+    KILN_TRY(read_margins(k, is_tf ? "paddings" : "pad_width", pads));
     if (is_reflected)
         return reflect(k, pads);
-    return set(k, kiln_compose_pad(&k->c, k->in[0], pads,
-                                   kiln_keras_number(k, "constant_values", 0)));
+    const kiln_json *const value = is_tf ? kiln_keras_get(k, "constant_values", NULL)
+                                         : kiln_keras_keyword(k, "constant_values");
+    return set(k, kiln_compose_pad(&k->c, k->in[0], pads, kiln_json_number(value, 0)));
 }
 
 /* Squares of b x b pixels become channels; back, where there is an operator. */
@@ -445,7 +432,9 @@ kiln_status kiln_keras_import_blocks(kiln_keras_call *k) {
     const bool is_back = k->op != NULL;
     int64_t b = 0;
     KILN_TRY(kiln_keras_int(k, "block_size", NULL, 0, &b));
-    if (strcmp(kiln_keras_text(k, "data_format", NULL, "NHWC"), "NHWC") != 0)
+    KILN_TRY(kiln_keras_check_format(k));
+    if (k->layer->is_lambda &&
+        strcmp(kiln_keras_text(k, "data_format", NULL, "NHWC"), "NHWC") != 0)
         return kiln_keras_unread(k, "data_format");
     const int64_t *const d = t->dim;
     if (t->rank != 4 || b < 1 || b > INT16_MAX ||

@@ -13,14 +13,6 @@ static kiln_status set(kiln_keras_call *k, kiln_value *y) {
     return k->c.status;
 }
 
-kiln_status kiln_keras_import_remainder(kiln_keras_call *k) {
-    return set(k, kiln_compose_2(&k->c, &kiln_op_mod, k->in[0], k->in[1]));
-}
-
-kiln_status kiln_keras_import_floor_divide(kiln_keras_call *k) {
-    return set(k, kiln_compose_floor_div(&k->c, k->in[0], k->in[1]));
-}
-
 /* What is on and off: of the type that is said, or else that of the two. */
 static kiln_status states(kiln_keras_call *k, kiln_value *out[2]) {
     static const char *const names[] = {"off_value", "on_value"};
@@ -75,6 +67,7 @@ kiln_status kiln_keras_import_one_hot(kiln_keras_call *k) {
 kiln_status kiln_keras_import_cumulative(kiln_keras_call *k) {
     kiln_dtype dtype;
     int axis;
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_I32));
     KILN_TRY(kiln_keras_read_dtype(k, k->in[0]->type.dtype, &dtype));
     k->in[0] = kiln_compose_cast(&k->c, k->in[0], dtype);
     KILN_TRY(k->c.status);
@@ -129,14 +122,10 @@ kiln_status kiln_keras_import_roll(kiln_keras_call *k) {
 }
 
 /* So many elements of each axis from a place on; -1: all that are left. */
-kiln_status kiln_keras_import_cut(kiln_keras_call *k) {
-    int64_t begin[KILN_MAX_RANK], size[KILN_MAX_RANK];
+static kiln_status cut(kiln_keras_call *k, const int64_t *begin, const int64_t *size) {
     kiln_value *x = k->in[0];
-    const int rank = x->type.rank;
-    KILN_TRY(kiln_keras_ints(k, "begin", NULL, 0, rank, begin));
-    KILN_TRY(kiln_keras_ints(k, "size", NULL, -1, rank, size));
-    for (int i = 0; i < rank; i++) {
-        const int64_t dim = x->type.dim[i];
+    for (int i = 0; i < k->in[0]->type.rank; i++) {
+        const int64_t dim = k->in[0]->type.dim[i];
         if (begin[i] < 0 || begin[i] > dim || size[i] < -1 || size[i] > dim - begin[i])
             return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                              "axis %d of %" PRId64 " has no %" PRId64
@@ -146,6 +135,28 @@ kiln_status kiln_keras_import_cut(kiln_keras_call *k) {
         x = kiln_compose_slice(&k->c, x, i, begin[i], 1, count);
     }
     return set(k, x);
+}
+
+kiln_status kiln_keras_import_cut(kiln_keras_call *k) {
+    int64_t begin[KILN_MAX_RANK], size[KILN_MAX_RANK];
+    const int rank = k->in[0]->type.rank;
+    KILN_TRY(kiln_keras_ints(k, "begin", NULL, 0, rank, begin));
+    KILN_TRY(kiln_keras_ints(k, "size", NULL, -1, rank, size));
+    return cut(k, begin, size);
+}
+
+/* keras.ops.slice: where it begins is in the call. */
+kiln_status kiln_keras_import_cut_at(kiln_keras_call *k) {
+    const kiln_json *const from =
+        kiln_json_at(kiln_json_get(k->layer->node, "args"), 1);
+    int64_t begin[KILN_MAX_RANK], size[KILN_MAX_RANK];
+    const int rank = k->in[0]->type.rank;
+    KILN_TRY(kiln_keras_ints(k, "shape", NULL, -1, rank, size));
+    for (int i = 0; i < rank; i++)
+        if (kiln_json_size(from) != (size_t)rank ||
+            !kiln_json_i64(kiln_json_at(from, (size_t)i), &begin[i]))
+            return kiln_keras_unread(k, "start_indices");
+    return cut(k, begin, size);
 }
 
 /* Of the last axis: the largest in order, and their places. */
@@ -170,19 +181,22 @@ kiln_status kiln_keras_import_largest(kiln_keras_call *k) {
  * their order. */
 kiln_status kiln_keras_import_sorted(kiln_keras_call *k) {
     const bool gives_places = k->op != NULL;
+    const kiln_dtype dtype = k->in[0]->type.dtype;
     const char *const word = kiln_keras_text(k, "direction", NULL, "ASCENDING");
     const bool falls = strcmp(word, "DESCENDING") == 0;
     kiln_value *y[2];
     int axis;
     if (!falls && strcmp(word, "ASCENDING") != 0)
         return kiln_keras_unread(k, "direction");
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_I32));
     KILN_TRY(kiln_keras_axis_or_all(k, -1, &axis));
     const kiln_attr_arg args[] = {
         kiln_arg_int("k", k->in[0]->type.dim[axis]), kiln_arg_int("axis", axis),
         kiln_arg_bool("largest", falls), kiln_arg_bool("sorted", true)};
     KILN_TRY(kiln_import_emit(&k->cx->common, k->c.site, &kiln_op_topk, k->in, 1, args,
                               4, 2, y));
-    return set(k, gives_places ? kiln_compose_cast(&k->c, y[1], KILN_I32) : y[0]);
+    return set(k, gives_places ? kiln_compose_cast(&k->c, y[1], KILN_I32)
+                               : kiln_compose_cast(&k->c, y[0], dtype));
 }
 
 /* Rows of places along the first axes, behind those that both have in common. */
@@ -277,6 +291,7 @@ kiln_status kiln_keras_import_repeat(kiln_keras_call *k) {
 /* ---- norm ------------------------------------------------------------------------------ */
 
 static kiln_status norm(kiln_keras_call *k, const kiln_op_def *op) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_F32));
     k->op = op;
     return kiln_keras_import_reduction(k);
 }

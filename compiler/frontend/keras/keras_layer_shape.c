@@ -117,6 +117,7 @@ kiln_status kiln_keras_import_repeat_vector(kiln_keras_call *k) {
 kiln_status kiln_keras_import_concatenate(kiln_keras_call *k) {
     const int rank = k->in[0]->type.rank;
     int64_t axis = -1;
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     KILN_TRY(kiln_keras_int(k, "axis", NULL, -1, &axis));
     if (axis < -rank || axis >= rank)
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
@@ -136,6 +137,7 @@ static kiln_value *fold(kiln_keras_call *k, const kiln_op_def *op) {
 }
 
 kiln_status kiln_keras_import_merge(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
     return set(k, fold(k, k->op));
 }
 

@@ -15,27 +15,52 @@ static bool as_ref(const kiln_json *j, kiln_keras_ref *out) {
            kiln_json_i64(kiln_json_next(node), &out->tensor);
 }
 
+/* {"class_name": "__numpy__", "config": {"value": [1, 2], "dtype": "float32"}} */
+static bool as_array(const kiln_json *j, kiln_keras_ref *out) {
+    const char *const kind = kiln_json_string(kiln_json_get(j, "class_name"), "");
+    const kiln_json *const config = kiln_json_get(j, "config");
+    *out =
+        (kiln_keras_ref){.list = kiln_json_get(config, "value"),
+                         .dtype = kiln_json_string(kiln_json_get(config, "dtype"), "")};
+    return out->list != NULL &&
+           (strcmp(kind, "__numpy__") == 0 || strcmp(kind, "__tensor__") == 0);
+}
+
 /* The parser bounds the depth. */
-void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out) {
+static void collect(kiln_arena *a, const kiln_json *j, bool has_arrays,
+                    kiln_keras_refs *out) {
     kiln_keras_ref r = {0};
     if (as_ref(j, &r)) {
         kiln_vec_push(a, out, r);
         /* Keywords of the call may refer, too. */
         for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
             if (kiln_json_is_object(i))
-                kiln_keras_collect(a, i, out);
+                collect(a, i, has_arrays, out);
+        return;
+    }
+    if (has_arrays && as_array(j, &r)) {
+        kiln_vec_push(a, out, r);
         return;
     }
     const kiln_json *const history =
         kiln_json_get(kiln_json_get(j, "config"), "keras_history");
     if (history != NULL) {
-        kiln_keras_collect(a, history, out);
+        collect(a, history, has_arrays, out);
         return;
     }
     if (!kiln_json_is_array(j) && !kiln_json_is_object(j))
         return;
     for (const kiln_json *i = kiln_json_first(j); i != NULL; i = kiln_json_next(i))
-        kiln_keras_collect(a, i, out);
+        collect(a, i, has_arrays, out);
+}
+
+void kiln_keras_collect(kiln_arena *a, const kiln_json *j, kiln_keras_refs *out) {
+    collect(a, j, false, out);
+}
+
+void kiln_keras_collect_values(kiln_arena *a, const kiln_json *j,
+                               kiln_keras_refs *out) {
+    collect(a, j, true, out);
 }
 
 /* The parser bounds the depth. */
@@ -74,7 +99,7 @@ const kiln_json *kiln_keras_keyword(const kiln_keras_call *k, const char *name) 
 
 static size_t count_refs(const kiln_keras_call *k, const kiln_json *j) {
     kiln_keras_refs r = {0};
-    kiln_keras_collect(&k->cx->common.scratch, j, &r);
+    kiln_keras_collect_values(&k->cx->common.scratch, j, &r);
     return r.n;
 }
 

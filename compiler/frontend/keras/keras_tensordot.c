@@ -1,7 +1,7 @@
 /* Sums of products over some axes of two tensors: keras.ops.tensordot and tf.tensordot, by
  * a number of axes, the last of the first and the first of the second, or by two lists. As
- * a product of matrices whose rows and columns are the other axes. Source: NumPy,
- * tensordot. */
+ * a product of matrices whose rows and columns are the other axes. So are keras.ops.dot,
+ * inner and vdot. Source: NumPy, tensordot, dot. */
 #include "compiler/frontend/keras/keras_internal.h"
 
 typedef struct side {
@@ -80,20 +80,54 @@ static kiln_value *as_matrix(kiln_keras_call *k, const side *s, bool is_first,
     return kiln_compose_reshape(&k->c, x, 2, matrix);
 }
 
-kiln_status kiln_keras_import_tensordot(kiln_keras_call *k) {
-    side x = {.x = k->in[0]}, y = {.x = k->in[1]};
+static kiln_status sum_over(kiln_keras_call *k, const side *x, const side *y) {
     int64_t dim[KILN_MAX_RANK];
     int rank = 0;
-    if (!read_sides(k, &x, &y))
-        return kiln_keras_unread(k, "axes");
-    if (!fit(&x, &y))
+    if (!fit(x, y))
         return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
                          "the axes that are summed over must have the same sizes, and "
                          "%d others be left at most",
                          KILN_MAX_RANK);
-    kiln_value *const left = as_matrix(k, &x, true, dim, &rank);
-    kiln_value *const right = as_matrix(k, &y, false, dim, &rank);
+    kiln_value *const left = as_matrix(k, x, true, dim, &rank);
+    kiln_value *const right = as_matrix(k, y, false, dim, &rank);
     kiln_value *const z = kiln_compose_2(&k->c, &kiln_op_matmul, left, right);
     k->out = kiln_compose_reshape(&k->c, z, rank, dim);
     return k->c.status;
+}
+
+kiln_status kiln_keras_import_tensordot(kiln_keras_call *k) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
+    side x = {.x = k->in[0]}, y = {.x = k->in[1]};
+    if (!read_sides(k, &x, &y))
+        return kiln_keras_unread(k, "axes");
+    return sum_over(k, &x, &y);
+}
+
+/* The last axis of the first and, from the end, number `behind` of the second; with what
+ * has no axis the product of each. */
+static kiln_status sum_over_last(kiln_keras_call *k, int behind) {
+    KILN_TRY(kiln_keras_meet(k, 0, KILN_BOOL));
+    side x = {.x = k->in[0], .n = 1}, y = {.x = k->in[1], .n = 1};
+    const int n_x = x.x->type.rank, n_y = y.x->type.rank;
+    x.axis[0] = n_x - 1;
+    y.axis[0] = n_y - (n_y < behind ? n_y : behind);
+    if (n_x > 0 && n_y > 0)
+        return sum_over(k, &x, &y);
+    k->out = kiln_compose_2(&k->c, &kiln_op_mul, x.x, y.x);
+    return k->c.status;
+}
+
+kiln_status kiln_keras_import_dot_of_lines(kiln_keras_call *k) {
+    return sum_over_last(k, 2);
+}
+
+kiln_status kiln_keras_import_inner(kiln_keras_call *k) { return sum_over_last(k, 1); }
+
+/* Of all elements. */
+kiln_status kiln_keras_import_vdot(kiln_keras_call *k) {
+    for (int i = 0; i < 2; i++) {
+        const int64_t n = kiln_type_elems(&k->in[i]->type);
+        k->in[i] = kiln_compose_reshape(&k->c, k->in[i], 1, &n);
+    }
+    return sum_over_last(k, 1);
 }

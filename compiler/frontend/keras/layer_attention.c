@@ -299,3 +299,67 @@ kiln_status kiln_keras_import_group_query_attention(kiln_keras_call *k) {
     h.size_of_v = h.size;
     return attend(k, &h);
 }
+
+/* ---- keras.ops.dot_product_attention ------------------------------------------------- */
+
+/* [N, T, heads, size] to [N, heads, T, size], and back. */
+static kiln_value *heads_first(kiln_keras_call *k, kiln_value *x) {
+    static const int64_t perm[] = {0, 2, 1, 3};
+    return kiln_compose_transpose(&k->c, x, perm);
+}
+
+static kiln_status check_operands(kiln_keras_call *k) {
+    bool is_good = true;
+    for (int i = 0; i < 3; i++) {
+        const kiln_type *const t = &k->in[i]->type;
+        is_good = is_good && t->rank == 4 && t->dim[0] == k->in[0]->type.dim[0] &&
+                  t->dim[2] > 0 && k->in[0]->type.dim[2] % t->dim[2] == 0;
+    }
+    return is_good && k->in[1]->type.dim[2] == k->in[2]->type.dim[2]
+               ? KILN_OK
+               : kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                           "queries, keys and values must be [N, T, heads, size], and "
+                           "heads of keys divide those of queries");
+}
+
+/* scale q k' + bias, [N, heads, T, S]. */
+static kiln_value *scores_of(kiln_keras_call *k, kiln_value *key, double scale,
+                             kiln_value *bias) {
+    static const int64_t turn[] = {0, 1, 3, 2};
+    kiln_compose *const c = &k->c;
+    kiln_value *const y =
+        kiln_compose_scalar(c, &kiln_op_mul,
+                            kiln_compose_2(c, &kiln_op_matmul, heads_first(k, k->in[0]),
+                                           kiln_compose_transpose(c, key, turn)),
+                            scale);
+    return bias == NULL ? y : kiln_compose_2(c, &kiln_op_add, y, bias);
+}
+
+/* Each query's mean of values, by softmax over the scores of the keys that a mask shows and,
+ * where it is causal, of no later ones. */
+kiln_status kiln_keras_import_product_attention(kiln_keras_call *k) {
+    kiln_compose *const c = &k->c;
+    kiln_value *const bias = kiln_keras_operand(k, "bias", 3);
+    kiln_value *seen = kiln_keras_operand(k, "mask", 4);
+    const kiln_json *const scale = kiln_keras_keyword(k, "scale");
+    if (kiln_keras_get(k, "attn_logits_soft_cap", NULL) != NULL)
+        return kiln_keras_unread(k, "attn_logits_soft_cap");
+    if ((scale != NULL && !kiln_json_is_number(scale)) ||
+        k->n_in != 3 + (bias != NULL) + (seen != NULL))
+        return kiln_keras_unread(k, "scale");
+    KILN_TRY(check_operands(k));
+    const int64_t size = k->in[0]->type.dim[3];
+    const int64_t group = k->in[0]->type.dim[2] / k->in[1]->type.dim[2];
+    kiln_value *const key =
+        kiln_compose_repeat_heads(c, heads_first(k, k->in[1]), group);
+    kiln_value *const v = kiln_compose_repeat_heads(c, heads_first(k, k->in[2]), group);
+    kiln_value *y = scores_of(
+        k, key, kiln_json_number(scale, size > 0 ? 1 / sqrt((double)size) : 0), bias);
+    KILN_TRY(c->status);
+    if (kiln_keras_bool(k, "is_causal", false))
+        seen = kiln_keras_both(k, seen,
+                               kiln_keras_causal(k, y->type.dim[2], y->type.dim[3]));
+    y = kiln_compose_axis(c, &kiln_op_softmax, kiln_keras_hide(k, y, seen), NULL, 3);
+    k->out = heads_first(k, kiln_compose_2(c, &kiln_op_matmul, y, v));
+    return c->status;
+}

@@ -29,7 +29,26 @@ static kiln_status read_window(kiln_keras_call *k, window *w) {
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "padding must be valid, same or causal, is '%s'",
                          kiln_import_show(&k->cx->common, kiln_str_from(padding)));
-    w->has_bias = kiln_keras_bool(k, "use_bias", kiln_keras_bool(k, "bias", true));
+    w->has_bias = !k->layer->is_function &&
+                  kiln_keras_bool(k, "use_bias", kiln_keras_bool(k, "bias", true));
+    return KILN_OK;
+}
+
+/* n filters, then the bias where there is one: a layer's weights, or what a function of
+ * keras.ops is called with. */
+static kiln_status filters_of(kiln_keras_call *k, const window *w,
+                              const char *const *roles, int n, kiln_value **v) {
+    if (!k->layer->is_function)
+        return kiln_keras_weights(k, roles, n + w->has_bias, v);
+    for (int i = 0; i < n; i++) {
+        v[i] = k->in[1 + i];
+        if (v[i]->type.dtype != k->in[0]->type.dtype || v[i]->type.rank < 2 ||
+            v[i]->type.dim[v[i]->type.rank - 2] < 1)
+            return kiln_fail(k->cx->common.err, KILN_ERR_SHAPE,
+                             "its filters must be of its values' type, and none empty, "
+                             "one is %s",
+                             kiln_type_text(&k->cx->common.scratch, &v[i]->type));
+    }
     return KILN_OK;
 }
 
@@ -65,9 +84,11 @@ kiln_status kiln_keras_import_conv(kiln_keras_call *k) {
     kiln_value *v[2] = {NULL, NULL};
     KILN_TRY(read_window(k, &w));
     KILN_TRY(kiln_keras_int(k, "groups", NULL, 1, &groups));
-    KILN_TRY(kiln_keras_weights(k, roles, w.has_bias ? 2 : 1, v));
+    KILN_TRY(filters_of(k, &w, roles, 1, v));
     if (!slide(k, &w, k->in[0], v[0], &s))
         return k->c.status;
+    if (k->layer->is_function) /* the filter's channels say it */
+        groups = k->in[0]->type.dim[w.n + 1] / v[0]->type.dim[w.n];
     kiln_value *const in[] = {k->in[0], kiln_turn_filter(&k->c, v[0], KILN_FILTER_SIO),
                               v[1]};
     return finish(k, kiln_channels_last_conv(&k->c, in, &s, groups));
@@ -89,7 +110,7 @@ kiln_status kiln_keras_import_depthwise(kiln_keras_call *k) {
     window w;
     kiln_value *v[2] = {NULL, NULL};
     KILN_TRY(read_window(k, &w));
-    KILN_TRY(kiln_keras_weights(k, roles, w.has_bias ? 2 : 1, v));
+    KILN_TRY(filters_of(k, &w, roles, 1, v));
     return finish(k, depthwise(k, &w, v[0], v[1]));
 }
 
@@ -100,7 +121,7 @@ kiln_status kiln_keras_import_separable(kiln_keras_call *k) {
     kiln_spatial s;
     kiln_value *v[3] = {NULL, NULL, NULL};
     KILN_TRY(read_window(k, &w));
-    KILN_TRY(kiln_keras_weights(k, roles, w.has_bias ? 3 : 2, v));
+    KILN_TRY(filters_of(k, &w, roles, 2, v));
     kiln_value *const x = depthwise(k, &w, v[0], NULL);
     KILN_TRY(k->c.status);
     window plain = {.n = w.n, .padding = KILN_PADDING_VALID};
@@ -151,7 +172,7 @@ kiln_status kiln_keras_import_conv_transpose(kiln_keras_call *k) {
             k->cx->common.err, KILN_ERR_UNSUPPORTED,
             "a transposed convolution must have one group and padding valid "
             "or same");
-    KILN_TRY(kiln_keras_weights(k, roles, w.has_bias ? 2 : 1, v));
+    KILN_TRY(filters_of(k, &w, roles, 1, v));
     const bool is_same = w.padding == KILN_PADDING_SAME;
     w.padding = KILN_PADDING_GIVEN;
     if (!slide(k, &w, k->in[0], v[0], &s))

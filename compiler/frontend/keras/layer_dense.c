@@ -102,6 +102,22 @@ static kiln_status read_affine(kiln_keras_call *k, const char *const *more, int 
     return k->c.status;
 }
 
+/* The same of a function of keras.ops: what it is called with, by name or by place. */
+static kiln_status given_affine(kiln_keras_call *k, int rank, const int64_t *dim,
+                                kiln_value **v) {
+    static const char *const names[] = {"gamma", "beta"};
+    for (int i = 0; i < 2; i++) {
+        v[i] = kiln_keras_operand(k, names[i], 1 + (size_t)i);
+        if (v[i] == NULL)
+            v[i] = filled(k, rank, dim, 1 - i);
+        KILN_TRY(kiln_keras_check_shape(k, v[i], names[i], rank, dim));
+    }
+    return k->c.status;
+}
+
+/* keras.config.epsilon: where a function of keras.ops is given none. */
+static const double least_epsilon = 1e-7;
+
 /* axis: a number, or a list of one. */
 static kiln_status read_axis(kiln_keras_call *k, int *axis) {
     int64_t v = -1;
@@ -114,6 +130,23 @@ static kiln_status read_axis(kiln_keras_call *k, int *axis) {
     return KILN_OK;
 }
 
+/* What keras.ops.batch_normalization is called with behind its values, in the order of
+ * weights: scale and offset, where they are given, mean and variance. */
+static kiln_status given_moments(kiln_keras_call *k, const int64_t *dim,
+                                 kiln_value **v) {
+    static const char *const names[] = {"scale", "offset", "mean", "variance"};
+    static const size_t place[] = {4, 3, 1, 2};
+    for (int i = 0; i < 4; i++) {
+        v[i] = kiln_keras_operand(k, names[i], place[i]);
+        if (v[i] == NULL && i >= 2)
+            return kiln_keras_unread(k, names[i]);
+        if (v[i] == NULL)
+            v[i] = filled(k, 1, dim, 1 - i);
+        KILN_TRY(kiln_keras_check_shape(k, v[i], names[i], 1, dim));
+    }
+    return k->c.status;
+}
+
 kiln_status kiln_keras_import_batch_normalization(kiln_keras_call *k) {
     static const char *const moments[] = {"moving_mean|running_mean",
                                           "moving_variance|running_std"};
@@ -121,7 +154,9 @@ kiln_status kiln_keras_import_batch_normalization(kiln_keras_call *k) {
     kiln_value *v[4], *const x = k->in[0];
     KILN_TRY(kiln_keras_min_rank(k, 2));
     KILN_TRY(read_axis(k, &axis));
-    KILN_TRY(read_affine(k, moments, 2, 1, &x->type.dim[axis], v));
+    const int64_t *const dim = &x->type.dim[axis];
+    KILN_TRY(k->layer->is_function ? given_moments(k, dim, v)
+                                   : read_affine(k, moments, 2, 1, dim, v));
     const double epsilon = kiln_keras_number(k, "epsilon", 1e-3);
     if (axis == x->type.rank - 1)
         return set(k, kiln_channels_last_batch_norm(&k->c, x, v, epsilon));
@@ -152,10 +187,14 @@ kiln_status kiln_keras_import_layer_normalization(kiln_keras_call *k) {
     if (kiln_keras_bool(k, "rms_scaling", false))
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "rms_scaling is not read");
-    KILN_TRY(read_affine(k, NULL, 0, (int)n, k->in[0]->type.dim + first, v));
-    const kiln_attr_arg args[] = {
-        kiln_arg_int("axis", first),
-        kiln_arg_float("epsilon", kiln_keras_number(k, "epsilon", 1e-3))};
+    const int64_t *const dim = k->in[0]->type.dim + first;
+    const bool is_function = k->layer->is_function;
+    KILN_TRY(is_function ? given_affine(k, (int)n, dim, v)
+                         : read_affine(k, NULL, 0, (int)n, dim, v));
+    const double epsilon =
+        kiln_keras_number(k, "epsilon", is_function ? least_epsilon : 1e-3);
+    const kiln_attr_arg args[] = {kiln_arg_int("axis", first),
+                                  kiln_arg_float("epsilon", epsilon)};
     kiln_value *const in[] = {k->in[0], v[0], v[1]};
     return set(k, kiln_compose_op(&k->c, &kiln_op_layer_norm, in, 3, args, 2));
 }
@@ -203,11 +242,18 @@ kiln_status kiln_keras_import_rms_normalization(kiln_keras_call *k) {
     if (axis != x->rank - 1)
         return kiln_fail(k->cx->common.err, KILN_ERR_UNSUPPORTED,
                          "its axis must be the last, is %d", axis);
-    KILN_TRY(kiln_keras_weights(k, roles, 1, &scale));
+    const bool is_function = k->layer->is_function;
+    if (is_function)
+        scale = kiln_keras_operand(k, "scale", 1);
+    else
+        KILN_TRY(kiln_keras_weights(k, roles, 1, &scale));
+    if (scale == NULL)
+        scale = filled(k, 1, &x->dim[axis], 1);
     KILN_TRY(kiln_keras_check_shape(k, scale, "scale", 1, &x->dim[axis]));
-    const kiln_attr_arg args[] = {
-        kiln_arg_int("axis", axis),
-        kiln_arg_float("epsilon", kiln_keras_number(k, "epsilon", 1e-6))};
+    const double epsilon =
+        kiln_keras_number(k, "epsilon", is_function ? least_epsilon : 1e-6);
+    const kiln_attr_arg args[] = {kiln_arg_int("axis", axis),
+                                  kiln_arg_float("epsilon", epsilon)};
     return set(k, kiln_compose_op(&k->c, &kiln_op_rms_norm,
                                   (kiln_value *[]){k->in[0], scale}, 2, args, 2));
 }
@@ -218,6 +264,26 @@ kiln_status kiln_keras_import_unit_normalization(kiln_keras_call *k) {
     KILN_TRY(kiln_keras_min_rank(k, 1));
     KILN_TRY(read_axis(k, &axis));
     return set(k, kiln_keras_of_length_1(k, k->in[0], axis));
+}
+
+/* keras.ops.normalize: x / max(norm, epsilon), where the norm is a root of a sum of powers
+ * along some axes. */
+kiln_status kiln_keras_import_normalize(kiln_keras_call *k) {
+    kiln_compose *const c = &k->c;
+    kiln_value *const x = k->in[0];
+    const double order = kiln_keras_number(k, "order", 2);
+    int64_t axes[KILN_MAX_RANK];
+    size_t n = 0;
+    KILN_TRY(kiln_keras_min_rank(k, 1));
+    KILN_TRY(kiln_keras_read_axes(k, x->type.rank, axes, &n));
+    if (order != 1 && order != 2)
+        return kiln_keras_unread(k, "order");
+    kiln_value *const norm = kiln_compose_reduce(
+        c, order < 2 ? &kiln_op_reduce_l1 : &kiln_op_reduce_l2, x, axes, n, true);
+    return set(k, kiln_compose_2(c, &kiln_op_div, x,
+                                 kiln_compose_scalar(
+                                     c, &kiln_op_max, norm,
+                                     kiln_keras_number(k, "epsilon", least_epsilon))));
 }
 
 /* A number, or one for each channel, of the config; `otherwise` where it has none. */

@@ -34,6 +34,8 @@ static kind kind_of(kiln_str bytes) {
     kiln_zip_entry e;
     uint64_t at = 0;
     kind found = NEITHER;
+    if (kiln_saved_is_old(bytes))
+        return SAVED;
     if (!kiln_zip_is(bytes))
         return NEITHER;
     while (kiln_zip_next(bytes, &at, &e))

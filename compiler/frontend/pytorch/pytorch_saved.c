@@ -20,6 +20,33 @@ static kiln_str find_pickle(kiln_str zip) {
     return (kiln_str){NULL, 0};
 }
 
+/* The pickle of a number that says what the file is. */
+#define OLD_MAGIC                                                                      \
+    "\x80\x02\x8a\x0al\xfc\x9c"                                                        \
+    "F\xf9 j\xa8P\x19."
+
+bool kiln_saved_is_old(kiln_str bytes) { return kiln_str_starts(bytes, OLD_MAGIC); }
+
+/* Behind the magic number the format's number and what the machine was like, then what was
+ * saved; tensors' bytes come last. */
+static kiln_status read_old(kiln_arena *a, kiln_str bytes,
+                            const kiln_pickle_value **out, kiln_err *err) {
+    enum { BEFORE = 2 };
+    size_t at = sizeof OLD_MAGIC - 1;
+    for (int i = 0; i < BEFORE; i++)
+        KILN_TRY(kiln_pickle_read_next(a, bytes, "its head", &at, out, err));
+    return kiln_pickle_read_next(a, bytes, "its pickle", &at, out, err);
+}
+
+static kiln_status read_saved(kiln_arena *a, kiln_str bytes,
+                              const kiln_pickle_value **out, kiln_err *err) {
+    if (kiln_saved_is_old(bytes))
+        return read_old(a, bytes, out, err);
+    const kiln_str pickle = find_pickle(bytes);
+    return pickle.p != NULL ? kiln_pickle_read(a, pickle, "data.pkl", out, err)
+                            : KILN_ERR_PARSE;
+}
+
 static size_t count_tensors(const kiln_pickle_value *v) {
     size_t n = 0;
     for (size_t i = 1; v->kind == KILN_PICKLE_DICT && i < v->item.n; i += 2)
@@ -60,10 +87,7 @@ kiln_status kiln_saved_refuse(kiln_str bytes, kiln_err *err) {
     kiln_arena a = {0};
     kiln_err own = {0};
     const kiln_pickle_value *v = NULL;
-    const kiln_str pickle = find_pickle(bytes);
-    kiln_status st = pickle.p != NULL
-                         ? kiln_pickle_read(&a, pickle, "data.pkl", &v, &own)
-                         : KILN_ERR_PARSE;
+    kiln_status st = read_saved(&a, bytes, &v, &own);
     const kiln_pickle_value *const state = st == KILN_OK ? find_state(v) : NULL;
     if (state != NULL) {
         st = refuse_state(&a, state, err);

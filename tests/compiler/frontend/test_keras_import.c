@@ -494,15 +494,17 @@ static void other_functions_are_refused(void **state) {
     static const struct {
         const char *model, *says;
     } bad[] = {
-        {FUNCTIONS(FUNCTION(OPS, "Append", "c", X_OF("x") ", " X_OF("x")), "c"),
-         "keras.ops.Append (first in layer 'c'"},
+        {FUNCTIONS(FUNCTION(OPS, "Cross", "c", X_OF("x") ", " X_OF("x")), "c"),
+         "keras.ops.Cross (first in layer 'c'"},
         {FUNCTIONS(FUNCTION("", "Flatten", "c", X_OF("x")), "c"),
          "keras.ops.Flatten (first in layer 'c'"},
         {FUNCTIONS(FUNCTION(OPS, "Add", "c",
                             X_OF("x") ", {'class_name': '__numpy__', "
                                       "'config': {'value': [1, 2]}}"),
                    "c"),
-         "function 'c' (Add) must be called with tensors of the model and numbers"},
+         "an array beside the model's values may be of float32"},
+        {FUNCTIONS(FUNCTION(OPS, "Add", "c", X_OF("x") ", 'y'"), "c"),
+         "function 'c' (Add) must be called with tensors of the model, arrays and"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         kiln_arena *const a = kiln_test_arena();

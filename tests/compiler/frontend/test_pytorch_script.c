@@ -506,18 +506,55 @@ static void lists_and_tuples_are_several_inputs(void **state) {
 
 /* ---- what torch.save writes ------------------------------------------------------ */
 
+/* As an archive, and as torch wrote it until 1.6. */
 static void weights_alone_are_refused(void **state) {
     (void)state;
-    static const char *const path = "models/files/cifar_net_pth/cifar_net.pth";
-    kiln_arena a = {0};
-    kiln_err err = {0};
-    kiln_graph *g = NULL;
-    kiln_assert_fails(kiln_import(&a, kiln_test_shared(path), NULL, &g, NULL, &err),
-                      KILN_ERR_UNSUPPORTED, &err,
-                      "it is a state dict of torch.save: weights by name (8 tensors, "
-                      "first 'conv1.weight'");
-    assert_non_null(strstr(err.text, "torch.jit.save(torch.jit.trace("));
-    kiln_arena_fini(&a);
+    static const struct {
+        const char *path, *says;
+    } files[] = {{"models/files/cifar_net_pth/cifar_net.pth",
+                  "it is a state dict of torch.save: weights by name (8 tensors, "
+                  "first 'conv1.weight'"},
+                 {"models/files/samplenet_pth/samplenet.pth",
+                  "it is a state dict of torch.save: weights by name (10 tensors, "
+                  "first 'conv1.weight', f32[6,3,5,5])"}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        kiln_assert_fails(
+            kiln_import(&a, kiln_test_shared(files[i].path), NULL, &g, NULL, &err),
+            KILN_ERR_UNSUPPORTED, &err, files[i].says);
+        assert_non_null(strstr(err.text, "torch.jit.save(torch.jit.trace("));
+        kiln_arena_fini(&a);
+    }
+}
+
+/* Behind the magic number those of the format, 1001, and of the machine, {}. */
+#define OLD_HEAD                                                                       \
+    "\x80\x02\x8a\x0al\xfc\x9c"                                                        \
+    "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}."
+
+static void old_files_of_other_things_are_refused(void **state) {
+    (void)state;
+    const struct {
+        kiln_str bytes;
+        const char *says;
+    } files[] = {
+        {KILN_STR_LIT(OLD_HEAD "\x80\x02"
+                               "cmodels.net\nNet\n)\x81}b."),
+         "needs 'models.net.Net' of Python, whose code is not in the file"},
+        {KILN_STR_LIT(OLD_HEAD "\x80\x02]."),
+         "it is what torch.save writes: objects of Python"},
+        {KILN_STR_LIT(OLD_HEAD), "it is what torch.save writes: objects of Python"}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        kiln_arena a = {0};
+        kiln_err err = {0};
+        kiln_graph *g = NULL;
+        kiln_assert_fails(
+            kiln_test_import_script(&a, files[i].bytes, NULL, &g, NULL, &err),
+            KILN_ERR_UNSUPPORTED, &err, files[i].says);
+        kiln_arena_fini(&a);
+    }
 }
 
 static void pickled_modules_are_refused(void **state) {
@@ -605,6 +642,8 @@ int main(void) {
                   lists_and_tuples_are_several_inputs, NULL);
     kiln_test_add("weights_alone_are_refused", weights_alone_are_refused, NULL);
     kiln_test_add("pickled_modules_are_refused", pickled_modules_are_refused, NULL);
+    kiln_test_add("old_files_of_other_things_are_refused",
+                  old_files_of_other_things_are_refused, NULL);
     kiln_test_add("damaged_archives_are_no_harm", damaged_archives_are_no_harm, NULL);
     kiln_test_add("mutations_end_in_a_named_error", mutations_end_in_a_named_error,
                   NULL);

@@ -148,6 +148,35 @@ def functions():
 
 
 @row
+def functions_of_axes():
+    """Axes that move, repeat, split and join; diagonals; sums by letters."""
+    f, x = keras.ops, keras.Input((4, 6), name="x")
+    a = f.tile(f.swapaxes(x, 1, 2), (1, 2, 1))
+    b = f.concatenate(f.split(f.moveaxis(a, -1, 1), [2, 7], axis=-1)[::-1], axis=-1)
+    c = f.pad(f.diff(x, axis=1), ((0, 0), (0, 1), (2, 0)), constant_values=0.5)
+    d = f.einsum("bij,bkj->bik", f.tril(x), f.triu(x, k=1))
+    e = f.vstack([f.prod(x, axis=-1), f.average(x, axis=-1)])
+    g = f.take_along_axis(x, f.argsort(x, axis=1), axis=1) * np.array([1, -2, 3, 4, 5, 6], "float32")
+    h = f.reshape(x, (-1, 4, 2, 3))
+    h = f.dot_product_attention(h, f.flip(h, 1), h, is_causal=True)
+    return keras.Model(x, [b, c, d, e, g, h, f.trace(f.flip(x, 1), axis1=1, axis2=2), *f.unstack(x, axis=1)])
+
+
+@row
+def functions_of_numbers():
+    """Quotients that round down, angles, activations and filters as functions."""
+    f, x, ids = keras.ops, keras.Input((6, 8), name="x"), keras.Input((6, 8), dtype="int32", name="ids")
+    y = x - 0.5
+    a = f.stack([y % 0.3, y // 0.3, f.arctan2(y, x), f.hypot(x, y), f.logaddexp(x, y), f.divide_no_nan(y, f.relu(y))], axis=-1)
+    b = f.stack([(30 - ids) % 7, (30 - ids) // 7, ids % -7, f.bitwise_and(ids, ids // 2)], axis=-1)
+    c = f.stack([f.glu(y), f.hard_tanh(4 * y[..., ::2]), f.soft_shrink(y[..., 1::2], 0.2)], axis=-1)
+    d = f.stack([f.log_sigmoid(y), f.celu(y), f.squareplus(y), f.leaky_relu(y), f.elu(y), f.hard_silu(8 * y)], axis=-1)
+    blur = np.ones((3, 3, 1, 1), "float32") / 9
+    e = f.max_pool(f.conv(f.expand_dims(y, -1), blur, padding="same"), 2)
+    return keras.Model([x, ids], [a, b, c, d, e, f.layer_normalization(x), f.normalize(y, axis=1), f.count_nonzero(ids % 2, axis=1), y * ids])
+
+
+@row
 def functions_of_integers():
     """Numbers beside integers are integers; comparisons and what is made of truths."""
     f, x = keras.ops, keras.Input((9,), dtype="int32", name="ids")

@@ -462,6 +462,25 @@ static kiln_status measure(machine *m, kiln_pickle_value *v, int depth) {
     return KILN_OK;
 }
 
+static kiln_status run(machine *m, const kiln_pickle_value **out) {
+    while (!m->is_done) {
+        kiln_str op;
+        m->op_at = m->at;
+        KILN_TRY(take(m, 1, &op));
+        const unsigned char code = (unsigned char)op.p[0];
+        if (opcodes[code].run == NULL)
+            return kiln_fail(m->err, KILN_ERR_PARSE,
+                             "%s: opcode 0x%02x at byte %zu is none that torch writes; "
+                             "is the file damaged?",
+                             m->where, code, m->op_at);
+        KILN_TRY(opcodes[code].run(m, opcodes[code].arg));
+    }
+    KILN_ASSERT(m->stack.n == 1, "a pickle of %zu values", m->stack.n);
+    KILN_TRY(measure(m, m->stack.v[0], 0));
+    *out = m->stack.v[0];
+    return KILN_OK;
+}
+
 kiln_status kiln_pickle_read(kiln_arena *a, kiln_str bytes, const char *where,
                              const kiln_pickle_value **out, kiln_err *err) {
     machine m = {.a = a, .err = err, .where = where, .bytes = bytes};
@@ -469,21 +488,20 @@ kiln_status kiln_pickle_read(kiln_arena *a, kiln_str bytes, const char *where,
         return kiln_fail(err, KILN_ERR_LIMIT,
                          "%s: the pickle has %zu bytes, more than %d are not read",
                          where, bytes.n, MAX_BYTES);
-    while (!m.is_done) {
-        kiln_str op;
-        m.op_at = m.at;
-        KILN_TRY(take(&m, 1, &op));
-        const unsigned char code = (unsigned char)op.p[0];
-        if (opcodes[code].run == NULL)
-            return kiln_fail(err, KILN_ERR_PARSE,
-                             "%s: opcode 0x%02x at byte %zu is none that torch writes; "
-                             "is the file damaged?",
-                             where, code, m.op_at);
-        KILN_TRY(opcodes[code].run(&m, opcodes[code].arg));
-    }
-    KILN_ASSERT(m.stack.n == 1, "a pickle of %zu values", m.stack.n);
-    KILN_TRY(measure(&m, m.stack.v[0], 0));
-    *out = m.stack.v[0];
+    return run(&m, out);
+}
+
+kiln_status kiln_pickle_read_next(kiln_arena *a, kiln_str bytes, const char *where,
+                                  size_t *at, const kiln_pickle_value **out,
+                                  kiln_err *err) {
+    KILN_ASSERT(*at <= bytes.n, "byte %zu of %zu", *at, bytes.n);
+    const size_t left = bytes.n - *at;
+    machine m = {.a = a,
+                 .err = err,
+                 .where = where,
+                 .bytes = {bytes.p + *at, left < MAX_BYTES ? left : MAX_BYTES}};
+    KILN_TRY(run(&m, out));
+    *at += m.at;
     return KILN_OK;
 }
 

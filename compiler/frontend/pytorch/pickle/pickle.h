@@ -49,6 +49,11 @@ struct kiln_pickle_value {
 kiln_status kiln_pickle_read(kiln_arena *a, kiln_str bytes, const char *where,
                              const kiln_pickle_value **out, kiln_err *err);
 
+/* The same of pickles one behind the other: that from *at on, which becomes its end. */
+kiln_status kiln_pickle_read_next(kiln_arena *a, kiln_str bytes, const char *where,
+                                  size_t *at, const kiln_pickle_value **out,
+                                  kiln_err *err);
+
 bool kiln_pickle_is_object(const kiln_pickle_value *v, const char *module,
                            const char *name);
 /* Of a DICT, or of an OBJECT's state where that is one; NULL: it has none such. */
