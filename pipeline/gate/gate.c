@@ -174,6 +174,15 @@ static kiln_status check_same_work(candidate *c, kiln_err *err) {
     return check_profiles(c, err);
 }
 
+static kiln_status compare_structure(const candidate *c, kiln_arena *a,
+                                     kiln_gate_structure *out, kiln_err *err) {
+    kiln_package_reads reads;
+    KILN_TRY(kiln_package_compare_reads(c->candidate.folder, c->control.folder, &reads,
+                                        err));
+    kiln_gate_compare(a, &c->candidate.facts, &c->control.facts, &reads, out);
+    return KILN_OK;
+}
+
 /* Is it right, whatever it says of itself? */
 static kiln_status check_right(candidate *c, kiln_err *err) {
     kiln_status st = KILN_OK;
@@ -368,7 +377,7 @@ static kiln_status compare_frozen(candidate *c, kiln_err *err) {
                         "the frozen archive has no variant for these shapes and this "
                         "profile");
     KILN_TRY(check_same_work(c, err));
-    kiln_gate_compare(c->own, &c->candidate.facts, &c->control.facts, &structure);
+    KILN_TRY(compare_structure(c, c->own, &structure, err));
     if (structure.is_equal && !c->o->times_equal) {
         f->ratio = same_code;
         return KILN_OK;
@@ -445,8 +454,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
                       "profile");
     }
     KILN_TRY(check_same_work(c, err));
-    kiln_gate_compare(c->arena, &c->candidate.facts, &c->control.facts,
-                      &out->structure);
+    KILN_TRY(compare_structure(c, c->arena, &out->structure, err));
     if (out->accepted.machine != NULL &&
         strcmp(out->accepted.machine, out->machine) != 0)
         kiln_vec_push(c->arena, &out->structure.change,

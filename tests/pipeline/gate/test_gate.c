@@ -432,18 +432,55 @@ static void a_repeated_step_is_seen(void **state) {
     const kiln_verify_options o = {.threads = &threads, .n_threads = 1};
     kiln_err err = {0};
     kiln_checks checks = {.n_failed = 0};
-    kiln_package_facts f, g;
+    kiln_opened f, g;
+    kiln_package_reads reads;
     kiln_gate_structure s;
     package_vary(&(package_variant){0}, old);
     package_repeat(old, 0, x);
     kiln_assert_status_ok(kiln_verify_package(arena(), x, &o, &checks, &err), &err);
     assert_int_equal(checks.n_failed, 0);
-    kiln_assert_status_ok(kiln_package_inspect(arena(), x, &f, &err), &err);
-    kiln_assert_status_ok(kiln_package_inspect(arena(), old, &g, &err), &err);
-    kiln_gate_compare(arena(), &f, &g, &s);
+    kiln_assert_status_ok(kiln_package_open(arena(), x, &f, &err), &err);
+    kiln_assert_status_ok(kiln_package_open(arena(), old, &g, &err), &err);
+    kiln_assert_status_ok(kiln_package_compare_reads(f.folder, g.folder, &reads, &err),
+                          &err);
+    kiln_gate_compare(arena(), &f.facts, &g.facts, &reads, &s);
     assert_false(s.is_equal);
     assert_int_equal(s.change.n, 1);
     assert_non_null(strstr(s.change.v[0], "plan.bin "));
+}
+
+/* Of both shapes x is multiplied by the same constant; what is added has its shape. */
+static const char one_text[] = "graph \"small\" { input %x : f32[1,3,9,9] "
+                               "input %w : f32[1,3,9,9] input %c : f32[1,3,9,9] "
+                               "%m = mul(%x, %w) %r = add(%m, %c) output %r }";
+static const char two_text[] = "graph \"small\" { input %x : f32[2,3,9,9] "
+                               "input %w : f32[1,3,9,9] input %c : f32[2,3,9,9] "
+                               "%m = mul(%x, %w) %r = add(%m, %c) output %r }";
+
+/* Each variant's parameters are a part of the file that they share. */
+static void a_shape_alone_equals_the_variant(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *const alone[] = {in(dir, "one.kiln.tar.zst"),
+                                 in(dir, "two.kiln.tar.zst")};
+    const char *both = in(dir, "both.kiln.tar.zst"), *to = in(dir, "accepted");
+    const kiln_gate_options o = {.against = to, .seconds = 0.001};
+    kiln_package_facts f, all;
+    kiln_err err = {0};
+    kiln_test_package_file(one_text, NULL, alone[0]);
+    kiln_test_package_file(two_text, NULL, alone[1]);
+    kiln_assert_status_ok(
+        kiln_package_write_variants(alone, 2, KILN_PACKAGE_TIME, both, NULL, &err),
+        &err);
+    accept(both, to);
+    kiln_assert_status_ok(kiln_package_inspect(arena(), both, &all, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        kiln_assert_status_ok(kiln_package_inspect(arena(), alone[i], &f, &err), &err);
+        assert_true(f.memory.params < all.memory.params);
+        const kiln_gate_report g = gate(alone[i], &o);
+        assert_int_equal(g.outcome, KILN_GATED_EQUAL);
+        assert_int_equal(g.result.v[0].structure.change.n, 0);
+    }
 }
 
 /* ---- many ------------------------------------------------------------------------ */
@@ -660,6 +697,8 @@ int main(void) {
     kiln_test_add("a_frozen_archive_that_is_gone_fails_nothing",
                   a_frozen_archive_that_is_gone_fails_nothing, NULL);
     kiln_test_add("a_repeated_step_is_seen", a_repeated_step_is_seen, NULL);
+    kiln_test_add("a_shape_alone_equals_the_variant", a_shape_alone_equals_the_variant,
+                  NULL);
     kiln_test_add("failures_must_hold_among_many", failures_must_hold_among_many, NULL);
     kiln_test_add("pairs_are_of_the_faster_processes",
                   pairs_are_of_the_faster_processes, NULL);
