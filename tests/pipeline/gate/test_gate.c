@@ -584,15 +584,92 @@ static void disturbed_runs_do_not_count(void **state) {
                                   .preempted = switches,
                                   .n_runs = 5,
                                   .clock_ghz = {3, 4}};
-    const kiln_gate_process one = kiln_gate_process_of(&a, &r, 1);
+    const kiln_gate_process one =
+        kiln_gate_process_of(&a, &r, (kiln_gate_signs){true, true});
     assert_int_equal(one.n_runs, 5);
     assert_int_equal(one.n_disturbed, 2);
     kiln_assert_close_f64(&one.ms, &(double){1.05}, 1, 1, 0);
     kiln_assert_close_f64(&one.min_ms, &(double){1}, 1, 1, 0);
     kiln_assert_close_f64(&one.clock_ghz, &(double){3.5}, 1, 1, 0);
-    /* On two threads the first one's processor says nothing of the other's. */
-    assert_int_equal(kiln_gate_process_of(&a, &r, 2).n_disturbed, 1);
+    /* A thread that waits for others has less of its processor than the run takes. */
+    const kiln_gate_signs waits = {.switches = true}, has_threads = {false, false};
+    assert_int_equal(kiln_gate_process_of(&a, &r, waits).n_disturbed, 1);
+    assert_int_equal(kiln_gate_process_of(&a, &r, has_threads).n_disturbed, 0);
     kiln_arena_fini(&a);
+}
+
+/* A device whose runs take half a minute, of which the first thread works a second; one
+ * that is threads takes processors from others. */
+static int64_t limit_ms; /* of its last process */
+
+static kiln_status run_slowly(const kiln_device *d, kiln_arena *a,
+                              const kiln_device_order *o, kiln_err *err) {
+    const size_t n = (size_t)o->job->n_rounds;
+    uint64_t *run = kiln_array(a, uint64_t, n), *cpu = kiln_array(a, uint64_t, n);
+    uint64_t *switches = kiln_array(a, uint64_t, n);
+    (void)d, (void)err;
+    for (size_t i = 0; i < n; i++) {
+        switches[i] = o->package->has_driver ? 0 : 1;
+        run[i] = UINT64_C(30000000000);
+        cpu[i] = UINT64_C(1000000000);
+    }
+    limit_ms = o->job->time_limit_ms;
+    *o->result = (kiln_device_result){.run_ns = run,
+                                      .cpu_ns = cpu,
+                                      .preempted = switches,
+                                      .n_runs = n,
+                                      .clock_ghz = {3, 3}};
+    return KILN_OK;
+}
+
+static const kiln_device slow = {.name = "slow", .run = run_slowly};
+
+/* A pair of an archive beside itself, on that device. */
+static void make_slow_pair(kiln_opened *o, kiln_gate_pair *out) {
+    const char *path = in(kiln_test_dir(), "x.kiln.tar.zst");
+    kiln_err err = {0};
+    package_vary(&(package_variant){0}, path);
+    kiln_assert_status_ok(kiln_package_open(arena(), path, o, &err), &err);
+    o->device = &slow;
+    kiln_assert_status_ok(kiln_gate_pair_init(arena(), o, o, 1, 0.1, out, &err), &err);
+}
+
+/* What is slow, or drawn out on purpose, is no hang. */
+static void slow_runs_have_the_time_that_they_take(void **state) {
+    (void)state;
+    kiln_opened o;
+    kiln_gate_pair pair;
+    kiln_gate_process p;
+    kiln_err err = {0};
+    make_slow_pair(&o, &pair);
+    assert_true(limit_ms >= 7 * 30000);
+    kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CONTROL, &p, &err), &err);
+    assert_int_equal(p.n_runs, 9);
+    assert_true(limit_ms >= 2 * (9 + 1) * 30000);
+    pair.injected_ppm = KILN_DEVICE_MAX_INJECTED_PPM;
+    kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CANDIDATE, &p, &err),
+                          &err);
+    assert_true(limit_ms >= 2 * (9 + 1) * 30000 * 11);
+}
+
+/* Whoever waits for another device has not lost its processor to others. */
+static void waiting_for_a_device_is_no_disturbance(void **state) {
+    (void)state;
+    kiln_opened o;
+    kiln_gate_pair pair;
+    kiln_gate_process p;
+    kiln_err err = {0};
+    make_slow_pair(&o, &pair);
+    kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CANDIDATE, &p, &err),
+                          &err);
+    assert_int_equal(p.n_disturbed, p.n_runs);
+    o.facts.n_devices = 2;
+    for (int has_driver = 0; has_driver < 2; has_driver++) {
+        o.package.has_driver = has_driver == 1;
+        kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CANDIDATE, &p, &err),
+                              &err);
+        assert_int_equal(p.n_disturbed, 0);
+    }
 }
 
 /* ---- which steps moved ----------------------------------------------------------- */
@@ -704,6 +781,10 @@ int main(void) {
                   pairs_are_of_the_faster_processes, NULL);
     kiln_test_add("nothing_timed_has_no_mean", nothing_timed_has_no_mean, NULL);
     kiln_test_add("disturbed_runs_do_not_count", disturbed_runs_do_not_count, NULL);
+    kiln_test_add("slow_runs_have_the_time_that_they_take",
+                  slow_runs_have_the_time_that_they_take, NULL);
+    kiln_test_add("waiting_for_a_device_is_no_disturbance",
+                  waiting_for_a_device_is_no_disturbance, NULL);
     kiln_test_add("steps_that_moved_are_ranked", steps_that_moved_are_ranked, NULL);
     kiln_test_add_rows(check_says, says);
     return kiln_test_run("gate");
