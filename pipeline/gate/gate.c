@@ -73,12 +73,25 @@ static kiln_status find_control(candidate *c, bool *found, kiln_err *err) {
 
 /* ---- validity -------------------------------------------------------------------- */
 
+/* A device that this kiln has not is no mistake of whoever asks, but the archive's. */
+static kiln_status check_device(const candidate *c, const kiln_opened *p,
+                                kiln_err *err) {
+    const kiln_device *d = NULL;
+    if (c->o->where != NULL)
+        return KILN_OK;
+    kiln_status st = kiln_device_judge_for(c->own, &p->facts.profile, &d, err);
+    if (st == KILN_ERR_ARG)
+        st = err->status = KILN_ERR_UNSUPPORTED;
+    return st;
+}
+
 /* Of an unpacked folder: its integrity was or is verified with it. */
 static kiln_status check_outputs(candidate *c, const kiln_opened *p, const char *what,
                                  kiln_err *err) {
     const kiln_verify_options o = {
         .threads = &c->out->threads, .n_threads = 1, .where = c->o->where};
     kiln_checks checks = {.n_failed = 0};
+    KILN_TRY(check_device(c, p, err));
     KILN_TRY(kiln_verify_package(c->own, p->folder, &o, &checks, err));
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *k = &checks.list.v[i];

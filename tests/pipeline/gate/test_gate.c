@@ -122,6 +122,16 @@ static void knows_the_self_test(const char *dir, const char *x, const char *to) 
     kiln_assert_status_ok(kiln_package_write(&p, x, NULL, &err), &err);
 }
 
+/* By a kiln that has other devices. */
+static void another_kilns_device(const char *dir, const char *x, const char *to) {
+    kiln_package p;
+    kiln_err err = {0};
+    same_archive(dir, in(dir, "good.kiln.tar.zst"), to);
+    kiln_test_package(arena(), relu_text, NULL, &p);
+    p.facts.profile.measure = "abacus";
+    kiln_assert_status_ok(kiln_package_write(&p, x, NULL, &err), &err);
+}
+
 static void no_archive(const char *dir, const char *x, const char *to) {
     kiln_err err = {0};
     (void)dir, (void)to;
@@ -189,6 +199,8 @@ static row rows[] = {
      "outputs say nothing of it: give its model by --model"},
     {"knows_the_self_test", knows_the_self_test, "old.kiln.tar.zst", KILN_GATED_WRONG,
      "beside the accepted archive, 1 thread: output '"},
+    {"another_kilns_device", another_kilns_device, NULL, KILN_GATED_INVALID,
+     "there is no device 'abacus'"},
     {"no_archive", no_archive, NULL, KILN_GATED_INVALID, "is no package"},
     {"other_profile", other_profile, NULL, KILN_GATED_INVALID,
      "is not the one that the accepted archive was made for: \"l2_bytes\": 12345"},
