@@ -316,6 +316,17 @@ kiln_status kiln_package_unpack_by(kiln_arena *a, const char *path, const char *
 kiln_status kiln_package_inspect_by(kiln_arena *a, const char *path,
                                     const kiln_keyring *keys, kiln_package_facts *out,
                                     char sha256[KILN_SHA256_HEX], kiln_err *err);
+/* What a package runs by and reads, beside another of the same model. A file of
+ * parameters may be shared: what counts of it is what the plan's constants name. */
+typedef struct kiln_package_reads {
+    bool same_plan;   /* but for where in the file parameters lie */
+    bool same_params; /* the same bytes, constant by constant in the plan's order */
+    /* Of the file, which constants name, with what pads them; each once. */
+    uint64_t param_bytes, other_param_bytes;
+} kiln_package_reads;
+/* Of two folders that were unpacked, or of variants in them. */
+kiln_status kiln_package_compare_reads(const char *folder, const char *other,
+                                       kiln_package_reads *out, kiln_err *err);
 /* Is this file, by its first bytes, such an archive? Or this folder one unpacked? */
 bool kiln_package_is_archive(const char *path);
 bool kiln_package_is_folder(const char *path);

@@ -93,16 +93,17 @@ static kiln_status check_plan(kiln_arena *a, const kiln_package_facts *f,
     return same_kernels(f, plan) ? KILN_OK : disagree("kernels", err);
 }
 
-static kiln_status check_params(kiln_arena *a, const kiln_plan *plan,
-                                const kiln_package_parts *p, kiln_err *err) {
+kiln_status kiln_package_params_of(kiln_arena *a, const kiln_plan *plan, kiln_str start,
+                                   uint64_t file_bytes, kiln_safetensors *out,
+                                   kiln_err *err) {
     kiln_safetensors s;
-    KILN_TRY(kiln_safetensors_read(a, p->params, p->params_bytes, KILN_ENTRY_PARAMS, &s,
-                                   err));
+    KILN_TRY(kiln_safetensors_read(a, start, file_bytes, KILN_ENTRY_PARAMS, &s, err));
     if (s.bytes != plan->header->param_bytes)
         return kiln_fail(err, KILN_ERR_PARSE,
                          KILN_ENTRY_PARAMS " holds %" PRIu64 " bytes, " KILN_ENTRY_PLAN
                                            " wants %" PRIu64,
                          s.bytes, plan->header->param_bytes);
+    *out = s;
     return KILN_OK;
 }
 
@@ -121,11 +122,13 @@ kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
                                const kiln_package_parts *p, kiln_err *err) {
     char error[KILN_PLAN_ERROR];
     kiln_plan plan;
+    kiln_safetensors tensors;
     if (kiln_plan_check(aligned(a, p->plan), p->plan.n, &plan, error) != 0)
         return kiln_fail(err, KILN_ERR_PARSE, KILN_ENTRY_PLAN ": %s", error);
     KILN_TRY(check_plan(a, f, &plan, err));
     KILN_TRY(check_libs(a, &plan, p, err));
-    KILN_TRY(check_params(a, &plan, p, err));
+    KILN_TRY(
+        kiln_package_params_of(a, &plan, p->params, p->params_bytes, &tensors, err));
     kiln_tensor *in = kiln_array(a, kiln_tensor, f->n_inputs);
     kiln_package_expected *out = kiln_array(a, kiln_package_expected, f->n_outputs);
     return kiln_selftest_decode(a, f, p->inputs, p->expected, in, out, err);

@@ -68,6 +68,11 @@ kiln_status kiln_selftest_decode(kiln_arena *a, const kiln_package_facts *f,
 /* Plan, library and parameters are sound, fit the manifest and one another. */
 kiln_status kiln_package_check(kiln_arena *a, const kiln_package_facts *f,
                                const kiln_package_parts *p, kiln_err *err);
+/* The tensors of a file of parameters, which has the bytes that the plan wants; start
+ * and file_bytes as of kiln_safetensors_read. */
+kiln_status kiln_package_params_of(kiln_arena *a, const kiln_plan *plan, kiln_str start,
+                                   uint64_t file_bytes, kiln_safetensors *out,
+                                   kiln_err *err);
 /* A shared library for the machine that imports nothing and has every kernel of the
  * plan's module, and no others. */
 kiln_status kiln_package_check_lib(kiln_arena *a, kiln_str lib, const kiln_plan *plan,

@@ -4,8 +4,9 @@
 #   tests/run.sh [-j JOBS] [-t SECONDS] [-l LOG_FOLDER] [-r RESULT_FILE] PROGRAM...
 #   tests/run.sh -s RESULT_FILE...       print the sum of earlier results
 #
-# Of a program whose tests pass, one line is printed; of another what its failed tests said. All of
-# it is in the log folder, and printed with VERBOSE=1.
+# Of a program whose tests pass, one line is printed, and one more of what it has counted ("counted: ..."
+# at the beginning of a line); of another what its failed tests said. All of it is in the log folder, and
+# printed with VERBOSE=1.
 #
 # A program that hangs past the time limit, crashes, reports fewer tests than it announced, or
 # announces none, is a failure: silence must never look like success. Exit code 0 only when
@@ -93,6 +94,7 @@ tell() {
         echo "== $program: $passed passed, $failed failed; all of it: $log"
     else
         echo "ok  $program: $passed passed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped") ($seconds)"
+        sed -n 's/^counted: /      /p' "$log"
     fi
     [ -z "$reason" ] || echo "== $program: $reason"
 }

@@ -73,12 +73,25 @@ static kiln_status find_control(candidate *c, bool *found, kiln_err *err) {
 
 /* ---- validity -------------------------------------------------------------------- */
 
+/* A device that this kiln has not is no mistake of whoever asks, but the archive's. */
+static kiln_status check_device(const candidate *c, const kiln_opened *p,
+                                kiln_err *err) {
+    const kiln_device *d = NULL;
+    if (c->o->where != NULL)
+        return KILN_OK;
+    kiln_status st = kiln_device_judge_for(c->own, &p->facts.profile, &d, err);
+    if (st == KILN_ERR_ARG)
+        st = err->status = KILN_ERR_UNSUPPORTED;
+    return st;
+}
+
 /* Of an unpacked folder: its integrity was or is verified with it. */
 static kiln_status check_outputs(candidate *c, const kiln_opened *p, const char *what,
                                  kiln_err *err) {
     const kiln_verify_options o = {
         .threads = &c->out->threads, .n_threads = 1, .where = c->o->where};
     kiln_checks checks = {.n_failed = 0};
+    KILN_TRY(check_device(c, p, err));
     KILN_TRY(kiln_verify_package(c->own, p->folder, &o, &checks, err));
     for (size_t i = 0; i < checks.list.n; i++) {
         const kiln_check *k = &checks.list.v[i];
@@ -172,6 +185,15 @@ static kiln_status check_same_work(candidate *c, kiln_err *err) {
                          c->candidate.package.n_outputs, c->control.package.output,
                          c->control.package.n_outputs, err));
     return check_profiles(c, err);
+}
+
+static kiln_status compare_structure(const candidate *c, kiln_arena *a,
+                                     kiln_gate_structure *out, kiln_err *err) {
+    kiln_package_reads reads;
+    KILN_TRY(kiln_package_compare_reads(c->candidate.folder, c->control.folder, &reads,
+                                        err));
+    kiln_gate_compare(a, &c->candidate.facts, &c->control.facts, &reads, out);
+    return KILN_OK;
 }
 
 /* Is it right, whatever it says of itself? */
@@ -368,7 +390,7 @@ static kiln_status compare_frozen(candidate *c, kiln_err *err) {
                         "the frozen archive has no variant for these shapes and this "
                         "profile");
     KILN_TRY(check_same_work(c, err));
-    kiln_gate_compare(c->own, &c->candidate.facts, &c->control.facts, &structure);
+    KILN_TRY(compare_structure(c, c->own, &structure, err));
     if (structure.is_equal && !c->o->times_equal) {
         f->ratio = same_code;
         return KILN_OK;
@@ -445,8 +467,7 @@ static kiln_status compare(candidate *c, const char *control, kiln_err *err) {
                       "profile");
     }
     KILN_TRY(check_same_work(c, err));
-    kiln_gate_compare(c->arena, &c->candidate.facts, &c->control.facts,
-                      &out->structure);
+    KILN_TRY(compare_structure(c, c->arena, &out->structure, err));
     if (out->accepted.machine != NULL &&
         strcmp(out->accepted.machine, out->machine) != 0)
         kiln_vec_push(c->arena, &out->structure.change,

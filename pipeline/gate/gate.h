@@ -122,10 +122,12 @@ kiln_status kiln_gate_time(kiln_arena *a, const kiln_gate_bench *b, uint64_t see
 
 typedef struct kiln_gate_structure {
     KILN_VEC(const char *) change; /* sentences */
-    bool is_equal;                 /* code, plan and parameters, bit for bit */
+    bool is_equal; /* code, plan and the parameters that it reads, bit for bit */
 } kiln_gate_structure;
+/* reads: of the candidate beside the control. */
 void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
-                       const kiln_package_facts *control, kiln_gate_structure *out);
+                       const kiln_package_facts *control,
+                       const kiln_package_reads *reads, kiln_gate_structure *out);
 
 /* ---- accepted archives ----------------------------------------------------------- */
 

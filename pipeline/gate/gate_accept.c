@@ -335,6 +335,12 @@ static kiln_status remove_archive(const acceptance *c, const char *file,
 
 static int in_order(const void *x, const void *y) { return kiln_accepted_order(x, y); }
 
+/* Newest first: behind what goes into it now comes what was in it before. */
+static void keep_history(acceptance *c, kiln_accepted_list *l) {
+    for (size_t i = 0; i < c->list.history.n && l->history.n < MAX_HISTORY; i++)
+        kiln_vec_push(c->arena, &l->history, c->list.history.v[i]);
+}
+
 /* The list with the rows in it: what they replace becomes history. */
 static void replace(acceptance *c) {
     kiln_accepted_list l = {.folder = c->list.folder};
@@ -353,8 +359,7 @@ static void replace(acceptance *c) {
         *now = row->entry;
     }
     c->n_replaced = l.history.n;
-    for (size_t i = 0; i < c->list.history.n && l.history.n < MAX_HISTORY; i++)
-        kiln_vec_push(c->arena, &l.history, c->list.history.v[i]);
+    keep_history(c, &l);
     l.now.v = c->list.now.v;
     l.now.n = c->list.now.n;
     l.frozen.v = c->list.frozen.v;
@@ -519,6 +524,9 @@ static bool is_asked(const char *model, const char *const *name, size_t n) {
 /* A row for each place whose frozen archive becomes another. */
 static void freeze_rows(acceptance *c, const char *const *model, size_t n) {
     kiln_accepted_freeze_new(c->arena, &c->list);
+    kiln_accepted_list l = c->list;
+    l.history.v = NULL;
+    l.history.n = l.history.cap = 0;
     for (size_t i = 0; i < c->list.now.n; i++)
         for (size_t k = 0; k < c->list.frozen.n; k++) {
             const kiln_accepted *now = &c->list.now.v[i];
@@ -532,9 +540,11 @@ static void freeze_rows(acceptance *c, const char *const *model, size_t n) {
             kiln_accepted gone = *frozen;
             gone.replaced = c->when;
             kiln_vec_push(c->arena, &c->rows, row);
-            kiln_vec_push(c->arena, &c->list.history, gone); /* its file goes, later */
+            kiln_vec_push(c->arena, &l.history, gone); /* its file goes, later */
             *frozen = *now;
         }
+    keep_history(c, &l);
+    c->list = l;
 }
 
 static kiln_status check_names(const acceptance *c, const char *const *model, size_t n,

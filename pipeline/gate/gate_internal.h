@@ -59,6 +59,7 @@ typedef struct kiln_gate_pair {
     const kiln_opened *candidate, *control;
     const kiln_tensor *in; /* the control's self-test: equal work for both */
     int threads, runs, warm_up;
+    double run_ms;    /* of the control, about; 0: not known yet */
     int injected_ppm; /* of the candidate's timed runs; 0: nothing */
 } kiln_gate_pair;
 
@@ -72,10 +73,16 @@ kiln_status kiln_gate_pair_run(void *user, kiln_gate_side side, kiln_gate_proces
 /* One process with each step timed: milliseconds of a run, in the plan's order. */
 kiln_status kiln_gate_pair_steps(kiln_arena *a, const kiln_gate_pair *p,
                                  kiln_gate_side side, double **ms, kiln_err *err);
-/* What runs of one process say. n >= 1 of each. Threads beyond the first: what it got
- * of its processor says nothing of the others. */
+/* By what runs tell that others disturbed them. A thread that waits, for other threads or
+ * for a device, gets less of its processor than the run takes; and a device that is
+ * threads of this process takes processors from the others. */
+typedef struct kiln_gate_signs {
+    bool processor; /* what the first thread got of it */
+    bool switches;  /* threads that lost theirs */
+} kiln_gate_signs;
+/* What runs of one process say. n >= 1 of each. */
 kiln_gate_process kiln_gate_process_of(kiln_arena *scratch, const kiln_device_result *r,
-                                       int threads);
+                                       kiln_gate_signs signs);
 
 /* ---- which steps moved (moved.c) ------------------------------------------------- */
 

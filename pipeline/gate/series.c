@@ -179,8 +179,9 @@ static bool is_too_noisy(const series *s) {
     const kiln_stats_interval *v = &s->out->itself.slowdown;
     const double all = (double)kiln_gate_pairs(KILN_GATE_LOOKS - 1);
     const double side = fmin(v->high - v->estimate, v->estimate - v->low);
+    const kiln_gate_limits l = kiln_gate_limits_of(s->bench->limits);
     return s->is_itself_open &&
-           side * sqrt((double)s->n / all) > allowance * KILN_GATE_PASS_BELOW;
+           side * sqrt((double)s->n / all) > allowance * l.pass_below;
 }
 
 static const char *percent(kiln_arena *a, kiln_stats_interval v) {

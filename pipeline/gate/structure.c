@@ -8,13 +8,10 @@
 
 enum { MAX_CHANGES = 200, MAX_NAME = 120 };
 
-/* What time depends on. */
-static const char *const decisive[] = {"lib.so", "plan.bin", "params.safetensors"};
-enum { N_DECISIVE = sizeof decisive / sizeof decisive[0] };
-
 typedef struct comparison {
     kiln_arena *arena;
     const kiln_package_facts *candidate, *control;
+    const kiln_package_reads *reads; /* of the candidate beside the control */
     kiln_gate_structure *out;
     size_t n; /* changes, listed or not */
 } comparison;
@@ -81,11 +78,14 @@ static void compare_whole(comparison *c) {
     add_word(c, "LLVM", y->llvm_version, x->llvm_version);
     add_word(c, "lld", y->lld_version, x->lld_version);
     add_bytes(c, "activations", y->memory.arena, x->memory.arena);
-    add_bytes(c, "parameters", y->memory.params, x->memory.params);
+    add_bytes(c, "parameters", c->reads->other_param_bytes, c->reads->param_bytes);
     add_bytes(c, "workspace", y->memory.workspace, x->memory.workspace);
     add_bytes(c, "scratch of each thread", y->memory.scratch, x->memory.scratch);
-    for (int i = 0; i < N_DECISIVE; i++)
-        compare_entry(c, decisive[i]);
+    compare_entry(c, "lib.so");
+    if (!c->reads->same_plan)
+        compare_entry(c, "plan.bin");
+    if (!c->reads->same_params && c->reads->param_bytes == c->reads->other_param_bytes)
+        add(c, "parameters have other contents");
     for (size_t i = 0; i < x->n_entries; i++)
         if (kiln_package_module_number(x->entry[i].name) > 0)
             compare_entry(c, x->entry[i].name);
@@ -222,14 +222,13 @@ static void compare_steps(comparison *c) {
 }
 
 void kiln_gate_compare(kiln_arena *a, const kiln_package_facts *candidate,
-                       const kiln_package_facts *control, kiln_gate_structure *out) {
+                       const kiln_package_facts *control,
+                       const kiln_package_reads *reads, kiln_gate_structure *out) {
     *out = (kiln_gate_structure){.is_equal = false};
     KILN_ASSERT(candidate->n_entries > 0 && control->n_entries > 0,
                 "a package without files was taken for a verified one");
-    comparison c = {a, candidate, control, out, 0};
-    out->is_equal = true;
-    for (int i = 0; i < N_DECISIVE; i++)
-        out->is_equal = out->is_equal && same_entry(&c, decisive[i]);
+    comparison c = {a, candidate, control, reads, out, 0};
+    out->is_equal = same_entry(&c, "lib.so") && reads->same_plan && reads->same_params;
     for (size_t i = 0; i < candidate->n_entries; i++) /* the plans name the same ones */
         if (kiln_package_module_number(candidate->entry[i].name) > 0)
             out->is_equal = out->is_equal && same_entry(&c, candidate->entry[i].name);

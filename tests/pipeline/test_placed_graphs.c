@@ -178,12 +178,12 @@ static void check_graph(uint64_t seed, const kiln_graph *g, const void **in, tal
     kiln_arena_fini(&j.arena);
 }
 
-static void report(const tally *t, int64_t n_graphs) {
-    print_message("%" PRId64 " graphs, %" PRId64 " placements: %" PRId64
-                  " steps, of which %" PRId64 " elsewhere, %" PRId64 " copies, %" PRId64
-                  " waits, of which %" PRId64 " are needed\n",
-                  n_graphs, t->n_placements, t->n_steps, t->n_elsewhere, t->n_copies,
-                  t->n_waits, t->n_needed);
+static void report(const tally *t, int64_t n_graphs, const char *what) {
+    kiln_test_tally("%" PRId64 " random placements of %" PRId64 " %s: %" PRId64
+                    " steps, of which %" PRId64 " elsewhere, %" PRId64
+                    " copies, %" PRId64 " waits, of which %" PRId64 " are needed",
+                    t->n_placements, n_graphs, what, t->n_steps, t->n_elsewhere,
+                    t->n_copies, t->n_waits, t->n_needed);
     assert_true(t->n_copies > 0 && t->n_waits > 0);
 }
 
@@ -202,7 +202,7 @@ static void placed_graphs_compute_the_same(void **state) {
         check_graph(seed, r.graph, in, &t);
         kiln_arena_fini(&a);
     }
-    report(&t, n_graphs);
+    report(&t, n_graphs, "graphs");
 }
 
 /* Branches and loops in one another. */
@@ -220,7 +220,7 @@ static void placed_programs_compute_the_same(void **state) {
         check_graph(seed, g, in, &t);
         kiln_arena_fini(&a);
     }
-    report(&t, n_graphs);
+    report(&t, n_graphs, "programs of branches and loops");
 }
 
 int main(void) {

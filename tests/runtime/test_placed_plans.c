@@ -407,8 +407,9 @@ static void queues_keep_the_order_of_steps(void **state) {
     (void)state;
     for (uint64_t seed = first; seed < first + (uint64_t)n; seed++)
         check_plan(seed, &n_steps, &n_waits);
-    print_message("%" PRId64 " plans, %" PRId64 " steps, %" PRId64 " waits\n", n,
-                  n_steps, n_waits);
+    kiln_test_tally("%" PRId64 " random plans of %d queues kept the order of %" PRId64
+                    " steps by %" PRId64 " waits",
+                    n, (int)N_DEVICES, n_steps, n_waits);
 }
 
 int main(void) {

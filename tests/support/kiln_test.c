@@ -10,6 +10,7 @@
 
 static kiln_arena arena; /* until the end of the process: still reachable, so no leak */
 static KILN_VEC(struct CMUnitTest) tests;
+static KILN_VEC(const char *) counts;
 
 kiln_arena *kiln_test_arena(void) { return &arena; }
 
@@ -19,8 +20,21 @@ void kiln_test_add(const char *name, void (*check)(void **state), void *row) {
     kiln_vec_push(&arena, &tests, t);
 }
 
+void kiln_test_tally(const char *fmt, ...) {
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    kiln_vec_push(&arena, &counts, kiln_str_dup(&arena, text));
+}
+
 int kiln_test_run(const char *group) {
-    return _cmocka_run_group_tests(group, tests.v, tests.n, NULL, NULL);
+    const int code = _cmocka_run_group_tests(group, tests.v, tests.n, NULL, NULL);
+    for (size_t i = 0; i < counts.n; i++)
+        print_message("%s%s%s", i == 0 ? "counted: " : "; ", counts.v[i],
+                      i + 1 == counts.n ? "\n" : "");
+    return code;
 }
 
 uint64_t kiln_test_seed(void) {

@@ -62,6 +62,10 @@ int64_t kiln_test_cases(int64_t n);
 /* The same of something that takes long each time: `soak` of it with KILN_SOAK. */
 int kiln_test_times(int usual, int soak);
 
+/* What a test has tried, in words, for whoever asks how much that was: all of a program's
+ * are one line at its end, which tests/run.sh shows where they pass, too. */
+void kiln_test_tally(const char *fmt, ...) KILN_PRINTF(1, 2);
+
 /* An arena that lives until the program ends, for what a test does not release. */
 kiln_arena *kiln_test_arena(void);
 

@@ -39,6 +39,8 @@ static row rows[] = {
     {"has_one_line_of_what_passed", ANNOUNCE(1) "echo noise\n" OK(a) SKIPPED(b),
      "test_made_up: 1 passed, 1 skipped (", "1 passed, 0 failed, 1 skipped", 0,
      "noise"},
+    {"says_what_was_counted", ANNOUNCE(1) OK(a) "echo 'counted: 7 of 7'\n",
+     " processor)\n      7 of 7\n", "1 passed, 0 failed, 0 skipped", 0, NULL},
     {"says_what_failed",
      ANNOUNCE(2) OK(a) RUN(b) "echo wanted 1\n"
                               "echo '[  FAILED  ] b'\n",

@@ -1,6 +1,6 @@
 /* Archives become the accepted ones, all at once or not at all; what is replaced is
  * remembered; what is wrong is refused by name. */
-#include "pipeline/gate/gate.h"
+#include "pipeline/gate/gate_internal.h"
 #include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
 #include "tests/support/package/package_vary.h"
@@ -122,6 +122,37 @@ static void the_first_is_frozen_until_somebody_says_so(void **state) {
     assert_string_equal(row[2].replaces, row[1].entry.sha256);
     assert_false(kiln_file_exists(in(to, row[0].entry.file)));
     assert_true(kiln_file_exists(in(to, row[1].entry.file)));
+}
+
+/* Newest first, and the oldest are left out, never what has just gone. */
+static void a_long_history_forgets_the_oldest(void **state) {
+    (void)state;
+    enum { MOST = 1000 };
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *first = in(dir, "1.kiln.tar.zst"), *second = in(dir, "2.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_buf json;
+    package_vary(&(package_variant){.version = "1"}, first);
+    package_vary(&(package_variant){.version = "2"}, second);
+    const kiln_accept_row one = accepted(first, to), two = accepted(second, to);
+    kiln_accepted_list l = list_of(to);
+    for (size_t i = l.history.n; i < MOST; i++)
+        kiln_vec_push(arena(), &l.history, one.entry);
+    for (size_t i = 0; i < l.history.n; i++) {
+        l.history.v[i].file = "gone.kiln.tar.zst";
+        l.history.v[i].replaced = "2026-01-01T00:00:00Z";
+    }
+    kiln_buf_init(&json, arena());
+    kiln_accepted_json(&json, &l);
+    kiln_assert_status_ok(
+        kiln_file_write(in(to, "accepted.json"), json.p, json.n, &err), &err);
+    assert_int_equal(froze(to, NULL).n, 1);
+    l = list_of(to);
+    assert_int_equal(l.history.n, MOST);
+    assert_string_equal(l.history.v[0].file, one.entry.file);
+    (void)accepted(second, to);
+    assert_false(kiln_file_exists(in(to, one.entry.file)));
+    assert_true(kiln_file_exists(in(to, two.entry.file)));
 }
 
 static void lists_without_frozen_ones_get_theirs(void **state) {
@@ -464,6 +495,8 @@ int main(void) {
                   NULL);
     kiln_test_add("the_first_is_frozen_until_somebody_says_so",
                   the_first_is_frozen_until_somebody_says_so, NULL);
+    kiln_test_add("a_long_history_forgets_the_oldest",
+                  a_long_history_forgets_the_oldest, NULL);
     kiln_test_add("lists_without_frozen_ones_get_theirs",
                   lists_without_frozen_ones_get_theirs, NULL);
     kiln_test_add("nothing_to_freeze_is_said", nothing_to_freeze_is_said, NULL);

@@ -122,6 +122,16 @@ static void knows_the_self_test(const char *dir, const char *x, const char *to) 
     kiln_assert_status_ok(kiln_package_write(&p, x, NULL, &err), &err);
 }
 
+/* By a kiln that has other devices. */
+static void another_kilns_device(const char *dir, const char *x, const char *to) {
+    kiln_package p;
+    kiln_err err = {0};
+    same_archive(dir, in(dir, "good.kiln.tar.zst"), to);
+    kiln_test_package(arena(), relu_text, NULL, &p);
+    p.facts.profile.measure = "abacus";
+    kiln_assert_status_ok(kiln_package_write(&p, x, NULL, &err), &err);
+}
+
 static void no_archive(const char *dir, const char *x, const char *to) {
     kiln_err err = {0};
     (void)dir, (void)to;
@@ -189,6 +199,8 @@ static row rows[] = {
      "outputs say nothing of it: give its model by --model"},
     {"knows_the_self_test", knows_the_self_test, "old.kiln.tar.zst", KILN_GATED_WRONG,
      "beside the accepted archive, 1 thread: output '"},
+    {"another_kilns_device", another_kilns_device, NULL, KILN_GATED_INVALID,
+     "there is no device 'abacus'"},
     {"no_archive", no_archive, NULL, KILN_GATED_INVALID, "is no package"},
     {"other_profile", other_profile, NULL, KILN_GATED_INVALID,
      "is not the one that the accepted archive was made for: \"l2_bytes\": 12345"},
@@ -432,18 +444,55 @@ static void a_repeated_step_is_seen(void **state) {
     const kiln_verify_options o = {.threads = &threads, .n_threads = 1};
     kiln_err err = {0};
     kiln_checks checks = {.n_failed = 0};
-    kiln_package_facts f, g;
+    kiln_opened f, g;
+    kiln_package_reads reads;
     kiln_gate_structure s;
     package_vary(&(package_variant){0}, old);
     package_repeat(old, 0, x);
     kiln_assert_status_ok(kiln_verify_package(arena(), x, &o, &checks, &err), &err);
     assert_int_equal(checks.n_failed, 0);
-    kiln_assert_status_ok(kiln_package_inspect(arena(), x, &f, &err), &err);
-    kiln_assert_status_ok(kiln_package_inspect(arena(), old, &g, &err), &err);
-    kiln_gate_compare(arena(), &f, &g, &s);
+    kiln_assert_status_ok(kiln_package_open(arena(), x, &f, &err), &err);
+    kiln_assert_status_ok(kiln_package_open(arena(), old, &g, &err), &err);
+    kiln_assert_status_ok(kiln_package_compare_reads(f.folder, g.folder, &reads, &err),
+                          &err);
+    kiln_gate_compare(arena(), &f.facts, &g.facts, &reads, &s);
     assert_false(s.is_equal);
     assert_int_equal(s.change.n, 1);
     assert_non_null(strstr(s.change.v[0], "plan.bin "));
+}
+
+/* Of both shapes x is multiplied by the same constant; what is added has its shape. */
+static const char one_text[] = "graph \"small\" { input %x : f32[1,3,9,9] "
+                               "input %w : f32[1,3,9,9] input %c : f32[1,3,9,9] "
+                               "%m = mul(%x, %w) %r = add(%m, %c) output %r }";
+static const char two_text[] = "graph \"small\" { input %x : f32[2,3,9,9] "
+                               "input %w : f32[1,3,9,9] input %c : f32[2,3,9,9] "
+                               "%m = mul(%x, %w) %r = add(%m, %c) output %r }";
+
+/* Each variant's parameters are a part of the file that they share. */
+static void a_shape_alone_equals_the_variant(void **state) {
+    (void)state;
+    const char *dir = kiln_test_dir();
+    const char *const alone[] = {in(dir, "one.kiln.tar.zst"),
+                                 in(dir, "two.kiln.tar.zst")};
+    const char *both = in(dir, "both.kiln.tar.zst"), *to = in(dir, "accepted");
+    const kiln_gate_options o = {.against = to, .seconds = 0.001};
+    kiln_package_facts f, all;
+    kiln_err err = {0};
+    kiln_test_package_file(one_text, NULL, alone[0]);
+    kiln_test_package_file(two_text, NULL, alone[1]);
+    kiln_assert_status_ok(
+        kiln_package_write_variants(alone, 2, KILN_PACKAGE_TIME, both, NULL, &err),
+        &err);
+    accept(both, to);
+    kiln_assert_status_ok(kiln_package_inspect(arena(), both, &all, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        kiln_assert_status_ok(kiln_package_inspect(arena(), alone[i], &f, &err), &err);
+        assert_true(f.memory.params < all.memory.params);
+        const kiln_gate_report g = gate(alone[i], &o);
+        assert_int_equal(g.outcome, KILN_GATED_EQUAL);
+        assert_int_equal(g.result.v[0].structure.change.n, 0);
+    }
 }
 
 /* ---- many ------------------------------------------------------------------------ */
@@ -547,15 +596,92 @@ static void disturbed_runs_do_not_count(void **state) {
                                   .preempted = switches,
                                   .n_runs = 5,
                                   .clock_ghz = {3, 4}};
-    const kiln_gate_process one = kiln_gate_process_of(&a, &r, 1);
+    const kiln_gate_process one =
+        kiln_gate_process_of(&a, &r, (kiln_gate_signs){true, true});
     assert_int_equal(one.n_runs, 5);
     assert_int_equal(one.n_disturbed, 2);
     kiln_assert_close_f64(&one.ms, &(double){1.05}, 1, 1, 0);
     kiln_assert_close_f64(&one.min_ms, &(double){1}, 1, 1, 0);
     kiln_assert_close_f64(&one.clock_ghz, &(double){3.5}, 1, 1, 0);
-    /* On two threads the first one's processor says nothing of the other's. */
-    assert_int_equal(kiln_gate_process_of(&a, &r, 2).n_disturbed, 1);
+    /* A thread that waits for others has less of its processor than the run takes. */
+    const kiln_gate_signs waits = {.switches = true}, has_threads = {false, false};
+    assert_int_equal(kiln_gate_process_of(&a, &r, waits).n_disturbed, 1);
+    assert_int_equal(kiln_gate_process_of(&a, &r, has_threads).n_disturbed, 0);
     kiln_arena_fini(&a);
+}
+
+/* A device whose runs take half a minute, of which the first thread works a second; one
+ * that is threads takes processors from others. */
+static int64_t limit_ms; /* of its last process */
+
+static kiln_status run_slowly(const kiln_device *d, kiln_arena *a,
+                              const kiln_device_order *o, kiln_err *err) {
+    const size_t n = (size_t)o->job->n_rounds;
+    uint64_t *run = kiln_array(a, uint64_t, n), *cpu = kiln_array(a, uint64_t, n);
+    uint64_t *switches = kiln_array(a, uint64_t, n);
+    (void)d, (void)err;
+    for (size_t i = 0; i < n; i++) {
+        switches[i] = o->package->has_driver ? 0 : 1;
+        run[i] = UINT64_C(30000000000);
+        cpu[i] = UINT64_C(1000000000);
+    }
+    limit_ms = o->job->time_limit_ms;
+    *o->result = (kiln_device_result){.run_ns = run,
+                                      .cpu_ns = cpu,
+                                      .preempted = switches,
+                                      .n_runs = n,
+                                      .clock_ghz = {3, 3}};
+    return KILN_OK;
+}
+
+static const kiln_device slow = {.name = "slow", .run = run_slowly};
+
+/* A pair of an archive beside itself, on that device. */
+static void make_slow_pair(kiln_opened *o, kiln_gate_pair *out) {
+    const char *path = in(kiln_test_dir(), "x.kiln.tar.zst");
+    kiln_err err = {0};
+    package_vary(&(package_variant){0}, path);
+    kiln_assert_status_ok(kiln_package_open(arena(), path, o, &err), &err);
+    o->device = &slow;
+    kiln_assert_status_ok(kiln_gate_pair_init(arena(), o, o, 1, 0.1, out, &err), &err);
+}
+
+/* What is slow, or drawn out on purpose, is no hang. */
+static void slow_runs_have_the_time_that_they_take(void **state) {
+    (void)state;
+    kiln_opened o;
+    kiln_gate_pair pair;
+    kiln_gate_process p;
+    kiln_err err = {0};
+    make_slow_pair(&o, &pair);
+    assert_true(limit_ms >= 7 * 30000);
+    kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CONTROL, &p, &err), &err);
+    assert_int_equal(p.n_runs, 9);
+    assert_true(limit_ms >= 2 * (9 + 1) * 30000);
+    pair.injected_ppm = KILN_DEVICE_MAX_INJECTED_PPM;
+    kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CANDIDATE, &p, &err),
+                          &err);
+    assert_true(limit_ms >= 2 * (9 + 1) * 30000 * 11);
+}
+
+/* Whoever waits for another device has not lost its processor to others. */
+static void waiting_for_a_device_is_no_disturbance(void **state) {
+    (void)state;
+    kiln_opened o;
+    kiln_gate_pair pair;
+    kiln_gate_process p;
+    kiln_err err = {0};
+    make_slow_pair(&o, &pair);
+    kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CANDIDATE, &p, &err),
+                          &err);
+    assert_int_equal(p.n_disturbed, p.n_runs);
+    o.facts.n_devices = 2;
+    for (int has_driver = 0; has_driver < 2; has_driver++) {
+        o.package.has_driver = has_driver == 1;
+        kiln_assert_status_ok(kiln_gate_pair_run(&pair, KILN_GATE_CANDIDATE, &p, &err),
+                              &err);
+        assert_int_equal(p.n_disturbed, 0);
+    }
 }
 
 /* ---- which steps moved ----------------------------------------------------------- */
@@ -660,11 +786,17 @@ int main(void) {
     kiln_test_add("a_frozen_archive_that_is_gone_fails_nothing",
                   a_frozen_archive_that_is_gone_fails_nothing, NULL);
     kiln_test_add("a_repeated_step_is_seen", a_repeated_step_is_seen, NULL);
+    kiln_test_add("a_shape_alone_equals_the_variant", a_shape_alone_equals_the_variant,
+                  NULL);
     kiln_test_add("failures_must_hold_among_many", failures_must_hold_among_many, NULL);
     kiln_test_add("pairs_are_of_the_faster_processes",
                   pairs_are_of_the_faster_processes, NULL);
     kiln_test_add("nothing_timed_has_no_mean", nothing_timed_has_no_mean, NULL);
     kiln_test_add("disturbed_runs_do_not_count", disturbed_runs_do_not_count, NULL);
+    kiln_test_add("slow_runs_have_the_time_that_they_take",
+                  slow_runs_have_the_time_that_they_take, NULL);
+    kiln_test_add("waiting_for_a_device_is_no_disturbance",
+                  waiting_for_a_device_is_no_disturbance, NULL);
     kiln_test_add("steps_that_moved_are_ranked", steps_that_moved_are_ranked, NULL);
     kiln_test_add_rows(check_says, says);
     return kiln_test_run("gate");

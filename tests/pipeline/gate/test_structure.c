@@ -16,6 +16,7 @@ typedef struct sample {
     kiln_package_facts facts;
     kiln_package_kernel kernel[N_KERNELS];
     kiln_package_entry entry[N_ENTRIES];
+    kiln_package_reads reads; /* beside the package as it is at first */
     const char *first[3], *second[1];
 } sample;
 
@@ -29,6 +30,7 @@ static void sample_init(sample *s) {
                             .memory = {.arena = 100, .params = 50},
                             .n_kernels = N_KERNELS,
                             .n_entries = N_ENTRIES},
+                  .reads = {true, true, 64, 64},
                   .first = {"conv1", "conv2", "conv3"},
                   .second = {"fc"},
                   .entry = {{"lib.so", 10, SHA_A},
@@ -101,8 +103,26 @@ static void step_moved(sample *s) {
     s->kernel[1].step = s->first + 1;
     s->kernel[1].n_steps = 2;
 }
-static void plan(sample *s) { memcpy(s->entry[2].sha256, SHA_B, sizeof SHA_B); }
-static void params(sample *s) { memcpy(s->entry[1].sha256, SHA_B, sizeof SHA_B); }
+static void plan(sample *s) {
+    memcpy(s->entry[2].sha256, SHA_B, sizeof SHA_B);
+    s->reads.same_plan = false;
+}
+static void params(sample *s) {
+    memcpy(s->entry[1].sha256, SHA_B, sizeof SHA_B);
+    s->reads.same_params = false;
+}
+static void params_of_another_size(sample *s) {
+    params(s);
+    s->entry[1].bytes = 148;
+    s->reads.param_bytes = 192;
+}
+/* In a file that others have parameters in. */
+static void params_elsewhere(sample *s) {
+    plan(s);
+    params_of_another_size(s);
+    s->facts.memory.params = 178;
+    s->reads = (kiln_package_reads){true, true, 64, 64};
+}
 static void lib(sample *s) {
     memcpy(s->entry[0].sha256, SHA_B, sizeof SHA_B);
     s->entry[0].bytes = 12;
@@ -146,7 +166,12 @@ static row rows[] = {
       "template conv_direct -> gemm",
       "step 'fc' is gone"}},
     {"plan", plan, false, {"plan.bin has other contents"}},
-    {"params", params, false, {"params.safetensors has other contents"}},
+    {"params", params, false, {"parameters have other contents"}},
+    {"params_of_another_size",
+     params_of_another_size,
+     false,
+     {"parameters 64 -> 192 bytes"}},
+    {"params_elsewhere", params_elsewhere, true, {NULL}},
     {"lib", lib, false, {"lib.so 10 -> 12 bytes"}},
     {"no_lib", no_lib, false, {NULL}},
 };
@@ -159,7 +184,7 @@ static void check(void **state) {
     sample_init(&candidate);
     sample_init(&control);
     r->change(&candidate);
-    kiln_gate_compare(&a, &candidate.facts, &control.facts, &s);
+    kiln_gate_compare(&a, &candidate.facts, &control.facts, &candidate.reads, &s);
     for (size_t i = 0; i < s.change.n; i++)
         print_message("%s\n", s.change.v[i]);
     for (size_t i = 0; i < MAX_WANT && r->want[i] != NULL; i++) {
@@ -185,7 +210,7 @@ static void long_lists_are_cut(void **state) {
     sample_init(&control);
     candidate.kernel[0].step = step;
     candidate.kernel[0].n_steps = N;
-    kiln_gate_compare(&a, &candidate.facts, &control.facts, &s);
+    kiln_gate_compare(&a, &candidate.facts, &control.facts, &candidate.reads, &s);
     assert_int_equal(s.change.n, 201);
     assert_string_equal(s.change.v[200], "and 103 more"); /* 300 new and 3 gone */
     kiln_arena_fini(&a);
