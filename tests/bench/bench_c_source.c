@@ -7,7 +7,7 @@
 #include "packager/packager.h"
 #include "pipeline/pipeline.h"
 #include "runtime/kiln.h"
-#include "tests/support/measuring/bench_env.h"
+#include "tests/support/measuring/env_of_bench.h"
 #include "tests/support/program/c_source.h"
 
 #include "base/files/file.h"

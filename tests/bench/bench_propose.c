@@ -14,7 +14,7 @@
 
 #include "pipeline/kernels/op_line.h"
 #include "pipeline/tune/tune_internal.h"
-#include "tests/support/measuring/bench_env.h"
+#include "tests/support/measuring/env_of_bench.h"
 #include "tests/support/kiln_test.h"
 
 enum { TURN = 16 };

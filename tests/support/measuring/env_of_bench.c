@@ -1,4 +1,4 @@
-#include "tests/support/measuring/bench_env.h"
+#include "tests/support/measuring/env_of_bench.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* What benchmarks read of the environment. */
-#ifndef KILN_TESTS_SUPPORT_BENCH_ENV_H
-#define KILN_TESTS_SUPPORT_BENCH_ENV_H
+#ifndef KILN_TESTS_SUPPORT_ENV_OF_BENCH_H
+#define KILN_TESTS_SUPPORT_ENV_OF_BENCH_H
 
 #include <stdbool.h>
 
