@@ -1,14 +1,9 @@
 /* The knobs of conv_winograd, and what they say. */
 #include "compiler/schedule/template/conv/conv_winograd.h"
 
-#include "compiler/graph/winograd.h"
 #include "compiler/schedule/template/tiles.h"
 
-static const struct {
-    int64_t size;
-    const kiln_op_def *packing;
-} sizes[] = {{KILN_WINOGRAD_LEAST_SIZE, &kiln_packing_winograd_2},
-             {4, &kiln_packing_winograd_4}};
+static const int64_t sizes[] = {KILN_WINOGRAD_LEAST_SIZE, 4};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 static const char *const transform_words[] = {"chunk", "ahead"};
 static const char *const fetch_words[] = {"off", "on"};
@@ -63,7 +58,7 @@ static bool is_large(const kiln_conv_problem *p) {
     kiln_winograd_pair by;
     int64_t most = 0;
     for (int i = 0; i < N_SIZES; i++)
-        if (kiln_winograd_of_work(p->w, sizes[i].size, &by))
+        if (kiln_winograd_of_work(p->w, sizes[i], &by))
             most = kiln_winograd_positions(&by);
     return most * terms * p->blocks * p->lanes * p->elem_bytes >
            kiln_cache_l2(p->profile) / 2;
@@ -78,8 +73,8 @@ kiln_status kiln_winograd_space(const kiln_workload *w, const kiln_profile *prof
     int n = 0;
     (void)err;
     for (int i = 0; i < N_SIZES; i++)
-        if (kiln_winograd_of_work(w, sizes[i].size, &by))
-            size[n++] = sizes[i].size;
+        if (kiln_winograd_of_work(w, sizes[i], &by))
+            size[n++] = sizes[i];
     kiln_space_add_ints(out, "size", "outputs along an axis of one tile: F(size, taps)",
                         size, n);
     add_blocks(&p, out);
@@ -111,9 +106,7 @@ kiln_winograd_plan kiln_winograd_plan_of(const kiln_workload *w, const kiln_spac
         .fetches = c->option[KILN_WINOGRAD_FETCH] == 1};
     for (int i = 0; i < 3; i++)
         x.tile[i] = kiln_config_int(s, c, KILN_WINOGRAD_TILE, i);
-    for (int i = 0; i < N_SIZES; i++)
-        if (sizes[i].size == size)
-            x.packing = sizes[i].packing;
+    x.packing = kiln_winograd_packing(size);
     const bool is_one = kiln_winograd_of_work(w, size, &x.by);
     KILN_ASSERT(is_one && x.packing != NULL, "'%s' has no tiles of %d", w->graph->name,
                 (int)size);

@@ -24,16 +24,27 @@
 #include "compiler/schedule/template/access.h"
 #include "base/fault.h"
 
-#include "compiler/graph/winograd.h"
-#include "compiler/schedule/template.h"
+#include "compiler/schedule/template/conv/conv_winograd.h"
 
 #include <string.h>
 
 /* ---- what is computed ------------------------------------------------------------ */
 
+/* Of tiles; 0: none of these operators. */
+static int64_t size_of(const kiln_op_def *packing) {
+    return packing == &kiln_packing_winograd_2   ? 2
+           : packing == &kiln_packing_winograd_4 ? 4
+                                                 : 0;
+}
+
+const kiln_op_def *kiln_winograd_packing(int64_t size) {
+    return size == 2   ? &kiln_packing_winograd_2
+           : size == 4 ? &kiln_packing_winograd_4
+                       : NULL;
+}
+
 static bool find_matrices(const kiln_node *n, kiln_winograd_pair *by) {
-    return kiln_winograd_pair_of(n->op == &kiln_packing_winograd_2 ? 2 : 4,
-                                 n->in[0]->type.dim + 2, by);
+    return kiln_winograd_pair_of(size_of(n->op), n->in[0]->type.dim + 2, by);
 }
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
@@ -140,9 +151,7 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
     static const uint8_t order[] = {2, 3, 0, 1};
     (void)p;
     const kiln_layout *l = &w->anchor->out[0]->type.layout;
-    return (w->anchor->op == &kiln_packing_winograd_2 ||
-            w->anchor->op == &kiln_packing_winograd_4) &&
-           w->graph->nodes.n == 1 && l->n_order == 4 &&
+    return size_of(w->anchor->op) != 0 && w->graph->nodes.n == 1 && l->n_order == 4 &&
            memcmp(l->order, order, sizeof order) == 0 && l->n_blocks > 0;
 }
 
