@@ -163,21 +163,16 @@ kiln_status kiln_keras_import_append(kiln_keras_call *k) {
 
 /* ---- diagonals ------------------------------------------------------------------------- */
 
-kiln_status kiln_keras_import_upper(kiln_keras_call *k) {
+static kiln_status triangle(kiln_keras_call *k, bool is_upper) {
     int64_t above = 0;
     KILN_TRY(kiln_keras_int(k, "k", NULL, 0, &above));
-    const kiln_attr_arg args[] = {kiln_arg_bool("upper", true),
+    const kiln_attr_arg args[] = {kiln_arg_bool("upper", is_upper),
                                   kiln_arg_int("k", above)};
     return set(k, kiln_compose_op(&k->c, &kiln_op_trilu, k->in, 1, args, 2));
 }
 
-kiln_status kiln_keras_import_lower(kiln_keras_call *k) {
-    int64_t above = 0;
-    KILN_TRY(kiln_keras_int(k, "k", NULL, 0, &above));
-    const kiln_attr_arg args[] = {kiln_arg_bool("upper", false),
-                                  kiln_arg_int("k", above)};
-    return set(k, kiln_compose_op(&k->c, &kiln_op_trilu, k->in, 1, args, 2));
-}
+kiln_status kiln_keras_import_upper(kiln_keras_call *k) { return triangle(k, true); }
+kiln_status kiln_keras_import_lower(kiln_keras_call *k) { return triangle(k, false); }
 
 /* That of two axes, which goes behind the others. */
 kiln_status kiln_keras_import_diagonal(kiln_keras_call *k) {
