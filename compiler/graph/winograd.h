@@ -10,6 +10,11 @@
  * 3 x 3 taps and of 5 x 5 both are alike; along an axis of one tap, as 1 x 7 have one,
  * nothing is transformed.
  *
+ * In steps of two, taps of even numbers meet elements of even numbers alone, and odd ones
+ * odd ones: two filters of half the taps (in two dimensions four), whose products are
+ * those of one tile, and whose outputs A^T adds up. Of three taps 2 m + 1 products in
+ * place of 3 m.
+ *
  * Rounding errors of the transforms are multiplied: amplification is the factor on
  * the error bound of the plain sum, c * k * 2^-24 * sum|a*b|. */
 #ifndef KILN_COMPILER_GRAPH_WINOGRAD_H
@@ -22,12 +27,14 @@ enum {
     KILN_WINOGRAD_MAX_TILE = 4,
     KILN_WINOGRAD_MAX_N = 8,
     /* Of a tile in two dimensions: more have errors, and weights, that nobody wants. */
-    KILN_WINOGRAD_MAX_POSITIONS = 36
+    KILN_WINOGRAD_MAX_POSITIONS = 49
 };
+#define KILN_WINOGRAD_LEAST_SHARE 0.25 /* of multiply-adds: F(4, 3) along both axes */
 
 /* Along one axis. */
 typedef struct kiln_winograd {
-    int tile, taps, n;    /* outputs; of the filter; products, tile + taps - 1 */
+    int tile, taps, stride; /* outputs; of the filter */
+    int n;                /* products, and elements of x: stride * (tile - 1) + taps */
     double amplification; /* of both axes alike */
     double at[KILN_WINOGRAD_MAX_TILE][KILN_WINOGRAD_MAX_N]; /* A^T */
     const double (*bt)[KILN_WINOGRAD_MAX_N];                /* B^T, n rows */
@@ -43,11 +50,11 @@ typedef struct kiln_winograd_pair {
     const kiln_winograd *f[2];
 } kiln_winograd_pair;
 
-/* F(tile, taps); NULL: there is none. F(1, 1) changes nothing. */
-const kiln_winograd *kiln_winograd_of(int64_t tile, int64_t taps);
+/* F(tile, taps) in such steps; NULL: there is none. F(1, 1) changes nothing. */
+const kiln_winograd *kiln_winograd_of(int64_t tile, int64_t taps, int64_t stride);
 /* Tiles of `size` outputs along each axis of more than one tap; false where there are no
  * such tiles for these taps, or nothing is saved. */
-bool kiln_winograd_pair_of(int64_t size, const int64_t taps[2],
+bool kiln_winograd_pair_of(int64_t size, const int64_t taps[2], int64_t stride,
                            kiln_winograd_pair *out);
 int64_t kiln_winograd_positions(const kiln_winograd_pair *p); /* products of a tile */
 double kiln_winograd_amplification(const kiln_winograd_pair *p);

@@ -44,13 +44,20 @@ static const kiln_expr *by_parity(kiln_arena *a, const double *c, int n,
 static const kiln_expr *by_pairs(kiln_arena *a, const double *c, int n,
                                  const kiln_expr *const *x) {
     const kiln_expr *sum = c[0] == 0 ? NULL : add_term(a, NULL, c[0], x[0]);
-    int k = 1;
-    for (; k + 1 < n; k += 2) {
-        const kiln_expr *pair = c[k] == c[k + 1] ? kiln_x_add(a, x[k], x[k + 1])
-                                                 : kiln_x_sub(a, x[k], x[k + 1]);
-        sum = add_term(a, sum, c[k], pair);
+    for (int k = 1; k < n; k++) {
+        if (c[k] == 0)
+            continue;
+        const bool is_first = k % 2 == 1 && k + 1 < n;
+        if (is_first && (c[k] == c[k + 1] || c[k] == -c[k + 1])) {
+            const kiln_expr *pair = c[k] == c[k + 1] ? kiln_x_add(a, x[k], x[k + 1])
+                                                     : kiln_x_sub(a, x[k], x[k + 1]);
+            sum = add_term(a, sum, c[k], pair);
+            k++;
+        } else {
+            sum = add_term(a, sum, c[k], x[k]);
+        }
     }
-    return k < n && c[k] != 0 ? add_term(a, sum, c[k], x[k]) : sum;
+    return sum;
 }
 
 /* Tiles of an image `like` [n, c, h, w], channels in its blocks; axes from slowest to
@@ -66,14 +73,15 @@ static kiln_type tiles_type(const kiln_type *like, const int64_t *tiles,
     return t;
 }
 
-bool kiln_conv_is_winograd(const kiln_compute_cx *cx, int weights,
+bool kiln_conv_is_winograd(const kiln_compute_cx *cx, const kiln_window *w, int weights,
                            kiln_winograd_pair *f) {
     const kiln_type *has = &cx->in[weights].type, *of = &cx->node->in[weights]->type;
     if (kiln_type_same_shape(has, of))
         return false;
     for (int i = 0; i < 2; i++) {
         const int64_t taps = of->rank == 4 ? of->dim[2 + i] : 0;
-        f->f[i] = kiln_winograd_of(has->dim[2 + i] - taps + 1, taps);
+        f->f[i] = kiln_winograd_of((has->dim[2 + i] - taps) / w->stride[i] + 1, taps,
+                                   w->stride[i]);
         KILN_ASSERT(f->f[i] != NULL, "'%s' has weights that are packed otherwise",
                     cx->node->name);
     }
@@ -85,7 +93,8 @@ bool kiln_conv_is_winograd(const kiln_compute_cx *cx, int weights,
 /* Of what the tile-th tile reads along an axis, the k-th. */
 static const kiln_expr *place_of(kiln_arena *a, const kiln_expr *tile,
                                  const kiln_winograd *f, const kiln_expr *k) {
-    return kiln_x_add(a, kiln_x_mul(a, tile, kiln_x_index(a, f->tile)), k);
+    const int64_t step = (int64_t)f->tile * f->stride;
+    return kiln_x_add(a, kiln_x_mul(a, tile, kiln_x_index(a, step)), k);
 }
 
 static kiln_status transform_x(kiln_compute_cx *cx, const kiln_winograd_pair *by,

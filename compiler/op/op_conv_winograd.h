@@ -7,10 +7,10 @@
 #include "compiler/op/op_compute.h"
 
 /* Do the weights (the node's input `weights`) come packed for Winograd's algorithm:
- * m + r - 1 numbers along an axis where the model's have r taps? *f: by which. */
-bool kiln_conv_is_winograd(const kiln_compute_cx *cx, int weights,
+ * along an axis with more numbers than the model's have taps? *f: by which. */
+bool kiln_conv_is_winograd(const kiln_compute_cx *cx, const kiln_window *w, int weights,
                            kiln_winograd_pair *f);
-/* Of a convolution over two axes in steps of one, without groups, whose weights (the
+/* Of a convolution over two axes, neither dilated nor with groups, whose weights (the
  * node's input `weights`) are packed for `by`. `channels` are summed. Stages, by
  * their tags; tiles are counted by row and column:
  *

@@ -185,11 +185,11 @@ static double other_error(const kiln_node *n) {
     kiln_winograd_pair by;
     kiln_window x;
     if (w->rank != 4 || w->dtype != KILN_F32 ||
-        !kiln_winograd_pair_of(2, w->dim + 2, &by) ||
         kiln_conv_window(n, &x, NULL) != KILN_OK)
         return 1;
     const bool is_3x3 = w->dim[2] == 3 && w->dim[3] == 3;
-    const bool can_be = n->attr[GROUPS].i == 1 && x.stride[0] == 1 && x.stride[1] == 1;
+    const bool can_be = n->attr[GROUPS].i == 1 && x.stride[0] == x.stride[1] &&
+                        kiln_winograd_pair_of(2, w->dim + 2, x.stride[0], &by);
     return is_3x3 || can_be ? 3 : 1;
 }
 
@@ -264,7 +264,7 @@ static kiln_status sum_of(kiln_compute_cx *cx, const kiln_window *w, const char 
                           const kiln_expr **body) {
     const kiln_type *t = &cx->out[0].type;
     kiln_winograd_pair by;
-    const bool is_winograd = kiln_conv_is_winograd(cx, W, &by);
+    const bool is_winograd = kiln_conv_is_winograd(cx, w, W, &by);
     kiln_te_value x;
     if (is_winograd)
         KILN_TRY(

@@ -55,19 +55,21 @@ static void transform(const kiln_winograd_pair *by, summing *sum, const double *
 }
 
 /* The matrices that made t, [O, I, n, n], of the taps of `of`. */
-static kiln_winograd_pair matrices_of(const kiln_type *t, const kiln_type *of) {
+static kiln_winograd_pair matrices_of(const kiln_type *t, const kiln_type *of,
+                                      int64_t stride) {
     kiln_winograd_pair by;
     for (int i = 0; i < 2; i++) {
         const int64_t taps = of->dim[2 + i];
-        by.f[i] = kiln_winograd_of(t->dim[2 + i] - taps + 1, taps);
+        by.f[i] = kiln_winograd_of((t->dim[2 + i] - taps) / stride + 1, taps, stride);
         assert_non_null(by.f[i]);
     }
     return by;
 }
 
-static void pack_transformed(kiln_arena *a, const kiln_type *t, const kiln_type *of,
-                             const float *taps, void *packed) {
-    const kiln_winograd_pair by = matrices_of(t, of);
+static void pack_transformed(kiln_arena *a, const kiln_op_def *op, const kiln_type *t,
+                             const kiln_type *of, const float *taps, void *packed) {
+    const kiln_winograd_pair by =
+        matrices_of(t, of, strstr(op->name, "_by_2") != NULL ? 2 : 1);
     const int64_t n_taps = of->dim[2] * of->dim[3];
     const int64_t n_pairs = t->dim[0] * t->dim[1];
     float *all = kiln_array(a, float, kiln_type_elems(t)), *to = all;
@@ -87,7 +89,7 @@ static const void *wanted(kiln_arena *a, const kiln_op_def *by, const kiln_type 
                           const kiln_type *of, const void *plain) {
     void *want = kiln_arena_alloc(a, (size_t)kiln_type_bytes(t) + 1);
     if (by != NULL)
-        pack_transformed(a, t, of, plain, want);
+        pack_transformed(a, by, t, of, plain, want);
     else
         kiln_layout_pack(t, plain, want);
     return want;
@@ -248,12 +250,15 @@ static float random_tap(kiln_rng *rng) {
 
 static void packs_for_winograd(void **state) {
     static const int32_t block[] = {1, 4, 8, 16, 32};
-    static const int64_t windows[][2] = {{3, 3}, {5, 1}, {1, 3},
-                                         {3, 3},                  /* both tiles */
-                                         {5, 5}, {1, 7}, {7, 3}}; /* of 2 alone */
+    /* The first two of all tiles; in steps of one the third of larger ones too. */
+    static const int64_t windows[][2] = {{3, 3}, {1, 3}, {5, 1},
+                                         {5, 5}, {1, 7}, {7, 3}};
     const kiln_op_def *by = *state;
-    const int64_t n = kiln_test_cases(7);
-    const int n_windows = by == &kiln_packing_winograd_2 ? 7 : 4;
+    const int64_t n = kiln_test_cases(6);
+    const int n_windows = by == &kiln_packing_winograd_2        ? 6
+                          : by == &kiln_packing_winograd_2_by_2 ? 4
+                          : by == &kiln_packing_winograd_4      ? 3
+                                                                : 2;
     kiln_rng rng;
     kiln_rng_init(&rng, kiln_test_seed());
     for (int64_t i = 0; i < n; i++) {
@@ -315,7 +320,7 @@ static const double g4[6][3] = {{0.25, 0, 0},
 static void divides_as_published(void **state) {
     (void)state;
     for (int tile = 2; tile <= 4; tile += 2) {
-        const kiln_winograd *f = kiln_winograd_of(tile, 3);
+        const kiln_winograd *f = kiln_winograd_of(tile, 3, 1);
         assert_int_equal(f->n, tile + 2);
         for (int i = 0; i < f->n; i++)
             for (int k = 0; k < 3; k++)
@@ -324,43 +329,59 @@ static void divides_as_published(void **state) {
     }
 }
 
-/* All of them: B^T, A^T and G of an axis make the filter, whatever the taps and x: as
- * the sum over products k of at[i][k] g[k][j] / divisor[k] bt[k][d] is 1 where d is
- * i + j, else 0. All numbers are small multiples of small powers of two, but for
- * divisors. */
+/* B^T, A^T and G of an axis make the filter, whatever the taps and x: the sum over
+ * products k of at[i][k] g[k][j] / divisor[k] bt[k][d] is 1 where d is i steps and j, else
+ * 0. All numbers are small multiples of small powers of two, but for divisors. */
+static double part_of_filter(const kiln_winograd *f, int i, int j, int d) {
+    double sum = 0;
+    for (int k = 0; k < f->n; k++)
+        sum += f->at[i][k] * f->g[k][j] * f->bt[k][d] / f->divisor[k];
+    return sum;
+}
+
+static void check_filter(const kiln_winograd *f) {
+    assert_int_equal(f->n, f->stride * (f->tile - 1) + f->taps);
+    for (int i = 0; i < f->tile; i++)
+        for (int j = 0; j < f->taps; j++)
+            for (int d = 0; d < f->n; d++) {
+                const double want = d == i * f->stride + j ? 1 : 0;
+                const double is = part_of_filter(f, i, j, d);
+                if (fabs(is - want) > 1e-12)
+                    fail_msg(
+                        "F(%d, %d) in steps of %d: y[%d] has %g of tap %d and x[%d]",
+                        f->tile, f->taps, f->stride, i, is, j, d);
+            }
+}
+
 static void makes_the_filter(void **state) {
+    int n = 0;
     (void)state;
     for (int64_t tile = 1; tile <= KILN_WINOGRAD_MAX_TILE; tile++)
-        for (int64_t taps = 1; taps <= KILN_WINOGRAD_MAX_TAPS; taps++) {
-            const kiln_winograd *f = kiln_winograd_of(tile, taps);
-            if (f == NULL)
-                continue;
-            assert_int_equal(f->n, tile + taps - 1);
-            for (int i = 0; i < tile; i++)
-                for (int j = 0; j < taps; j++)
-                    for (int d = 0; d < f->n; d++) {
-                        double sum = 0;
-                        for (int k = 0; k < f->n; k++)
-                            sum +=
-                                f->at[i][k] * f->g[k][j] * f->bt[k][d] / f->divisor[k];
-                        if (fabs(sum - (d == i + j ? 1 : 0)) > 1e-12)
-                            fail_msg("F(%d, %d): y[%d] has %g of tap %d and x[%d]",
-                                     (int)tile, (int)taps, i, sum, j, d);
-                    }
-        }
+        for (int64_t taps = 1; taps <= KILN_WINOGRAD_MAX_TAPS; taps++)
+            for (int64_t stride = 1; stride <= 2; stride++) {
+                const kiln_winograd *f = kiln_winograd_of(tile, taps, stride);
+                n += f != NULL;
+                if (f != NULL)
+                    check_filter(f);
+            }
+    assert_int_equal(n, 10);
 }
 
 static void saves_and_keeps_small(void **state) {
     static const struct {
-        int64_t size, taps[2];
+        int64_t size, taps[2], stride;
         int positions; /* 0: there is no such tile */
-    } rows[] = {{2, {3, 3}, 16}, {4, {3, 3}, 36}, {2, {5, 5}, 36}, {4, {5, 5}, 0},
-                {2, {1, 7}, 8},  {4, {1, 7}, 0},  {4, {1, 3}, 6},  {4, {5, 1}, 8},
-                {2, {7, 3}, 32}, {2, {7, 7}, 0},  {2, {1, 1}, 0},  {2, {2, 3}, 0}};
+    } rows[] = {
+        {2, {3, 3}, 1, 16}, {4, {3, 3}, 1, 36}, {2, {5, 5}, 1, 36}, {4, {5, 5}, 1, 0},
+        {2, {1, 7}, 1, 8},  {4, {1, 7}, 1, 0},  {4, {1, 3}, 1, 6},  {4, {5, 1}, 1, 8},
+        {2, {7, 3}, 1, 32}, {4, {5, 3}, 1, 0},  {2, {7, 7}, 1, 0},  {2, {1, 1}, 1, 0},
+        {2, {2, 3}, 1, 0},  {2, {3, 3}, 2, 25}, {3, {3, 3}, 2, 49}, {2, {5, 5}, 2, 49},
+        {3, {1, 3}, 2, 7},  {4, {3, 3}, 2, 0},  {2, {3, 3}, 3, 0},  {2, {1, 1}, 2, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         kiln_winograd_pair by;
-        const bool is_one = kiln_winograd_pair_of(rows[i].size, rows[i].taps, &by);
+        const bool is_one =
+            kiln_winograd_pair_of(rows[i].size, rows[i].taps, rows[i].stride, &by);
         assert_int_equal(is_one, rows[i].positions > 0);
         if (!is_one)
             continue;
@@ -376,8 +397,9 @@ static void saves_and_keeps_small(void **state) {
 static void transforms_without_rounding_products(void **state) {
     enum { ROUNDS = 400 };
     static const struct {
-        int64_t size, taps[2];
-    } of[] = {{2, {3, 3}}, {4, {3, 3}}, {2, {5, 5}}, {4, {5, 1}}, {2, {1, 7}}};
+        int64_t size, taps[2], stride;
+    } of[] = {{2, {3, 3}, 1}, {4, {3, 3}, 1}, {2, {5, 5}, 1}, {4, {5, 1}, 1},
+              {2, {1, 7}, 1}, {2, {3, 3}, 2}, {3, {3, 3}, 2}, {2, {5, 5}, 2}};
     enum { N_OF = sizeof of / sizeof of[0] };
     kiln_rng rng;
     (void)state;
@@ -386,8 +408,8 @@ static void transforms_without_rounding_products(void **state) {
         kiln_winograd_pair by;
         double g[MAX_WINDOW], u[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
         double want[KILN_WINOGRAD_MAX_N][KILN_WINOGRAD_MAX_N];
-        assert_true(
-            kiln_winograd_pair_of(of[round % N_OF].size, of[round % N_OF].taps, &by));
+        assert_true(kiln_winograd_pair_of(of[round % N_OF].size, of[round % N_OF].taps,
+                                          of[round % N_OF].stride, &by));
         for (int i = 0; i < by.f[0]->taps * by.f[1]->taps; i++)
             g[i] = (double)(float)ldexp(2 * kiln_rng_unit(&rng) - 1,
                                         (int)kiln_rng_range(&rng, -30, 30));
@@ -408,6 +430,10 @@ int main(void) {
                   (void *)(uintptr_t)&kiln_packing_winograd_2);
     kiln_test_add("packs_for_winograd_4", packs_for_winograd,
                   (void *)(uintptr_t)&kiln_packing_winograd_4);
+    kiln_test_add("packs_for_winograd_2_by_2", packs_for_winograd,
+                  (void *)(uintptr_t)&kiln_packing_winograd_2_by_2);
+    kiln_test_add("packs_for_winograd_3_by_2", packs_for_winograd,
+                  (void *)(uintptr_t)&kiln_packing_winograd_3_by_2);
     kiln_test_add("makes_the_filter", makes_the_filter, NULL);
     kiln_test_add("saves_and_keeps_small", saves_and_keeps_small, NULL);
     kiln_test_add("refuses_what_is_not_its_own", refuses_what_is_not_its_own, NULL);

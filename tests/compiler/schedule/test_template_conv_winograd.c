@@ -75,20 +75,26 @@ static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng) {
     static const int64_t channels[] = {4, 5, 8, 16, 17, 20, 32};
     static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 14};
     /* As often as others those of three by three. */
-    static const int64_t kernels[][2] = {{3, 3}, {3, 3}, {3, 3}, {3, 3}, {5, 5}, {1, 7},
-                                         {7, 1}, {1, 3}, {5, 1}, {3, 5}, {7, 3}};
-    enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
+    static const struct {
+        int64_t taps[2], stride;
+    } windows[] = {{{3, 3}, 1}, {{3, 3}, 1}, {{3, 3}, 1}, {{3, 3}, 1}, {{3, 3}, 2},
+                   {{3, 3}, 2}, {{5, 5}, 2}, {{1, 3}, 2}, {{5, 5}, 1}, {{1, 7}, 1},
+                   {{7, 1}, 1}, {{1, 3}, 1}, {{5, 1}, 1}, {{3, 5}, 1}, {{7, 3}, 1}};
+    enum { N_WINDOWS = sizeof windows / sizeof windows[0] };
+    const int window = (int)kiln_rng_range(rng, 0, N_WINDOWS - 1);
     shape s = plain;
     kiln_graph *g = kiln_graph_new(a, "convolution");
     s.n = one_in(rng, 4) ? 2 : 1;
     s.c = pick(rng, channels, 7);
     s.o = pick(rng, channels, 7);
-    memcpy(s.kernel, kernels[kiln_rng_range(rng, 0, N_KERNELS - 1)], sizeof s.kernel);
+    memcpy(s.kernel, windows[window].taps, sizeof s.kernel);
+    s.stride = windows[window].stride;
     for (int i = 0; i < 4; i++)
         s.pads[i] = kiln_rng_range(rng, 0, s.kernel[i % 2] - 1);
     for (int i = 0; i < 2; i++) { /* at least one window */
         int64_t *in = i == 0 ? &s.h : &s.w;
-        *in = pick(rng, extents, 10) + s.kernel[i] - 1 - s.pads[i] - s.pads[2 + i];
+        *in = (pick(rng, extents, 10) - 1) * s.stride + s.kernel[i] - s.pads[i] -
+              s.pads[2 + i] + kiln_rng_range(rng, 0, s.stride - 1);
         *in = *in < 1 ? 1 : *in;
         while (*in + s.pads[i] + s.pads[2 + i] < s.kernel[i])
             ++*in;
@@ -204,7 +210,12 @@ static fit_row fit_rows[] = {
     {"fits_three_by_three", {.n = 0}, KILN_NUMERICS_FAST, true},
     {"fits_odd_channels", {.c = 17, .o = 5}, KILN_NUMERICS_FAST, true},
     {"never_where_numerics_are_strict", {.n = 0}, KILN_NUMERICS_STRICT, false},
-    {"not_in_steps_of_two", {.stride = 2}, KILN_NUMERICS_FAST, false},
+    {"fits_steps_of_two", {.stride = 2}, KILN_NUMERICS_FAST, true},
+    {"not_seven_in_steps_of_two",
+     {.kernel = {1, 7}, .stride = 2},
+     KILN_NUMERICS_FAST,
+     false},
+    {"not_in_steps_of_three", {.stride = 3}, KILN_NUMERICS_FAST, false},
     {"not_dilated", {.dilation = 2}, KILN_NUMERICS_FAST, false},
     {"not_grouped", {.groups = 2}, KILN_NUMERICS_FAST, false},
     {"fits_five_by_five", {.kernel = {5, 5}}, KILN_NUMERICS_FAST, true},
@@ -250,22 +261,31 @@ typedef struct pay_row {
     const char *name, *profile;
     int64_t n, h, c, o;
     int size; /* of its tiles; 0: conv_direct is faster */
+    int64_t kernel[2], stride;
 } pay_row;
 
 static pay_row pay_rows[] = {
-    {"c2_avx512", "x86-avx512", 1, 56, 64, 64, 4},
-    {"c6_avx512", "x86-avx512", 1, 28, 128, 128, 4},
-    {"c9_avx512", "x86-avx512", 1, 14, 256, 256, 4},
-    {"c2_avx2", "x86-avx2", 1, 56, 64, 64, 4},
-    {"c6_avx2", "x86-avx2", 1, 28, 128, 128, 4},
+    {"c2_avx512", "x86-avx512", 1, 56, 64, 64, 4, {3, 3}, 1},
+    {"c6_avx512", "x86-avx512", 1, 28, 128, 128, 4, {3, 3}, 1},
+    {"c9_avx512", "x86-avx512", 1, 14, 256, 256, 4, {3, 3}, 1},
+    {"c2_avx2", "x86-avx2", 1, 56, 64, 64, 4, {3, 3}, 1},
+    {"c6_avx2", "x86-avx2", 1, 28, 128, 128, 4, {3, 3}, 1},
     /* Weights of F(4, 3) weigh more than what is saved; those of F(2, 3) come while
      * others are multiplied. */
-    {"c12_avx512", "x86-avx512", 1, 7, 512, 512, 2},
-    {"c12_avx2", "x86-avx2", 1, 7, 512, 512, 4},
-    {"vgg_1_2", "x86-avx512", 1, 224, 64, 64, 4},
-    {"vgg_4_2", "x86-avx512", 1, 28, 512, 512, 4},
-    {"one_pixel", "x86-avx512", 1, 1, 64, 64, 0},
-    {"few_channels", "x86-avx512", 1, 56, 8, 64, 0},
+    {"c12_avx512", "x86-avx512", 1, 7, 512, 512, 2, {3, 3}, 1},
+    {"c12_avx2", "x86-avx2", 1, 7, 512, 512, 4, {3, 3}, 1},
+    {"vgg_1_2", "x86-avx512", 1, 224, 64, 64, 4, {3, 3}, 1},
+    {"vgg_4_2", "x86-avx512", 1, 28, 512, 512, 4, {3, 3}, 1},
+    {"one_pixel", "x86-avx512", 1, 1, 64, 64, 0, {3, 3}, 1},
+    {"few_channels", "x86-avx512", 1, 56, 8, 64, 0, {3, 3}, 1},
+    {"one_by_seven", "x86-avx512", 1, 17, 192, 192, 2, {1, 7}, 1},
+    {"seven_by_one", "x86-avx2", 1, 17, 128, 192, 2, {7, 1}, 1},
+    {"five_by_five", "x86-avx512", 1, 35, 48, 64, 2, {5, 5}, 1},
+    {"one_by_three", "x86-avx512", 1, 8, 384, 384, 4, {1, 3}, 1},
+    {"c4_in_steps", "x86-avx512", 1, 56, 64, 128, 0, {3, 3}, 2}, /* not by enough */
+    {"c7_in_steps", "x86-avx512", 1, 28, 128, 256, 2, {3, 3}, 2},
+    {"c10_in_steps", "x86-avx512", 1, 14, 256, 512, 0, {3, 3}, 2}, /* its weights */
+    {"many_channels_in_steps", "x86-avx512", 1, 35, 288, 384, 3, {3, 3}, 2},
 };
 
 static void is_the_default(void **state) {
@@ -280,6 +300,10 @@ static void is_the_default(void **state) {
     s.h = s.w = r->h;
     s.c = r->c;
     s.o = r->o;
+    s.stride = r->stride;
+    memcpy(s.kernel, r->kernel, sizeof s.kernel);
+    for (int i = 0; i < 4; i++)
+        s.pads[i] = s.kernel[i % 2] / 2;
     kiln_assert_status_ok(kiln_workload_of(graph_of(a, &s), &w, &err), &err);
     kiln_assert_status_ok(kiln_profile_find(a, r->profile, &p, &err), &err);
     const kiln_template *t = kiln_template_for(&w, &p);
@@ -292,7 +316,9 @@ static void is_the_default(void **state) {
     const kiln_config c = t->guess(&w, &p, &space);
     assert_int_equal(kiln_config_int(&space, &c, 0, 0), r->size);
     const double amplification = kiln_template_amplification(t, &w, &space, &c);
-    assert_true(amplification == kiln_winograd_of(r->size, 3)->amplification);
+    kiln_winograd_pair by;
+    assert_true(kiln_winograd_pair_of(r->size, s.kernel, s.stride, &by));
+    assert_true(amplification == kiln_winograd_amplification(&by));
 }
 
 /* ---- hot loops ------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ static void set_size(const kiln_space *s, kiln_config *c, int64_t size) {
 
 typedef struct tiles_row {
     const char *name;
-    int64_t size, taps[2];
+    int64_t size, taps[2], stride;
 } tiles_row;
 
 /* The largest error, as a part of its bound. */
@@ -31,11 +31,12 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, const tiles_row *r,
     static const int channels[] = {4, 5, 8, 17, 32, 64, 128};
     const int c = channels[kiln_rng_range(rng, 0, 6)];
     const int o = channels[kiln_rng_range(rng, 0, 3)];
-    const char *text = kiln_format(
-        a, "conv x h=%d w=%d ic=%d oc=%d kh=%d kw=%d bias=%s%s",
-        (int)kiln_rng_range(rng, 1, 20), (int)kiln_rng_range(rng, 1, 20), c, o,
-        (int)r->taps[0], (int)r->taps[1], kiln_rng_range(rng, 0, 1) == 1 ? "yes" : "no",
-        kiln_rng_range(rng, 0, 1) == 1 ? " act=relu" : "");
+    const char *text =
+        kiln_format(a, "conv x h=%d w=%d ic=%d oc=%d kh=%d kw=%d s=%d bias=%s%s",
+                    (int)kiln_rng_range(rng, 1, 20), (int)kiln_rng_range(rng, 1, 20), c,
+                    o, (int)r->taps[0], (int)r->taps[1], (int)r->stride,
+                    kiln_rng_range(rng, 0, 1) == 1 ? "yes" : "no",
+                    kiln_rng_range(rng, 0, 1) == 1 ? " act=relu" : "");
     kiln_err err = {0};
     kiln_op_line line;
     kiln_op_work work;
@@ -53,7 +54,7 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, const tiles_row *r,
     choice.config = kiln_config_random(&choice.space, rng);
     set_size(&choice.space, &choice.config, r->size);
     kiln_winograd_pair by;
-    assert_true(kiln_winograd_pair_of(r->size, r->taps, &by));
+    assert_true(kiln_winograd_pair_of(r->size, r->taps, r->stride, &by));
     assert_true(kiln_choice_amplification(&work, &choice) ==
                 kiln_winograd_amplification(&by));
     kiln_assert_status_ok(kiln_kernel_make(a, &work, &choice, &machine, &kernel, &err),
@@ -68,10 +69,18 @@ static double one_draw(kiln_arena *a, kiln_rng *rng, const tiles_row *r,
     return v.worst;
 }
 
-static tiles_row tiles[] = {{"tiles_of_2", 2, {3, 3}},   {"tiles_of_4", 4, {3, 3}},
-                            {"five_by_five", 2, {5, 5}}, {"one_by_three", 4, {1, 3}},
-                            {"five_by_one", 4, {5, 1}},  {"one_by_seven", 2, {1, 7}},
-                            {"seven_by_one", 2, {7, 1}}, {"seven_by_three", 2, {7, 3}}};
+static tiles_row tiles[] = {{"tiles_of_2", 2, {3, 3}, 1},
+                            {"tiles_of_4", 4, {3, 3}, 1},
+                            {"five_by_five", 2, {5, 5}, 1},
+                            {"one_by_three", 4, {1, 3}, 1},
+                            {"five_by_one", 4, {5, 1}, 1},
+                            {"one_by_seven", 2, {1, 7}, 1},
+                            {"seven_by_one", 2, {7, 1}, 1},
+                            {"seven_by_three", 2, {7, 3}, 1},
+                            {"steps_of_two", 2, {3, 3}, 2},
+                            {"larger_steps_of_two", 3, {3, 3}, 2},
+                            {"five_by_five_in_steps", 2, {5, 5}, 2},
+                            {"one_by_three_in_steps", 3, {1, 3}, 2}};
 
 static void keeps_its_bound(void **state) {
     const tiles_row *r = *state;

@@ -63,7 +63,7 @@ static void hard_works_apart(void **state) {
     enum { TRIALS = 160, LOOKUPS = 400 };
     kiln_test_skip_repeat();
     const kiln_estimated e = compare(
-        "C7",
+        "C10",
         (kiln_estimated_options){.n_seeds = 1, .trials = TRIALS, .lookups = LOOKUPS});
     const char *text = text_of(&e);
     assert_int_equal(e.n_hard, 1);

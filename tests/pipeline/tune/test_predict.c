@@ -40,6 +40,7 @@ static subject *subject_of(const kiln_sim_shape *s) {
     OK(kiln_op_line_of(a, text, &line, &err));
     OK(kiln_op_work_make(a, &line, &out->work, &err));
     kiln_sim_conv_make(a, s, &out->sim);
+    out->sim.profile.numerics = KILN_NUMERICS_STRICT; /* conv_direct alone */
     OK(kiln_tune_task_make(a, &out->work.workload, &out->sim.profile, NULL, &t, &err));
     assert_ptr_equal(t.tmpl, &kiln_template_conv_direct);
     assert_int_equal(t.space.size, out->sim.task.space.size);

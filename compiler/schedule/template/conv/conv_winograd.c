@@ -1,4 +1,4 @@
-/* conv_winograd: convolution in steps of one by Winograd's F(m, r) along each axis of
+/* conv_winograd: convolution in steps of one or two by Winograd's F(m, r) along each axis of
  * three, five or seven taps (Lavin and Gray, CVPR'16), in NCHW[x]c as conv_direct's, so
  * that either can take the other's place. Weights come packed, by winograd_weights.c.
  *
@@ -25,7 +25,7 @@
 
 enum {
     MAX_BODY = 112, /* vector multiply-adds of one unrolled body: as conv_direct's */
-    APART = 64      /* lines between positions: more than there are positions, 36 */
+    APART = 64      /* lines between positions: more than there are positions */
 };
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
@@ -40,7 +40,6 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
            k->dim[1] >= KILN_WINOGRAD_MIN_CHANNELS &&
            k->dim[0] >= KILN_WINOGRAD_MIN_CHANNELS && n->in[0]->def == NULL &&
            kiln_value_is_const(n->in[1]) && kiln_node_attr(n, "groups")->i == 1 &&
-           kiln_attr_is_all(kiln_node_attr(n, "strides"), 1) &&
            kiln_attr_is_all(kiln_node_attr(n, "dilations"), 1);
 }
 
@@ -365,5 +364,5 @@ const kiln_template kiln_template_conv_winograd = {
     .apply = apply,
     .amplification = amplification,
     .share = share,
-    .least_share = 36.0 / (16 * 9), /* F(4, 3): 6 x 6 products for 4 x 4 outputs */
+    .least_share = KILN_WINOGRAD_LEAST_SHARE,
 };

@@ -54,10 +54,10 @@ kiln_config kiln_winograd_guess(const kiln_workload *w, const kiln_profile *prof
 bool kiln_winograd_pays(const kiln_workload *w, const kiln_profile *profile);
 kiln_winograd_plan kiln_winograd_plan_of(const kiln_workload *w, const kiln_space *s,
                                          const kiln_config *c);
-/* Of weights for tiles of so many outputs; NULL: none. By winograd_weights.c. */
-const kiln_op_def *kiln_winograd_packing(int64_t size);
-/* Tiles of so many outputs along each axis of more than one tap, of the workload's taps;
- * false: there are none. */
+/* Of weights for tiles of so many outputs in such steps; NULL: none. By winograd_weights.c. */
+const kiln_op_def *kiln_winograd_packing(int64_t size, int64_t stride);
+/* Tiles of so many outputs along each axis of more than one tap, of the workload's taps
+ * and steps; false: there are none. */
 bool kiln_winograd_of_work(const kiln_workload *w, int64_t size,
                            kiln_winograd_pair *out);
 

@@ -14,11 +14,13 @@
  * is hidden; nothing of what is written there too; and weights that little is done with
  * come half as fast (fitted on Zen 5). */
 static const double hidden_weights = 2, both_ways = 1, little_done = 0.5;
-/* Operations of both transforms of one element of a tile, for a vector of channels, on
- * ports for multiply-adds: 3.5 cycles of two, measured on Zen 5, 64 to 256 channels. */
-static const double transform_work = 7;
-/* What the estimate must gain over conv_direct. */
-static const double least_gain = 1.15;
+/* Operations of a transform, on ports for multiply-adds, for each term of its sums: those
+ * that are shared, loads and stores included. Of an element of F(4, 3)'s tiles 3.5 cycles
+ * of two ports, measured on Zen 5, 64 to 256 channels. */
+static const double term_work = 1.135;
+/* What the estimate must gain over conv_direct: it is on the high side (of 16 shapes in
+ * steps of two on Zen 4, by 2 to 34%). */
+static const double least_gain = 1.05;
 
 typedef struct guesser {
     const kiln_conv_problem *p;
@@ -140,6 +142,30 @@ static bool is_fetched(const guesser *g, const int64_t *tile, int64_t most_rows,
     return kiln_winograd_fetches(g->p, &x) > 0;
 }
 
+static double n_terms(const double (*rows)[KILN_WINOGRAD_MAX_N], int n_rows, int n) {
+    int terms = 0;
+    for (int i = 0; i < n_rows; i++)
+        for (int k = 0; k < n; k++)
+            terms += rows[i][k] != 0;
+    return terms;
+}
+
+/* Of all vectors of x and of products, rows first. The axis of one tap has none. */
+static double transforms_cycles(const guesser *g) {
+    double x = 0, y = 0, left = 1;
+    for (int i = 0; i < 2; i++) {
+        const kiln_winograd *f = g->by.f[i];
+        if (f->n == 1)
+            continue;
+        x += n_terms(f->bt, f->n, f->n) / f->n;
+        y += left * n_terms(f->at, f->tile, f->n) / f->n;
+        left = (double)f->tile / f->n;
+    }
+    const double vectors = (double)(g->positions * g->images * g->rows * g->columns);
+    return vectors * term_work / g->p->profile->core.fma_ports *
+           (x * (double)g->c_blocks + y * (double)g->p->blocks);
+}
+
 /* Elements of equal parts of an axis, each at most `most`. */
 static int64_t part_of(int64_t extent, int64_t most) {
     return kiln_ceil_div(extent, kiln_ceil_div(extent, most));
@@ -220,9 +246,7 @@ static guess guess_loops(const guesser *g, const kiln_space *s) {
             else if (alone <= 1.1 * least)
                 guess_chunks(g, s, i, &best);
         }
-    best.cycles += transform_work / g->p->profile->core.fma_ports *
-                   (double)(g->positions * g->images * g->rows * g->columns *
-                            (g->c_blocks + g->p->blocks));
+    best.cycles += transforms_cycles(g);
     return best;
 }
 

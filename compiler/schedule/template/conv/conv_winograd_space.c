@@ -1,14 +1,22 @@
 /* The knobs of conv_winograd, and what they say. */
 #include "compiler/schedule/template/conv/conv_winograd.h"
 
+#include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/tiles.h"
 
-static const int64_t sizes[] = {KILN_WINOGRAD_LEAST_SIZE, 4};
+static const int64_t sizes[] = {KILN_WINOGRAD_LEAST_SIZE, 3, 4};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 static const char *const transform_words[] = {"chunk", "ahead"};
 static const char *const fetch_words[] = {"off", "on"};
 /* The knob's options: registers bound what fits, these how many there are to try. */
 enum { MAX_TILE_ROWS = 4, MAX_TILE_OC = 8, MAX_TILES = 1024 };
+
+/* Of both axes; 0: each has its own. */
+static int64_t stride_of(const kiln_workload *w) {
+    const kiln_attr *strides = kiln_node_attr(w->anchor, "strides");
+    const int64_t rows = kiln_attr_at(strides, 0, 1);
+    return rows == kiln_attr_at(strides, 1, 1) ? rows : 0;
+}
 
 /* ---- space ----------------------------------------------------------------------- */
 
@@ -106,7 +114,7 @@ kiln_winograd_plan kiln_winograd_plan_of(const kiln_workload *w, const kiln_spac
         .fetches = c->option[KILN_WINOGRAD_FETCH] == 1};
     for (int i = 0; i < 3; i++)
         x.tile[i] = kiln_config_int(s, c, KILN_WINOGRAD_TILE, i);
-    x.packing = kiln_winograd_packing(size);
+    x.packing = kiln_winograd_packing(size, stride_of(w));
     const bool is_one = kiln_winograd_of_work(w, size, &x.by);
     KILN_ASSERT(is_one && x.packing != NULL, "'%s' has no tiles of %d", w->graph->name,
                 (int)size);
@@ -116,7 +124,7 @@ kiln_winograd_plan kiln_winograd_plan_of(const kiln_workload *w, const kiln_spac
 bool kiln_winograd_of_work(const kiln_workload *w, int64_t size,
                            kiln_winograd_pair *out) {
     const kiln_type *k = &w->anchor->in[1]->type;
-    return kiln_winograd_pair_of(size, k->dim + 2, out);
+    return kiln_winograd_pair_of(size, k->dim + 2, stride_of(w), out);
 }
 
 int64_t kiln_winograd_tiles(const kiln_conv_problem *p, const kiln_winograd_pair *by,

@@ -1,6 +1,7 @@
 /* Weights [O, I, h, w] in f32 packed for Winograd's algorithm in tiles of m outputs along
- * each axis of more than one tap: the packings winograd_2 and winograd_4 say what
- * conv_winograd reads, and the template winograd_weights makes the program of either.
+ * each axis of more than one tap: the packings winograd_M, and winograd_M_by_2 of
+ * convolutions in steps of two, say what conv_winograd reads, and the template
+ * winograd_weights makes the program of each.
  *
  *     u[O, I, n_h, n_w] = G g G^T     of taps g (compiler/graph/winograd.h), n of F(m, h)
  *                                     and of F(m, w)
@@ -30,21 +31,34 @@
 
 /* ---- what is computed ------------------------------------------------------------ */
 
-/* Of tiles; 0: none of these operators. */
-static int64_t size_of(const kiln_op_def *packing) {
-    return packing == &kiln_packing_winograd_2   ? 2
-           : packing == &kiln_packing_winograd_4 ? 4
-                                                 : 0;
+static const struct {
+    const kiln_op_def *packing;
+    int64_t size, stride;
+} packings[] = {{&kiln_packing_winograd_2, 2, 1},
+                {&kiln_packing_winograd_4, 4, 1},
+                {&kiln_packing_winograd_2_by_2, 2, 2},
+                {&kiln_packing_winograd_3_by_2, 3, 2}};
+enum { N_PACKINGS = sizeof packings / sizeof packings[0] };
+
+const kiln_op_def *kiln_winograd_packing(int64_t size, int64_t stride) {
+    for (int i = 0; i < N_PACKINGS; i++)
+        if (packings[i].size == size && packings[i].stride == stride)
+            return packings[i].packing;
+    return NULL;
 }
 
-const kiln_op_def *kiln_winograd_packing(int64_t size) {
-    return size == 2   ? &kiln_packing_winograd_2
-           : size == 4 ? &kiln_packing_winograd_4
-                       : NULL;
+static int row_of(const kiln_op_def *packing) {
+    int i = 0;
+    while (i < N_PACKINGS && packings[i].packing != packing)
+        i++;
+    return i;
 }
 
 static bool find_matrices(const kiln_node *n, kiln_winograd_pair *by) {
-    return kiln_winograd_pair_of(size_of(n->op), n->in[0]->type.dim + 2, by);
+    const int i = row_of(n->op);
+    return i < N_PACKINGS &&
+           kiln_winograd_pair_of(packings[i].size, n->in[0]->type.dim + 2,
+                                 packings[i].stride, by);
 }
 
 static kiln_status infer(const kiln_node *n, kiln_type *out, kiln_err *err) {
@@ -141,6 +155,16 @@ const kiln_op_def kiln_packing_winograd_4 = {
     .name = "winograd_4",
     .doc = "weights for Winograd's algorithm, tiles of 4",
 };
+const kiln_op_def kiln_packing_winograd_2_by_2 = {
+    FOR_WINOGRAD,
+    .name = "winograd_2_by_2",
+    .doc = "weights for Winograd's algorithm in steps of two, tiles of 2",
+};
+const kiln_op_def kiln_packing_winograd_3_by_2 = {
+    FOR_WINOGRAD,
+    .name = "winograd_3_by_2",
+    .doc = "weights for Winograd's algorithm in steps of two, tiles of 3",
+};
 
 /* ---- its program ----------------------------------------------------------------- */
 
@@ -151,8 +175,9 @@ static bool fits(const kiln_workload *w, const kiln_profile *p) {
     static const uint8_t order[] = {2, 3, 0, 1};
     (void)p;
     const kiln_layout *l = &w->anchor->out[0]->type.layout;
-    return size_of(w->anchor->op) != 0 && w->graph->nodes.n == 1 && l->n_order == 4 &&
-           memcmp(l->order, order, sizeof order) == 0 && l->n_blocks > 0;
+    return row_of(w->anchor->op) < N_PACKINGS && w->graph->nodes.n == 1 &&
+           l->n_order == 4 && memcmp(l->order, order, sizeof order) == 0 &&
+           l->n_blocks > 0;
 }
 
 static kiln_status space(const kiln_workload *w, const kiln_profile *p, kiln_space *s,

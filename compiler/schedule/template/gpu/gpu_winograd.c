@@ -99,7 +99,7 @@ static bool pays(const kiln_workload *w, const kiln_profile *prof) {
 static kiln_winograd_pair pair_of(const kiln_space *s, const kiln_config *c) {
     static const int64_t taps[2] = {TAPS, TAPS};
     kiln_winograd_pair by;
-    const bool is_one = kiln_winograd_pair_of(size_of(s, c), taps, &by);
+    const bool is_one = kiln_winograd_pair_of(size_of(s, c), taps, 1, &by);
     KILN_ASSERT(is_one, "F(%d, 3)", (int)size_of(s, c));
     return by;
 }
