@@ -121,7 +121,7 @@ kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
                                      kiln_err *err);
 /* Where a verb has what it says of a model's import; -1: nowhere. */
 typedef struct kiln_cli_import_at {
-    int shape, bind, signature, state;
+    int shape, bind, signature, state, rounding;
 } kiln_cli_import_at;
 /* What the options at those indexes of `args` say. */
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
@@ -134,6 +134,14 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
         "--state", NULL,                                                               \
             "what the model keeps from one run to the next becomes inputs and "        \
             "outputs",                                                                 \
+            false                                                                      \
+    }
+#define KILN_ROUNDING_OPTION                                                           \
+    {                                                                                  \
+        "--rounding", "WAY",                                                           \
+            "a TFLite model's integers round as its interpreter does by 'default', "   \
+            "or "                                                                      \
+            "as its 'reference' kernels do",                                           \
             false                                                                      \
     }
 

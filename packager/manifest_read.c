@@ -114,6 +114,9 @@ static void read_model(reader *r, const kiln_json *root, kiln_package_facts *f) 
     if (is_said && (f->licence == NULL || !kiln_package_is_licence(f->licence)))
         refuse(r, "model", "licence", "an SPDX expression");
     read_fixed(r, m, f);
+    f->as_reference = kiln_json_get(m, "rounding") != NULL;
+    if (f->as_reference && strcmp(text_of(r, m, "model", "rounding"), "reference") != 0)
+        refuse(r, "model", "rounding", "'reference', or not there");
 }
 
 static void read_profile(reader *r, const kiln_json *root, kiln_package_facts *f) {

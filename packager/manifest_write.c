@@ -69,6 +69,8 @@ static void put_model(kiln_json_writer *w, const kiln_package_facts *f) {
     kiln_json_member_str(w, "source_sha256", f->source_sha256);
     kiln_json_member_str(w, "licence", f->licence);
     put_fixed(w, f);
+    if (f->as_reference)
+        kiln_json_member_str(w, "rounding", "reference");
     kiln_json_end_object(w);
 }
 

@@ -113,7 +113,8 @@ typedef struct kiln_package_facts {
     const char *source_sha256;       /* of the file it was imported from */
     const kiln_package_fixed *fixed; /* inputs of that file */
     size_t n_fixed;
-    const char *licence;                     /* SPDX expression; NULL: not known */
+    bool as_reference;   /* its integers round as its format's reference kernels do */
+    const char *licence; /* SPDX expression; NULL: not known */
     const char *kiln_version, *llvm_version; /* what compiled it */
     const char *kiln_commit;                 /* of kiln's sources; NULL: not known */
     const char *lld_version;                 /* what linked it: kiln_package_linker */

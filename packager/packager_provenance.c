@@ -81,6 +81,8 @@ static void put_parameters(kiln_json_writer *w, const kiln_provenance *p) {
         kiln_json_member_str(w, "signature", p->signature);
     if (p->has_state)
         kiln_json_member_bool(w, "state", true);
+    if (p->as_reference)
+        kiln_json_member_str(w, "rounding", "reference");
     if (p->layouts != NULL)
         kiln_json_member_str(w, "layouts", p->layouts);
     if (p->no_predict)

@@ -38,6 +38,7 @@ typedef struct kiln_provenance {
     size_t n_binds;
     const char *signature; /* `--signature`; NULL: it was not given */
     bool has_state;        /* `--state` */
+    bool as_reference;     /* `--rounding reference` */
     int threads;
     bool is_unproved;
     bool packs_at_open;       /* `--pack open` */

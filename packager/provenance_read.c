@@ -269,12 +269,12 @@ static void read_more_profiles(reader *r, const object *o, kiln_provenance *p) {
 
 static void read_external(reader *r, const object *definition, kiln_provenance *p) {
     enum { N_ALWAYS = 10 };
-    const char *known[N_ALWAYS + 7] = {"name",    "version", "licence", "shapes",
+    const char *known[N_ALWAYS + 8] = {"name",    "version", "licence", "shapes",
                                        "binds",   "threads", "proved",  "pack",
                                        "profile", "measure"};
     static const char *const given[] = {/* where they were */
-                                        "layouts", "more_profiles", "place",
-                                        "predict", "signature",     "state"};
+                                        "layouts",  "more_profiles", "place", "predict",
+                                        "rounding", "signature",     "state"};
     const kiln_json *json = kiln_json_get(definition->json, "externalParameters");
     int n = N_ALWAYS;
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
@@ -304,6 +304,9 @@ static void read_external(reader *r, const object *definition, kiln_provenance *
     p->has_state = state != NULL;
     if (state != NULL && !kiln_json_bool(state, false))
         refuse(r, &o, "state", "must be true, or not be there");
+    p->as_reference = kiln_json_get(o.json, "rounding") != NULL;
+    if (p->as_reference && strcmp(text_of(r, &o, "rounding"), "reference") != 0)
+        refuse(r, &o, "rounding", "must be 'reference', or not be there");
     if (kiln_json_get(o.json, "layouts") != NULL)
         p->layouts = text_of(r, &o, "layouts");
     p->no_predict = predict != NULL;

@@ -20,7 +20,7 @@ static kiln_status explain_package(const kiln_cli_args *args, const kiln_option 
                                    kiln_shipped *out, kiln_err *err) {
     static const int of_models[] = {OPT_PROFILE,  OPT_CONFIG_FILE, OPT_THREADS,
                                     OPT_NUMERICS, OPT_SHAPE,       OPT_SIGNATURE,
-                                    OPT_STATE};
+                                    OPT_STATE,    OPT_ROUNDING};
     kiln_arena *a = args->arena;
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const size_t n = args->n_value[OPT_BIND];
@@ -38,8 +38,8 @@ static kiln_status explain_package(const kiln_cli_args *args, const kiln_option 
 static kiln_status explain_model(const kiln_cli_args *args, const kiln_option *option,
                                  kiln_shipped *out, kiln_err *err) {
     static const int of_packages[] = {OPT_MODEL};
-    static const kiln_cli_import_at at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                          OPT_STATE};
+    static const kiln_cli_import_at at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE, OPT_STATE,
+                                          OPT_ROUNDING};
     kiln_arena *a = args->arena;
     kiln_profile *profile = kiln_new(a, kiln_profile);
     kiln_import_options import;

@@ -38,6 +38,7 @@ enum {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_BASELINES,
     OPT_BESIDE,
     OPT_MODEL,
@@ -87,6 +88,7 @@ static const kiln_option options[N_OPTIONS] = {
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_BASELINES] =
         {"--baselines", "LIST",
          "measure beside these libraries: onnxruntime, openvino, litert, mnn, ncnn, "
@@ -107,7 +109,7 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                             OPT_STATE};
+                                             OPT_STATE, OPT_ROUNDING};
 
 /* Those of one kind of subject alone. */
 static const int for_operators[] = {OPT_OPS,      OPT_OP,     OPT_FILTER,
@@ -115,7 +117,7 @@ static const int for_operators[] = {OPT_OPS,      OPT_OP,     OPT_FILTER,
                                     OPT_SECONDS};
 static const int for_models[] = {OPT_ROUNDS,    OPT_STEPS, OPT_INSTANCES, OPT_DURATION,
                                  OPT_SHAPE,     OPT_BIND,  OPT_MODEL,     OPT_KEYRING,
-                                 OPT_SIGNATURE, OPT_STATE};
+                                 OPT_SIGNATURE, OPT_STATE, OPT_ROUNDING};
 /* Samples taken one by one. */
 static const int for_rounds[] = {OPT_ROUNDS, OPT_STEPS, OPT_BASELINES, OPT_MODEL};
 
@@ -414,7 +416,7 @@ static kiln_status read_package(const kiln_cli_args *args, kiln_net_bench_option
                                 kiln_subject *out, kiln_err *err) {
     static const int of_models[] = {OPT_PROFILE,  OPT_SHAPE,      OPT_DB,
                                     OPT_NO_READY, OPT_NO_PREDICT, OPT_SIGNATURE,
-                                    OPT_STATE};
+                                    OPT_STATE,    OPT_ROUNDING};
     const char *model = kiln_args_get(args, OPT_MODEL, NULL);
     const kiln_keyring *keys = NULL;
     kiln_import_options import = {.values = NULL};

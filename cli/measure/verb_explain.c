@@ -52,6 +52,7 @@ static const kiln_option options[N_OPTIONS] = {
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the texts as JSON ('-': standard output)",
                   false},
 };

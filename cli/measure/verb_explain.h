@@ -25,6 +25,7 @@ enum kiln_explain_option {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_JSON,
     N_OPTIONS
 };

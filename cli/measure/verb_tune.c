@@ -70,6 +70,7 @@ static const kiln_option options[N_OPTIONS] = {
                   "fix a model's input: a number, FILE.npy or FILE.pb", true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the summary as JSON ('-': standard output)",
                   false},
     [OPT_DISPATCH] = {"--dispatch", "ENGINE",
@@ -101,7 +102,7 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                             OPT_STATE};
+                                             OPT_STATE, OPT_ROUNDING};
 
 /* ---- progress -------------------------------------------------------------------- */
 
@@ -297,8 +298,10 @@ static kiln_status read_works(const kiln_cli_args *args, const kiln_profile *p,
                          "say what to tune: a model, or operators by --ops LIST or by "
                          "--op LINE");
     if (args->n_pos == 0 &&
-        (kiln_args_has(args, OPT_SIGNATURE) || kiln_args_has(args, OPT_STATE)))
-        return kiln_fail(err, KILN_ERR_ARG, "--signature and --state are for a model");
+        (kiln_args_has(args, OPT_SIGNATURE) || kiln_args_has(args, OPT_STATE) ||
+         kiln_args_has(args, OPT_ROUNDING)))
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--signature, --state and --rounding are for a model");
     if (args->n_pos == 0 &&
         (kiln_args_has(args, OPT_SHAPE) || kiln_args_has(args, OPT_BIND)))
         return kiln_fail(err, KILN_ERR_ARG,

@@ -31,6 +31,7 @@ enum {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_JSON,
     OPT_DISPATCH,
     OPT_TUNERS,

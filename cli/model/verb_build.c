@@ -37,6 +37,7 @@ enum {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_NO_REDUCE,
     OPT_FORMAT,
     OPT_PARAMS,
@@ -101,6 +102,7 @@ static const kiln_option options[N_OPTIONS] = {
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_NO_REDUCE] = {"--no-reduce", NULL,
                        "where kiln finds itself wrong, look for no small example",
                        false},
@@ -111,7 +113,7 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                             OPT_STATE};
+                                             OPT_STATE, OPT_ROUNDING};
 
 static kiln_status read_placement(const kiln_cli_args *args, kiln_placement *placement,
                                   kiln_build_options *o, kiln_err *err) {
@@ -295,6 +297,7 @@ static kiln_status put_beside(const kiln_cli_args *args, const kiln_source *sour
         .bind = args->value[OPT_BIND],
         .signature = kiln_args_get(args, OPT_SIGNATURE, NULL),
         .has_state = kiln_args_has(args, OPT_STATE),
+        .as_reference = o->import->as_reference,
         .config = kiln_args_get(args, OPT_CONFIG_FILE, NULL),
         .advice = with->advice,
         .no_ready = kiln_args_has(args, OPT_NO_READY),

@@ -17,6 +17,7 @@ enum {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_JSON,
     N_OPTIONS
 };
@@ -33,6 +34,7 @@ static const kiln_option options[N_OPTIONS] = {
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_JSON] = {"--json", "FILE",
                   "write what was written as JSON ('-': standard "
                   "output)",
@@ -40,7 +42,7 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                             OPT_STATE};
+                                             OPT_STATE, OPT_ROUNDING};
 
 /* The model itself, and the files of its weights, are read while the others are
  * written, and are nobody's to lose. */

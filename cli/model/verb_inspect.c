@@ -22,6 +22,7 @@ enum {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_JSON,
     N_OPTIONS
 };
@@ -48,12 +49,13 @@ static const kiln_option options[N_OPTIONS] = {
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write the findings as JSON ('-': standard output)",
                   false},
 };
 
 static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                             OPT_STATE};
+                                             OPT_STATE, OPT_ROUNDING};
 
 enum { MAX_NAME_SHOWN = 200 }; /* bytes */
 

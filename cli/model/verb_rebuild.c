@@ -152,7 +152,8 @@ static kiln_status read_inputs(const kiln_cli_args *args, const kiln_provenance 
                                           .values = value,
                                           .n_values = p->n_binds,
                                           .signature = p->signature,
-                                          .has_state = p->has_state};
+                                          .has_state = p->has_state,
+                                          .as_reference = p->as_reference};
     }
     out->import = import;
     return KILN_OK;

@@ -127,7 +127,7 @@ static kiln_status run(const kiln_cli_args *args, int *exit_code, kiln_err *err)
     KILN_TRY(kiln_cli_seconds(args, OPT_TIME, "--time-limit", &to.seconds, err));
     KILN_TRY(
         kiln_cli_seconds(args, OPT_CASE_TIME, "--case-limit", &o.case_seconds, err));
-    static const kiln_cli_import_at at = {OPT_SHAPE, OPT_BIND, -1, -1};
+    static const kiln_cli_import_at at = {OPT_SHAPE, OPT_BIND, -1, -1, -1};
     KILN_TRY(kiln_cli_import_options(args, model, &at, &import, err));
     KILN_TRY(kiln_source_import(a, model, &import, &source, err));
     to.path = kiln_args_get(args, OPT_OUT, kiln_format(a, "%s.kgraph", source.name));

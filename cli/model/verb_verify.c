@@ -30,6 +30,7 @@ enum {
     OPT_BIND,
     OPT_SIGNATURE,
     OPT_STATE,
+    OPT_ROUNDING,
     OPT_KEY,
     OPT_KEYRING,
     OPT_JSON,
@@ -62,6 +63,7 @@ static const kiln_option options[N_OPTIONS] = {
                   true},
     [OPT_SIGNATURE] = KILN_SIGNATURE_OPTION,
     [OPT_STATE] = KILN_STATE_OPTION,
+    [OPT_ROUNDING] = KILN_ROUNDING_OPTION,
     [OPT_KEY] = {"--key", "NAME.pub", "a package: this key must have signed it", false},
     [OPT_KEYRING] = KILN_KEYRING_OPTION,
     [OPT_JSON] = {"--json", "FILE", "write all results as JSON ('-': standard output)",
@@ -70,7 +72,7 @@ static const kiln_option options[N_OPTIONS] = {
 };
 
 static const kiln_cli_import_at import_at = {OPT_SHAPE, OPT_BIND, OPT_SIGNATURE,
-                                             OPT_STATE};
+                                             OPT_STATE, OPT_ROUNDING};
 
 static void show_progress(void *user, const kiln_check *c, size_t done, size_t total) {
     (void)user;

@@ -1,4 +1,4 @@
-/* --shape and --bind: what the user says about a model's inputs. */
+/* --shape, --bind, --rounding: what the user says about a model's inputs. */
 #include "cli/cli.h"
 #include "pipeline/pipeline.h"
 
@@ -152,6 +152,14 @@ kiln_status kiln_cli_package_binding(kiln_arena *a, const kiln_package_facts *f,
     return read_binding(a, text, number_of_package, f, out, err);
 }
 
+static kiln_status read_rounding(const char *word, bool *as_reference, kiln_err *err) {
+    *as_reference = strcmp(word, "reference") == 0;
+    if (!*as_reference && strcmp(word, "default") != 0)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--rounding must be 'default' or 'reference', is '%s'", word);
+    return KILN_OK;
+}
+
 kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model,
                                     const kiln_cli_import_at *at,
                                     kiln_import_options *out, kiln_err *err) {
@@ -171,5 +179,8 @@ kiln_status kiln_cli_import_options(const kiln_cli_args *args, const char *model
     if (at->signature >= 0)
         out->signature = kiln_args_get(args, at->signature, NULL);
     out->has_state = at->state >= 0 && kiln_args_has(args, at->state);
-    return KILN_OK;
+    if (at->rounding < 0)
+        return KILN_OK;
+    return read_rounding(kiln_args_get(args, at->rounding, "default"),
+                         &out->as_reference, err);
 }

@@ -102,6 +102,11 @@ kiln_status kiln_import(kiln_arena *a, const char *path, const kiln_import_optio
         return kiln_fail(err, KILN_ERR_ARG,
                          "--state: models of format %s keep nothing between runs",
                          f->name);
+    if (o != NULL && o->as_reference && !f->has_roundings)
+        return kiln_fail(err, KILN_ERR_ARG,
+                         "--rounding reference: models of format %s are rounded in one "
+                         "way only",
+                         f->name);
     return f->import(a, bytes, path, kiln_path_dir(a, path), o, out, report, err);
 }
 

@@ -36,6 +36,9 @@ typedef struct kiln_import_options {
      * inputs behind all others, and what they are after a run outputs: NAME and NAME
      * KILN_STATE_SUFFIX, real numbers that begin with zeros. Else each run begins so. */
     bool has_state;
+    /* Integer operators round as the format's own reference kernels do, where its runtime
+     * by default rounds otherwise. */
+    bool as_reference;
     /* One that is not in frontends.def, asked before them; NULL: none. */
     const struct kiln_frontend *row;
 } kiln_import_options;

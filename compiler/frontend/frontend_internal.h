@@ -10,6 +10,7 @@ typedef struct kiln_frontend {
     const char *const *extensions; /* ".onnx", ..., NULL */
     bool has_signatures;           /* import looks at kiln_import_options.signature */
     bool has_variables;            /* and at .has_state */
+    bool has_roundings;            /* and at .as_reference */
     /* Does the content look like this format? Must not touch bulk data. */
     bool (*sniff)(kiln_str bytes);
     /* As kiln_import_onnx_bytes: `name` is the path, `dir` its folder. */

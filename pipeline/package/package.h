@@ -131,6 +131,7 @@ typedef struct kiln_provenance_words {
     const char *const *bind; /* "sr=16000", one for each value of `import` */
     const char *signature;   /* of a SavedModel; NULL: it was not given */
     bool has_state;          /* `--state` */
+    bool as_reference;       /* `--rounding reference` */
     const char *config;      /* file of configurations; NULL: none */
     const struct kiln_tune_advice *advice; /* that was asked; NULL: none */
     bool no_ready, no_predict; /* ready records, the database's model were left out */

@@ -81,21 +81,22 @@ static kiln_package_facts facts_of(kiln_arena *a, const kiln_source *s,
     kiln_profile profile = *n->profile;
     if (profile.measure != NULL && strcmp(profile.measure, kiln_device_local.name) == 0)
         profile.measure = NULL; /* wherever it runs */
-    return (kiln_package_facts){.model = s->name,
-                                .version = o->version != NULL ? o->version : "1",
-                                .source_sha256 = s->sha256,
-                                .licence = o->licence,
-                                .fixed = fixed_of(a, o->import),
-                                .n_fixed = o->import != NULL ? o->import->n_values : 0,
-                                .kiln_version = KILN_VERSION,
-                                .kiln_commit = kiln_own_version().commit,
-                                .llvm_version = kiln_codegen_llvm_version(a),
-                                .profile = profile,
-                                .threads = o->threads,
-                                .is_unproved = o->again != NULL ? o->again->is_unproved
-                                                                : o->no_verify,
-                                .tolerance = {t->relative, t->rms, t->absolute},
-                                .memory = {.lower_bound = (uint64_t)n->lower_bound}};
+    return (kiln_package_facts){
+        .model = s->name,
+        .version = o->version != NULL ? o->version : "1",
+        .source_sha256 = s->sha256,
+        .licence = o->licence,
+        .fixed = fixed_of(a, o->import),
+        .n_fixed = o->import != NULL ? o->import->n_values : 0,
+        .as_reference = o->import != NULL && o->import->as_reference,
+        .kiln_version = KILN_VERSION,
+        .kiln_commit = kiln_own_version().commit,
+        .llvm_version = kiln_codegen_llvm_version(a),
+        .profile = profile,
+        .threads = o->threads,
+        .is_unproved = o->again != NULL ? o->again->is_unproved : o->no_verify,
+        .tolerance = {t->relative, t->rms, t->absolute},
+        .memory = {.lower_bound = (uint64_t)n->lower_bound}};
 }
 
 /* ---- contents -------------------------------------------------------------------- */

@@ -18,12 +18,15 @@ static bool is_state(const kiln_device_package *p, const char *name,
 
 /* Dynamic dimensions are what the package was built for. Where the import fails, the
  * file's hash is known. */
-static kiln_status read_model(kiln_arena *a, const kiln_device_package *p,
+static kiln_status read_model(kiln_arena *a, const kiln_opened *opened,
                               const char *model, const kiln_fixed_inputs *fixed,
                               kiln_source *out, kiln_err *err) {
+    const kiln_device_package *const p = &opened->package;
     kiln_shape_binding *shape = kiln_array(a, kiln_shape_binding, p->n_inputs);
-    kiln_import_options o = {
-        .shapes = shape, .values = fixed->value, .n_values = fixed->n};
+    kiln_import_options o = {.shapes = shape,
+                             .values = fixed->value,
+                             .n_values = fixed->n,
+                             .as_reference = opened->facts.as_reference};
     kiln_declared_input *declared = NULL;
     size_t n = 0;
     for (size_t i = 0; i < p->n_inputs; i++) {
@@ -136,7 +139,7 @@ kiln_status kiln_package_source(kiln_arena *a, const kiln_opened *p, const char 
                                 kiln_err *err) {
     const kiln_device_package *k = &p->package;
     kiln_source s = {.name = NULL};
-    const kiln_status st = read_model(a, k, model, fixed, &s, err);
+    const kiln_status st = read_model(a, p, model, fixed, &s, err);
     if (s.sha256[0] != '\0' && strcmp(s.sha256, p->facts.source_sha256) != 0)
         return kiln_fail(err, KILN_ERR_ARG,
                          "the package was built from a file with SHA-256 %s, '%s' has "

@@ -67,6 +67,7 @@ static void reads_what_it_wrote(void **state) {
     placed.n_places = 2;
     placed.signature = "encode";
     placed.has_state = true;
+    placed.as_reference = true;
     bare.licence = bare.builder.commit = bare.profile.measure = NULL;
     bare.config.name = bare.ready.name = NULL;
     bare.n_data = bare.n_shapes = bare.n_binds = 0;

@@ -7,7 +7,7 @@
 
 kiln_tflite_fixed kiln_tflite_fixed_of(double real) {
     kiln_tflite_fixed f = {0, 0};
-    KILN_ASSERT(real >= 0 && isfinite(real), "a multiplier of %g", real);
+    KILN_ASSERT(isfinite(real), "a multiplier of %g", real);
     if (real == 0)
         return f;
     f.multiplier = (int64_t)round(frexp(real, &f.shift) * 0x1p31);
@@ -18,7 +18,7 @@ kiln_tflite_fixed kiln_tflite_fixed_of(double real) {
     if (f.shift < -31)
         return (kiln_tflite_fixed){0, 0};
     if (f.shift > 30)
-        return (kiln_tflite_fixed){INT32_MAX, 30};
+        return (kiln_tflite_fixed){real > 0 ? INT32_MAX : -(int64_t)INT32_MAX, 30};
     return f;
 }
 
@@ -150,21 +150,45 @@ kiln_value *kiln_tflite_settle(kiln_compose *c, kiln_value *x,
     return kiln_compose_cast(c, x, t->dtype);
 }
 
+static kiln_value *requantize_twice(kiln_compose *c, kiln_value *x, const double *by,
+                                    size_t n, int rank, const int64_t *dim,
+                                    const kiln_tflite_target *t) {
+    kiln_tflite_fixed *const f = kiln_array(&c->cx->scratch, kiln_tflite_fixed, n);
+    for (size_t i = 0; i < n; i++)
+        f[i] = kiln_tflite_fixed_of(by[i]);
+    return kiln_tflite_settle(c, kiln_tflite_multiply_fixed(c, x, f, n, rank, dim), t);
+}
+
 /* The range holds before rounding: its ends are integers. */
-kiln_value *kiln_tflite_requantize(kiln_compose *c, kiln_value *x, const float *by,
+kiln_value *kiln_tflite_requantize(kiln_compose *c, kiln_value *x, const double *by,
                                    size_t n, int rank, const int64_t *dim,
                                    const kiln_tflite_target *t) {
-    double *const factor = kiln_array(&c->cx->scratch, double, n);
-    for (size_t i = 0; i < n; i++)
-        factor[i] = (double)by[i];
+    if (kiln_tflite_as_reference(kiln_tflite_of(c->cx)))
+        return requantize_twice(c, x, by, n, rank, dim, t);
     x = kiln_compose_2(c, &kiln_op_mul, kiln_compose_cast(c, x, KILN_F32),
-                       kiln_compose_floats(c, KILN_F32, rank, dim, factor));
+                       kiln_compose_floats(c, KILN_F32, rank, dim, by));
     x = kiln_tflite_clip(c, x, (double)(t->low - t->q.zero),
                          (double)(t->high - t->q.zero));
     x = kiln_compose_1(c, &kiln_op_round, x);
     if (t->q.zero != 0)
         x = kiln_compose_scalar(c, &kiln_op_add, x, (double)t->q.zero);
     return kiln_compose_cast(c, x, t->dtype);
+}
+
+/* Likewise: what is held is whole before and after. */
+kiln_value *kiln_tflite_requantize_once(kiln_compose *c, kiln_value *x,
+                                        const double *by, int rank, const int64_t *dim,
+                                        const kiln_tflite_target *t) {
+    x = kiln_compose_2(c, &kiln_op_mul, kiln_compose_cast(c, x, KILN_F64),
+                       kiln_compose_floats(c, KILN_F64, rank, dim, by));
+    x = kiln_tflite_clip(c, x, (double)(t->low - t->q.zero),
+                         (double)(t->high - t->q.zero));
+    x = kiln_compose_cast(c, kiln_tflite_round_away(c, x), KILN_I32);
+    return kiln_tflite_settle(c, x, t);
+}
+
+bool kiln_tflite_as_reference(const kiln_tflite_cx *cx) {
+    return cx->options->as_reference;
 }
 
 static bool is_of_one_scale(const kiln_tflite_tensor *t) {

@@ -4,6 +4,8 @@
  * multiplied by an f32 and rounded once, half to even. Its own kernels, for all others,
  * multiply by a real number that is held as an integer and a power of 2, and round
  * twice; they are built of integer operators of 64 bits. Both give every bit the same.
+ * With kiln_import_options.as_reference all are computed the second way, as reference
+ * kernels do.
  * Sources: XNNPACK, microparams and "fp32" requantization; TensorFlow Lite, reference
  * kernels; Jacob et al., "Quantization and Training of Neural Networks for Efficient
  * Integer-Arithmetic-Only Inference", appendix. */
@@ -12,13 +14,14 @@
 
 #include "compiler/frontend/tflite/tflite_internal.h"
 
-/* multiplier / 2^31 * 2^shift; multiplier is 0 or in [2^30, 2^31). */
+/* multiplier / 2^31 * 2^shift; multiplier is 0 or in [2^30, 2^31), or the negative of
+ * such. */
 typedef struct kiln_tflite_fixed {
     int64_t multiplier;
     int shift; /* -31 to 30 */
 } kiln_tflite_fixed;
 
-/* Nearest to a real number, which is not negative. */
+/* Nearest to a real number. */
 kiln_tflite_fixed kiln_tflite_fixed_of(double real);
 
 /* x (integers of at most 32 bits, or i64 that hold such) times f: the high half of the
@@ -42,15 +45,23 @@ typedef struct kiln_tflite_target {
 } kiln_tflite_target;
 kiln_status kiln_tflite_target_of(kiln_tflite_cx *cx, int output, int64_t activation,
                                   kiln_tflite_target *out);
-/* Sums (i32) times `by` as floats, rounded half to even, plus the zero point, held in
- * the range, as the target's dtype. One factor for all, n 1 and rank 0, or n in the shape
- * `dim`, which stretches to x. */
-kiln_value *kiln_tflite_requantize(kiln_compose *c, kiln_value *x, const float *by,
+/* Sums (i32) times `by` as floats, rounded half to even, or by kiln_tflite_multiply_fixed
+ * as reference kernels do, plus the zero point, held in the range, as the target's dtype.
+ * One factor for all, n 1 and rank 0, or n in the shape `dim`, which stretches to x. */
+kiln_value *kiln_tflite_requantize(kiln_compose *c, kiln_value *x, const double *by,
                                    size_t n, int rank, const int64_t *dim,
                                    const kiln_tflite_target *t);
+/* The same as reference kernels of matrix products have it: as doubles, rounded half away
+ * from zero. */
+kiln_value *kiln_tflite_requantize_once(kiln_compose *c, kiln_value *x,
+                                        const double *by, int rank, const int64_t *dim,
+                                        const kiln_tflite_target *t);
 /* i64 plus the zero point, held in the range, as the target's dtype. */
 kiln_value *kiln_tflite_settle(kiln_compose *c, kiln_value *x,
                                const kiln_tflite_target *t);
+
+/* Do all operators round as reference kernels do (kiln_import_options.as_reference)? */
+bool kiln_tflite_as_reference(const kiln_tflite_cx *cx);
 
 /* Are inputs [0, n) of 8 bits, with one scale each, and output 0 of the dtype of input
  * 0? Else the operator goes through real numbers. */

@@ -36,6 +36,35 @@ kiln_status kiln_tflite_quant_same_scale(kiln_tflite_cx *cx, bool *done) {
     return cx->row->import(cx);
 }
 
+/* Scales of comparisons: below 1, in 8 bits. */
+static bool is_compared_in_steps(const kiln_tflite_tensor *t) {
+    enum { UINT8 = 3, INT8 = 9 };
+    return t != NULL && kiln_tflite_is_quantized(t) && t->quantization->n_scale == 1 &&
+           (t->type == UINT8 || t->type == INT8) && t->quantization->scale[0] < 1;
+}
+
+/* The reference's: both in 256ths, rounded twice, which may make neighbours equal where
+ * steps are small. */
+kiln_status kiln_tflite_quant_compare(kiln_tflite_cx *cx, bool *done) {
+    enum { BITS = 8 };
+    kiln_compose c = kiln_tflite_compose(cx);
+    if (!kiln_tflite_as_reference(cx) ||
+        !is_compared_in_steps(kiln_tflite_in_tensor(cx, 0)) ||
+        !is_compared_in_steps(kiln_tflite_in_tensor(cx, 1)))
+        return kiln_tflite_quant_same_scale(cx, done);
+    for (int i = 0; i < 2; i++) {
+        kiln_tflite_scale q;
+        KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, i), &q));
+        const kiln_tflite_fixed by = kiln_tflite_fixed_of(q.scale);
+        kiln_value *const x = kiln_compose_scalar(
+            &c, &kiln_op_mul, kiln_tflite_centered(&c, cx->in[i], &q), 1 << BITS);
+        cx->in[i] = kiln_tflite_multiply_fixed(&c, x, &by, 1, 0, NULL);
+    }
+    KILN_TRY(c.status);
+    *done = true;
+    return cx->row->import(cx);
+}
+
 /* ---- shifts -------------------------------------------------------------------------- */
 
 /* (x + half a step) / 2^shift towards minus infinity, then the target's zero point, range
@@ -58,7 +87,7 @@ static kiln_value *shift_and_settle(kiln_compose *c, kiln_value *x, int shift,
 }
 
 /* Integers of another scale: of 8 bits by a multiplier of 256ths, as XNNPACK does, where
- * it takes them. */
+ * it takes them and is asked for. */
 kiln_status kiln_tflite_quant_quantize(kiln_tflite_cx *cx, bool *done) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_tflite_scale q;
@@ -74,7 +103,8 @@ kiln_status kiln_tflite_quant_quantize(kiln_tflite_cx *cx, bool *done) {
     const float ratio = (float)q.scale / (float)y.q.scale;
     *done = true;
     x = kiln_tflite_centered(&c, x, &q);
-    if (kiln_tflite_is_8_bit(cx, 1) && ratio >= 0x1p-8F && ratio <= 0x1p7F) {
+    if (!kiln_tflite_as_reference(cx) && kiln_tflite_is_8_bit(cx, 1) &&
+        ratio >= 0x1p-8F && ratio <= 0x1p7F) {
         x = kiln_compose_scalar(&c, &kiln_op_mul, x,
                                 (double)rintf(ldexpf(ratio, BITS)));
         return kiln_tflite_end(cx, &c, shift_and_settle(&c, x, BITS, &y));
@@ -105,13 +135,14 @@ static kiln_value *add_by_shift(kiln_tflite_cx *cx, kiln_compose *c,
     return shift_and_settle(c, x, shift, y);
 }
 
-/* Does XNNPACK take such an addition? */
-static bool is_added_by_shift(const float *ratio) {
-    return ratio[0] >= 0x1p-10F && ratio[0] < 0x1p8F && ratio[1] >= 0x1p-10F &&
-           ratio[1] < 0x1p8F;
+/* Is such an addition XNNPACK's? */
+static bool is_added_by_shift(const kiln_tflite_cx *cx, const float *ratio) {
+    return !kiln_tflite_as_reference(cx) && ratio[0] >= 0x1p-10F && ratio[0] < 0x1p8F &&
+           ratio[1] >= 0x1p-10F && ratio[1] < 0x1p8F;
 }
 
-/* Else both in steps of a 2^20th of twice the larger scale. */
+/* Else both in steps of a 2^20th of twice the larger scale; of a difference the second
+ * is taken as its negative before it is rounded. */
 kiln_status kiln_tflite_quant_add(kiln_tflite_cx *cx, bool *done) {
     const double left = 0x1p20;
     kiln_compose c = kiln_tflite_compose(cx);
@@ -128,7 +159,7 @@ kiln_status kiln_tflite_quant_add(kiln_tflite_cx *cx, bool *done) {
         ratio[i] = (float)q[i].scale / (float)y.q.scale;
     }
     *done = true;
-    if (is_added_by_shift(ratio)) {
+    if (is_added_by_shift(cx, ratio)) {
         for (int i = 0; i < 2; i++)
             in[i] = kiln_tflite_centered(&c, in[i], &q[i]);
         return kiln_tflite_end(cx, &c, add_by_shift(cx, &c, in, ratio, &y));
@@ -137,12 +168,12 @@ kiln_status kiln_tflite_quant_add(kiln_tflite_cx *cx, bool *done) {
     for (int i = 0; i < 2; i++) {
         const kiln_tflite_fixed by = kiln_tflite_fixed_of(q[i].scale / twice);
         in[i] = kiln_tflite_centered(&c, in[i], &q[i]);
-        in[i] = kiln_compose_scalar(&c, &kiln_op_mul, in[i], left);
+        in[i] = kiln_compose_scalar(&c, &kiln_op_mul, in[i],
+                                    i == 1 && cx->row->code == SUB ? -left : left);
         in[i] = kiln_tflite_multiply_fixed(&c, in[i], &by, 1, 0, NULL);
     }
     const kiln_tflite_fixed by = kiln_tflite_fixed_of(twice / (left * y.q.scale));
-    kiln_value *sum = kiln_compose_2(
-        &c, cx->row->code == SUB ? &kiln_op_sub : &kiln_op_add, in[0], in[1]);
+    kiln_value *sum = kiln_compose_2(&c, &kiln_op_add, in[0], in[1]);
     sum = kiln_tflite_multiply_fixed(&c, sum, &by, 1, 0, NULL);
     return kiln_tflite_end(cx, &c, kiln_tflite_settle(&c, sum, &y));
 }
@@ -163,14 +194,26 @@ kiln_status kiln_tflite_quant_mul(kiln_tflite_cx *cx, bool *done) {
     }
     if (!isfinite((float)q[0].scale * (float)q[1].scale / (float)y.q.scale))
         return KILN_OK;
-    const float real = (float)q[0].scale * (float)q[1].scale / (float)y.q.scale;
+    const double real =
+        (double)((float)q[0].scale * (float)q[1].scale / (float)y.q.scale);
     kiln_value *const product = kiln_compose_2(&c, &kiln_op_mul, in[0], in[1]);
     *done = true;
     return kiln_tflite_end(cx, &c,
                            kiln_tflite_requantize(&c, product, &real, 1, 0, NULL, &y));
 }
 
-/* A multiplier of 256ths on each side of the zero point. */
+/* The reference's: a factor on each side of the zero point. */
+static kiln_value *leak_twice(kiln_compose *c, kiln_value *x, float above, float below,
+                              const kiln_tflite_target *y) {
+    const kiln_tflite_fixed by[] = {kiln_tflite_fixed_of((double)above),
+                                    kiln_tflite_fixed_of((double)below)};
+    x = kiln_compose_where(c, kiln_compose_scalar(c, &kiln_op_less, x, 0),
+                           kiln_tflite_multiply_fixed(c, x, &by[1], 1, 0, NULL),
+                           kiln_tflite_multiply_fixed(c, x, &by[0], 1, 0, NULL));
+    return kiln_tflite_settle(c, x, y);
+}
+
+/* XNNPACK's: a multiplier of 256ths on each side. */
 kiln_status kiln_tflite_quant_leaky_relu(kiln_tflite_cx *cx, bool *done) {
     enum { BITS = 8 };
     kiln_compose c = kiln_tflite_compose(cx);
@@ -184,6 +227,12 @@ kiln_status kiln_tflite_quant_leaky_relu(kiln_tflite_cx *cx, bool *done) {
     KILN_TRY(kiln_tflite_target_of(cx, 0, KILN_TFLITE_NONE, &y));
     const float above = (float)q.scale / (float)y.q.scale;
     const float below = above * (float)cx->opt.alpha;
+    const float slope = (float)q.scale * (float)cx->opt.alpha / (float)y.q.scale;
+    if (kiln_tflite_as_reference(cx) && isfinite(above) && isfinite(slope)) {
+        *done = true;
+        x = kiln_tflite_centered(&c, x, &q);
+        return kiln_tflite_end(cx, &c, leak_twice(&c, x, above, slope, &y));
+    }
     if (!(above >= 0x1p-8F && above <= 0x1p7F && fabsf(below) >= 0x1p-8F &&
           fabsf(below) <= 0x1p7F))
         return KILN_OK;

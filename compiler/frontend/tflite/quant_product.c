@@ -2,17 +2,18 @@
  */
 #include "compiler/frontend/tflite/quant.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { INT8 = 9, INT16 = 7, INT32 = 2, UINT8 = 3, DEPTHWISE = 4 };
+enum { INT8 = 9, INT16 = 7, INT32 = 2, UINT8 = 3, DEPTHWISE = 4, FULLY_CONNECTED = 9 };
 
 /* x, weights and bias as integers; the factors from sums to the result. */
 typedef struct product {
     kiln_value *x, *w, *bias;
     kiln_tflite_target y;
-    float *by;
+    double *by;
     size_t n_by; /* 1, or one for each output channel */
 } product;
 
@@ -33,6 +34,16 @@ static bool has_integer_form(const kiln_tflite_cx *cx) {
 }
 
 /* Weights have one scale, or one for each output channel (then no zero points). */
+/* In floats as XNNPACK has it; the reference rounds the operands' product alone, of
+ * convolutions of uint8. */
+static double factor_of(const kiln_tflite_cx *cx, double x, double w, double y) {
+    if (!kiln_tflite_as_reference(cx))
+        return (double)((float)x * (float)w / (float)y);
+    if (cx->row->code != FULLY_CONNECTED && kiln_tflite_in_tensor(cx, 1)->type == UINT8)
+        return (double)((float)x * (float)w) / y;
+    return x * w / y;
+}
+
 static kiln_status read_factors(kiln_tflite_cx *cx, int64_t channels, double x_scale,
                                 product *p) {
     const kiln_tflite_tensor *const w = kiln_tflite_in_tensor(cx, 1);
@@ -43,14 +54,14 @@ static kiln_status read_factors(kiln_tflite_cx *cx, int64_t channels, double x_s
                                 "the weights must have 1 scale or %" PRId64
                                 ", have %zu",
                                 channels, p->n_by);
-    p->by = kiln_array(&cx->common.scratch, float, p->n_by);
+    p->by = kiln_array(&cx->common.scratch, double, p->n_by);
     for (size_t i = 0; i < p->n_by; i++) {
         if (!(q->scale[i] >= 0) || !(q->scale[i] < 1e30F))
             return kiln_tflite_fail(cx, KILN_ERR_PARSE,
                                     "the weights have a scale of %g; is the file "
                                     "damaged?",
                                     (double)q->scale[i]);
-        p->by[i] = (float)x_scale * q->scale[i] / (float)p->y.q.scale;
+        p->by[i] = factor_of(cx, x_scale, (double)q->scale[i], p->y.q.scale);
         if (!isfinite(p->by[i]))
             return kiln_tflite_fail(cx, KILN_ERR_PARSE,
                                     "the weights' scale is %g, the result's %g: their "
@@ -123,26 +134,35 @@ kiln_status kiln_tflite_quant_conv(kiln_tflite_cx *cx, bool *done) {
     return kiln_tflite_end(cx, &c, y);
 }
 
+/* int8; XNNPACK has none of uint8, where only the reference is followed. */
+static bool has_transposed_form(const kiln_tflite_cx *cx) {
+    const kiln_tflite_tensor *const bias = kiln_tflite_in_tensor(cx, 3);
+    const kiln_tflite_tensor *const x = kiln_tflite_in_tensor(cx, 2);
+    const int64_t type =
+        kiln_tflite_as_reference(cx) && is_type(x, UINT8) ? UINT8 : INT8;
+    return is_type(x, type) && is_type(kiln_tflite_in_tensor(cx, 1), type) &&
+           is_type(kiln_tflite_out_tensor(cx, 0), type) &&
+           (bias == NULL || bias->type == INT32);
+}
+
 /* output_shape, filter [O, h, w, I], x, bias: the operands stand elsewhere. */
 kiln_status kiln_tflite_quant_transpose_conv(kiln_tflite_cx *cx, bool *done) {
     kiln_compose c = kiln_tflite_compose(cx);
     const kiln_tflite_options *const o = &cx->opt;
-    const kiln_tflite_tensor *const x_tensor = kiln_tflite_in_tensor(cx, 2);
-    const kiln_tflite_tensor *const bias = kiln_tflite_in_tensor(cx, 3);
     product p = {.bias = kiln_tflite_in(cx, 3)};
-    kiln_tflite_scale q;
+    kiln_tflite_scale q, weights = {1, 0};
     kiln_spatial s;
     const int64_t *shape;
     size_t n;
-    if (!is_type(x_tensor, INT8) || !is_type(kiln_tflite_in_tensor(cx, 1), INT8) ||
-        !is_type(kiln_tflite_out_tensor(cx, 0), INT8) ||
-        (bias != NULL && bias->type != INT32))
+    if (!has_transposed_form(cx))
         return KILN_OK;
     KILN_TRY(kiln_tflite_need_ints(cx, 0, "output_shape", &shape, &n));
     KILN_TRY(kiln_tflite_need(cx, 1, "filter", &p.w));
     KILN_TRY(kiln_tflite_need(cx, 2, "input", &p.x));
     KILN_TRY(kiln_tflite_target_of(cx, 0, o->activation, &p.y));
-    KILN_TRY(kiln_tflite_scale_of(cx, x_tensor, &q));
+    KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 2), &q));
+    if (kiln_tflite_in_tensor(cx, 1)->type == UINT8)
+        KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 1), &weights));
     if (n != 4 || p.x->type.rank != 4 || p.w->type.rank != 4 ||
         p.w->type.dim[3] != p.x->type.dim[3])
         return kiln_tflite_fail(cx, KILN_ERR_SHAPE,
@@ -154,7 +174,7 @@ kiln_status kiln_tflite_quant_transpose_conv(kiln_tflite_cx *cx, bool *done) {
                           (const int64_t[]){o->stride_h, o->stride_w}, NULL,
                           KILN_PADDING_GIVEN, &s))
         return c.status;
-    p.w = kiln_turn_filter(&c, kiln_compose_cast(&c, p.w, KILN_I32),
+    p.w = kiln_turn_filter(&c, kiln_tflite_centered(&c, p.w, &weights),
                            KILN_FILTER_TRANSPOSED_OSI);
     kiln_value *const in[] = {kiln_tflite_centered(&c, p.x, &q), p.w, p.bias};
     kiln_value *y = kiln_channels_last_conv_transpose(
@@ -181,8 +201,10 @@ kiln_status kiln_tflite_quant_fully_connected(kiln_tflite_cx *cx, bool *done) {
     const kiln_attr_arg arg = kiln_arg_bool("trans_b", true);
     kiln_value *y = kiln_compose_op(&c, &kiln_op_gemm, in, 3, &arg, 1);
     const int64_t columns = p.w->type.dim[0];
-    y = kiln_tflite_requantize(&c, y, p.by, p.n_by, p.n_by == 1 ? 0 : 1, &columns,
-                               &p.y);
+    const int by_rank = p.n_by == 1 ? 0 : 1;
+    y = kiln_tflite_as_reference(cx)
+            ? kiln_tflite_requantize_once(&c, y, p.by, by_rank, &columns, &p.y)
+            : kiln_tflite_requantize(&c, y, p.by, p.n_by, by_rank, &columns, &p.y);
     *done = true;
     return kiln_tflite_end(cx, &c, kiln_compose_reshape(&c, y, rank, dim));
 }
@@ -198,10 +220,17 @@ static kiln_value *real_of(kiln_compose *c, kiln_value *x, double scale) {
 static kiln_value *whole_of(kiln_compose *c, kiln_value *x, double scale) {
     x = kiln_compose_scalar(c, &kiln_op_div, x, scale);
     x = kiln_compose_1(c, &kiln_op_round, x);
-    return kiln_compose_cast(c, kiln_tflite_clip(c, x, INT16_MIN, INT16_MAX), KILN_I64);
+    return kiln_compose_cast(c, kiln_tflite_clip(c, x, INT16_MIN, INT16_MAX), KILN_I32);
 }
 
-/* Two rounding steps: features to the state's 16 bits, then their sums in time to 8.
+/* x * w / y in floats, as the interpreter computes it. */
+static kiln_tflite_fixed fixed_ratio(double x, double w, double y) {
+    const float ratio = (float)x * (float)w / (float)y;
+    return kiln_tflite_fixed_of((double)(isfinite(ratio) ? ratio : FLT_MAX));
+}
+
+/* Two rounding steps: features to the state's 16 bits, then their sums in time to 8. Sums
+ * are of 32 bits and wrap, as the interpreter's do where weights and state are large.
  * As in tflite_op_recurrent.c, the state of earlier runs may be zeros. */
 static kiln_status svdf_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *time,
                               product *p, double x_scale, kiln_value **out) {
@@ -209,19 +238,18 @@ static kiln_status svdf_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *t
     KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 1), &features));
     KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 2), &weights));
     KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 4), &state));
-    const kiln_tflite_fixed first =
-        kiln_tflite_fixed_of(x_scale * features.scale / state.scale);
+    const kiln_tflite_fixed first = fixed_ratio(x_scale, features.scale, state.scale);
     const kiln_tflite_fixed second =
-        kiln_tflite_fixed_of(state.scale * weights.scale / p->y.q.scale);
+        fixed_ratio(state.scale, weights.scale, p->y.q.scale);
     const int64_t filters = time->type.dim[0], axis = 2;
     kiln_value *const in[] = {p->x, p->w};
     const kiln_attr_arg trans = kiln_arg_bool("trans_b", true);
     kiln_value *y = kiln_compose_op(c, &kiln_op_gemm, in, 2, &trans, 1);
     y = kiln_tflite_multiply_fixed(c, y, &first, 1, 0, NULL);
-    y = kiln_tflite_clip(c, y, INT16_MIN, INT16_MAX);
+    y = kiln_compose_cast(c, kiln_tflite_clip(c, y, INT16_MIN, INT16_MAX), KILN_I32);
     KILN_TRY(c->status);
     const int64_t columns = time->type.dim[1];
-    time = kiln_compose_cast(c, time, KILN_I64);
+    time = kiln_compose_cast(c, time, KILN_I32);
     if (kiln_tflite_keeps(cx, KILN_SVDF_STATE)) {
         y = kiln_tflite_svdf_memory(cx, c, real_of(c, y, state.scale), columns);
         y = kiln_compose_2(c, &kiln_op_mul, whole_of(c, y, state.scale), time);
@@ -235,7 +263,7 @@ static kiln_status svdf_steps(kiln_tflite_cx *cx, kiln_compose *c, kiln_value *t
     y = kiln_compose_reshape(c, y, 3, apart);
     y = kiln_compose_reduce(c, &kiln_op_reduce_sum, y, &axis, 1, false);
     if (p->bias != NULL)
-        y = kiln_compose_2(c, &kiln_op_add, y, kiln_compose_cast(c, p->bias, KILN_I64));
+        y = kiln_compose_2(c, &kiln_op_add, y, kiln_compose_cast(c, p->bias, KILN_I32));
     y = kiln_tflite_multiply_fixed(c, y, &second, 1, 0, NULL);
     *out = kiln_tflite_settle(c, y, &p->y);
     return c->status;

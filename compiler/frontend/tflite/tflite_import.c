@@ -380,4 +380,5 @@ const kiln_frontend kiln_frontend_tflite = {
     .list_inputs = kiln_tflite_list_inputs,
     .survey = kiln_tflite_survey,
     .has_variables = true,
+    .has_roundings = true,
 };

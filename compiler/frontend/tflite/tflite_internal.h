@@ -117,6 +117,8 @@ kiln_value *kiln_tflite_dequantize(kiln_compose *c, kiln_value *x,
                                    const kiln_tflite_tensor *t);
 kiln_value *kiln_tflite_quantize(kiln_compose *c, kiln_value *x,
                                  const kiln_tflite_tensor *t);
+/* To whole numbers, half away from zero. */
+kiln_value *kiln_tflite_round_away(kiln_compose *c, kiln_value *x);
 /* Input i as real numbers, whatever it is held in: weights of "hybrid" operators, which
  * become no less exact than what the interpreter makes of them. NULL: left out. */
 kiln_value *kiln_tflite_real(kiln_tflite_cx *cx, kiln_compose *c, int i);
@@ -188,6 +190,10 @@ const char *kiln_tflite_code_name(kiln_arena *a, const kiln_tflite_code *code);
 kiln_status kiln_tflite_check_support(kiln_tflite_cx *cx);
 kiln_status kiln_tflite_survey(kiln_arena *a, kiln_str bytes, const char *path,
                                kiln_model_survey *out, kiln_err *err);
+
+/* Operands of resizes: images, and the size that they become. */
+kiln_status kiln_tflite_read_images(kiln_tflite_cx *cx, kiln_value **x,
+                                    const int64_t **size);
 
 /* ---- importers ---------------------------------------------------------------------- */
 

@@ -35,8 +35,8 @@ kiln_status kiln_tflite_import_reduce(kiln_tflite_cx *cx) {
 
 /* ---- resizes ------------------------------------------------------------------------ */
 
-static kiln_status read_images(kiln_tflite_cx *cx, kiln_value **x,
-                               const int64_t **size) {
+kiln_status kiln_tflite_read_images(kiln_tflite_cx *cx, kiln_value **x,
+                                    const int64_t **size) {
     size_t n;
     KILN_TRY(kiln_tflite_need(cx, 0, "images", x));
     KILN_TRY(kiln_tflite_need_ints(cx, 1, "size", size, &n));
@@ -53,40 +53,9 @@ kiln_status kiln_tflite_import_resize(kiln_tflite_cx *cx) {
     kiln_compose c = kiln_tflite_compose(cx);
     kiln_value *x;
     const int64_t *size;
-    KILN_TRY(read_images(cx, &x, &size));
+    KILN_TRY(kiln_tflite_read_images(cx, &x, &size));
     x = kiln_channels_last_resize(&c, x, size, cx->row->code == NEAREST,
                                   cx->opt.align_corners != 0, cx->opt.half_pixel != 0);
-    return kiln_tflite_end(cx, &c, x);
-}
-
-/* Of one scale the integers themselves are interpolated, in floats, and half rounded away
- * from zero, as the reference kernel does; the one for int8 also holds positions in
- * integers of 10 bits. What has the size already stays as it is. Other scales go through
- * real numbers. */
-kiln_status kiln_tflite_quant_resize_bilinear(kiln_tflite_cx *cx, bool *done) {
-    kiln_compose c = kiln_tflite_compose(cx);
-    kiln_value *x;
-    const int64_t *size;
-    kiln_tflite_scale from, to;
-    if (!kiln_tflite_is_8_bit(cx, 1))
-        return KILN_OK;
-    KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_in_tensor(cx, 0), &from));
-    KILN_TRY(kiln_tflite_scale_of(cx, kiln_tflite_out_tensor(cx, 0), &to));
-    if (from.scale != to.scale || from.zero != to.zero)
-        return KILN_OK;
-    KILN_TRY(read_images(cx, &x, &size));
-    *done = true;
-    if (size[0] == x->type.dim[1] && size[1] == x->type.dim[2])
-        return kiln_tflite_end(cx, &c, x);
-    const kiln_dtype dtype = x->type.dtype;
-    x = kiln_compose_cast(&c, x, KILN_F32);
-    x = kiln_channels_last_resize(&c, x, size, false, cx->opt.align_corners != 0,
-                                  cx->opt.half_pixel != 0);
-    kiln_value *half = kiln_import_scalar(c.cx, KILN_F32, 0.5);
-    if (dtype == KILN_I8)
-        half = kiln_compose_2(&c, &kiln_op_mul, kiln_compose_1(&c, &kiln_op_sign, x),
-                              half);
-    x = kiln_compose_cast(&c, kiln_compose_2(&c, &kiln_op_add, x, half), dtype);
     return kiln_tflite_end(cx, &c, x);
 }
 

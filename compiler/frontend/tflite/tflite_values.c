@@ -197,14 +197,14 @@ kiln_value *kiln_tflite_real(kiln_tflite_cx *cx, kiln_compose *c, int i) {
 
 /* Round half away from zero, as TensorFlow Lite's TfLiteRound: trunc(x + copysign(0.5)),
  * but of the largest number below 0.5, which that would make 1: by |x| - trunc(|x|). */
-static kiln_value *round_away(kiln_compose *c, kiln_value *x) {
+kiln_value *kiln_tflite_round_away(kiln_compose *c, kiln_value *x) {
     kiln_value *const whole = kiln_compose_1(c, &kiln_op_trunc, x);
     kiln_value *const rest =
         kiln_compose_1(c, &kiln_op_abs, kiln_compose_2(c, &kiln_op_sub, x, whole));
     kiln_value *const more = kiln_compose_scalar(c, &kiln_op_greater_equal, rest, 0.5);
     kiln_value *const step =
         kiln_compose_2(c, &kiln_op_mul, kiln_compose_1(c, &kiln_op_sign, x),
-                       kiln_compose_cast(c, more, KILN_F32));
+                       kiln_compose_cast(c, more, x->type.dtype));
     return kiln_compose_2(c, &kiln_op_add, whole, step);
 }
 
@@ -218,7 +218,7 @@ kiln_value *kiln_tflite_quantize(kiln_compose *c, kiln_value *x,
     kiln_compose_fail(c, kiln_tflite_dtype(t->type, &dtype, c->cx->err));
     if (c->status != KILN_OK)
         return x;
-    x = round_away(c, kiln_compose_scalar(c, &kiln_op_div, x, q.scale));
+    x = kiln_tflite_round_away(c, kiln_compose_scalar(c, &kiln_op_div, x, q.scale));
     x = kiln_compose_scalar(c, &kiln_op_add, x, (double)q.zero);
     return kiln_compose_cast(c, x, dtype); /* saturates */
 }

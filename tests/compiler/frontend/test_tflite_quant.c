@@ -57,7 +57,8 @@ static void multiplies_as_defined(void **state) {
     for (int i = 0; i < N; i++) {
         const uint64_t r = kiln_rng_next(&rng);
         const double mantissa = r % 4 == 0 ? 1.0 : 1.0 + (double)(r % 1000) / 1000;
-        f[i] = kiln_tflite_fixed_of(ldexp(mantissa, (int)(r / 1000 % 35) - 31));
+        const double sign = r / 35000 % 4 == 0 ? -1 : 1;
+        f[i] = kiln_tflite_fixed_of(sign * ldexp(mantissa, (int)(r / 1000 % 35) - 31));
         const int32_t any = i == 0 ? INT32_MIN
                             : i == 1
                                 ? INT32_MAX
@@ -90,6 +91,8 @@ static void factors_are_in_range(void **state) {
     assert_true(kiln_tflite_fixed_of(0).multiplier == 0);
     assert_true(kiln_tflite_fixed_of(0x1p-40).multiplier == 0);
     assert_true(kiln_tflite_fixed_of(0x1p40).multiplier == INT32_MAX);
+    assert_true(kiln_tflite_fixed_of(-0.75).multiplier == -INT64_C(3) * (1 << 29));
+    assert_true(kiln_tflite_fixed_of(-0x1p40).multiplier == -(int64_t)INT32_MAX);
 }
 
 /* ---- operators ---------------------------------------------------------------------- */
@@ -318,6 +321,23 @@ static kiln_tflite_case rows[] = {
             BIAS("1", .5F, 2),
             {.shape = "1x2", .type = KILN_TFW_I16, .scale = 1, .is_variable = true}},
      .out = {I8("1x1", 1, 5, 17)}},
+    /* the same and 2^31 - 1 more, which is below -2^31 in 32 bits */
+    {.name = "svdf_wraps",
+     .code = 27,
+     .option = {{0, 4, 2}, {1, 1, 1}},
+     .n_options = 2,
+     .n_in = 5,
+     EXACT,
+     .in = {I8("1x1", 1, 1, 3),
+            W8("2x1", 1, 1, 2),
+            {.shape = "2x1",
+             .type = KILN_TFW_I16,
+             .scale = .5F,
+             .v = {3, 4},
+             .is_const = true},
+            BIAS("1", .5F, INT32_MAX),
+            {.shape = "1x2", .type = KILN_TFW_I16, .scale = 1, .is_variable = true}},
+     .out = {I8("1x1", 1, 5, -128)}},
     {.name = "scales_that_are_no_numbers",
      .code = 114,
      .n_in = 1,

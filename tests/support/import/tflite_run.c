@@ -176,7 +176,8 @@ void kiln_test_check_tflite(void **state) {
     kiln_err err = {0};
     kiln_import_report report;
     const char *const path = kiln_test_tflite_file(kiln_test_tflite_model(r));
-    const kiln_import_options o = {.has_state = r->has_state};
+    const kiln_import_options o = {.has_state = r->has_state,
+                                   .as_reference = r->as_reference};
     const kiln_status st = kiln_import(a, path, &o, &g, &report, &err);
     if (r->fails != KILN_OK) {
         kiln_assert_fails(st, r->fails, &err, r->text);

@@ -44,7 +44,8 @@ typedef struct kiln_tflite_case {
     kiln_tflite_port in[KILN_TFLITE_PORTS];
     size_t n_out; /* 0: 1 */
     kiln_tflite_port out[KILN_TFLITE_OUTS];
-    bool has_state; /* variables are inputs, behind the others, and outputs */
+    bool as_reference; /* rounded so */
+    bool has_state;    /* variables are inputs, behind the others, and outputs */
     kiln_tflite_port next[KILN_TFLITE_OUTS];
     double within; /* 0: 1e-5 */
     kiln_status fails;
