@@ -43,7 +43,8 @@ static kiln_status unpack_apart(const acceptance *c, kiln_arena *a, const char *
                                   err);
 }
 
-/* Nobody here can run it: then its integrity is all that can be verified. */
+/* Nobody here can run it: then its integrity is all that can be verified. (Of a variant
+ * that nobody can run, with others that somebody can, the checks say so.) */
 static kiln_status verify_whole(const acceptance *c, kiln_arena *scratch,
                                 kiln_accept_row *row, kiln_err *err) {
     row->not_tested = kiln_gate_sentence(c->arena, err);
@@ -61,10 +62,14 @@ static kiln_status verify(const acceptance *c, kiln_arena *scratch,
     const kiln_status st = kiln_verify_package(scratch, row->path, &o, &checks, err);
     if (st == KILN_ERR_UNSUPPORTED && c->o->where == NULL)
         return verify_whole(c, scratch, row, err);
-    for (size_t i = 0; i < checks.list.n; i++)
-        if (st == KILN_OK && checks.list.v[i].outcome != KILN_PASSED)
+    for (size_t i = 0; i < checks.list.n && st == KILN_OK; i++) {
+        const kiln_check *k = &checks.list.v[i];
+        if (k->outcome == KILN_UNSUPPORTED && c->o->where == NULL)
+            row->not_tested = kiln_format(c->arena, "%s: %s", k->name, k->reason);
+        else if (k->outcome != KILN_PASSED)
             return kiln_fail(err, KILN_ERR_PARSE, "'%s' is not accepted: %s: %s",
-                             row->path, checks.list.v[i].name, checks.list.v[i].reason);
+                             row->path, k->name, k->reason);
+    }
     return st;
 }
 

@@ -3,6 +3,7 @@
 #include "pipeline/gate/gate_internal.h"
 #include "pipeline/nightly/nightly.h"
 #include "tests/support/kiln_test.h"
+#include "tests/support/package/package_build.h"
 #include "tests/support/package/package_vary.h"
 
 #include <fcntl.h>
@@ -190,6 +191,45 @@ static void nothing_to_freeze_is_said(void **state) {
     kiln_err_clear(&err);
     kiln_assert_fails(kiln_freeze(arena(), to, &name, 1, &rows, &err), KILN_ERR_ARG,
                       &err, "nothing is accepted in '");
+}
+
+/* With no emulator in reach; a variant of its profile among others, or alone. */
+static kiln_accept_row accepted_without_emulators(const char *path, const char *to) {
+    const char *was = kiln_str_dup(arena(), getenv("PATH"));
+    assert_int_equal(setenv("PATH", kiln_test_dir(), 1), 0);
+    const kiln_accept_row row = accepted(path, to);
+    assert_int_equal(setenv("PATH", was, 1), 0);
+    return row;
+}
+
+static void what_nobody_can_run_is_said(void **state) {
+    (void)state;
+    static const char text[] =
+        "graph \"small\" { input %x : f32[1,3,9,9] %r = relu(%x) output %r }";
+    const char *dir = kiln_test_dir(), *to = in(dir, "accepted");
+    const char *const part[] = {in(dir, "own.kiln.tar.zst"),
+                                in(dir, "other.kiln.tar.zst")};
+    const char *both = in(dir, "both.kiln.tar.zst");
+    kiln_err err = {0};
+    kiln_profile own, other;
+    kiln_assert_status_ok(kiln_profile_detect(arena(), &own, &err), &err);
+    kiln_assert_status_ok(
+        kiln_profile_find(arena(),
+                          own.arch == KILN_ARCH_AARCH64 ? "riscv64" : "aarch64", &other,
+                          &err),
+        &err);
+    kiln_test_package_file(text, &own, part[0]);
+    kiln_test_package_file(text, &other, part[1]);
+    kiln_assert_status_ok(
+        kiln_package_write_variants(part, 2, KILN_PACKAGE_TIME, both, NULL, &err),
+        &err);
+    const kiln_accept_row alone = accepted_without_emulators(part[1], to);
+    assert_non_null(strstr(alone.not_tested, "is not in PATH"));
+    const kiln_accept_row row = accepted_without_emulators(both, to);
+    print_message("%s\n", row.not_tested);
+    assert_non_null(strstr(row.not_tested, "v1: "));
+    assert_non_null(strstr(row.not_tested, "is not in PATH"));
+    assert_int_equal(row.judge, KILN_JUDGED_NOBODY);
 }
 
 static void threads_have_places_of_their_own(void **state) {
@@ -500,6 +540,7 @@ int main(void) {
     kiln_test_add("lists_without_frozen_ones_get_theirs",
                   lists_without_frozen_ones_get_theirs, NULL);
     kiln_test_add("nothing_to_freeze_is_said", nothing_to_freeze_is_said, NULL);
+    kiln_test_add("what_nobody_can_run_is_said", what_nobody_can_run_is_said, NULL);
     kiln_test_add("threads_have_places_of_their_own", threads_have_places_of_their_own,
                   NULL);
     kiln_test_add("dry_runs_change_nothing", dry_runs_change_nothing, NULL);
