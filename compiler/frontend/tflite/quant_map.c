@@ -43,13 +43,12 @@ static bool is_compared_in_steps(const kiln_tflite_tensor *t) {
            (t->type == UINT8 || t->type == INT8) && t->quantization->scale[0] < 1;
 }
 
-/* The reference's: both in 256ths, rounded twice, which may make neighbours equal where
- * steps are small. */
+/* Both in 256ths, rounded twice, which may make neighbours equal where steps are small:
+ * the interpreter has this kernel alone. */
 kiln_status kiln_tflite_quant_compare(kiln_tflite_cx *cx, bool *done) {
     enum { BITS = 8 };
     kiln_compose c = kiln_tflite_compose(cx);
-    if (!kiln_tflite_as_reference(cx) ||
-        !is_compared_in_steps(kiln_tflite_in_tensor(cx, 0)) ||
+    if (!is_compared_in_steps(kiln_tflite_in_tensor(cx, 0)) ||
         !is_compared_in_steps(kiln_tflite_in_tensor(cx, 1)))
         return kiln_tflite_quant_same_scale(cx, done);
     for (int i = 0; i < 2; i++) {

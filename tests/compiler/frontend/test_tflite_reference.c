@@ -100,8 +100,8 @@ static kiln_tflite_case rows[] = {
      QUANTIZE,
      .as_reference = true,
      .out = {I8("4", 1, 0, 1, 2, 0, -1)}},
-    {.name = "less_by_default", LESS, .out = {BOOLS("3", 1, 1, 1)}},
-    /* quarters of 2 and 3 are 1, both */
+    /* quarters of 2 and 3 are 1, both: by default, too */
+    {.name = "less_by_default", LESS, .out = {BOOLS("3", 1, 0, 1)}},
     {.name = "less", LESS, .as_reference = true, .out = {BOOLS("3", 1, 0, 1)}},
     {.name = "transpose_conv_by_default",
      TRANSPOSED,
