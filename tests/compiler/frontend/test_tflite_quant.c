@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/import/tflite_run.h"
+#include "tests/support/import/tflite_quant_rows.h"
 
 /* ---- the definition ----------------------------------------------------------------- */
 
@@ -97,33 +97,23 @@ static void factors_are_in_range(void **state) {
 
 /* ---- operators ---------------------------------------------------------------------- */
 
-#define I8(shape_, scale_, zero_, ...)                                                 \
-    {                                                                                  \
-        .shape = (shape_), .type = KILN_TFW_I8, .scale = (scale_), .zero = (zero_),    \
-        .v = {                                                                         \
-            __VA_ARGS__                                                                \
-        }                                                                              \
-    }
-#define U8(shape_, scale_, zero_, ...)                                                 \
-    {                                                                                  \
-        .shape = (shape_), .type = KILN_TFW_U8, .scale = (scale_), .zero = (zero_),    \
-        .v = {                                                                         \
-            __VA_ARGS__                                                                \
-        }                                                                              \
-    }
-#define W8(shape_, scale_, ...)                                                        \
-    {                                                                                  \
-        .shape = (shape_), .type = KILN_TFW_I8, .scale = (scale_), .v = {__VA_ARGS__}, \
-        .is_const = true                                                               \
-    }
 #define BIAS(shape_, scale_, ...)                                                      \
     {                                                                                  \
         .shape = (shape_), .type = KILN_TFW_I32, .scale = (scale_),                    \
         .v = {__VA_ARGS__}, .is_const = true                                           \
     }
-#define SIZE(height, width)                                                            \
-    { .shape = "2", .type = KILN_TFW_I32, .v = {(height), (width)}, .is_const = true }
-#define EXACT .within = 0.25
+
+#define SVDF(bias)                                                                     \
+    .code = 27, .option = {{0, 4, 2}, {1, 1, 1}}, .n_options = 2, .n_in = 5, EXACT,    \
+    .in = {I8("1x1", 1, 1, 3),                                                         \
+           W8("2x1", 1, 1, 2),                                                         \
+           {.shape = "2x1",                                                            \
+            .type = KILN_TFW_I16,                                                      \
+            .scale = .5F,                                                              \
+            .v = {3, 4},                                                               \
+            .is_const = true},                                                         \
+           BIAS("1", .5F, (bias)),                                                     \
+           {.shape = "1x2", .type = KILN_TFW_I16, .scale = 1, .is_variable = true}}
 
 static kiln_tflite_case rows[] = {
     /* 10 + 40 + 3 = 53 eighths, 6.6 */
@@ -305,39 +295,9 @@ static kiln_tflite_case rows[] = {
      .in = {{.shape = "1x2", .type = KILN_TFW_F32, .v = {1, 2}}, W8("1x2", .5F, 2, 4)},
      .out = {{.shape = "1x1", .type = KILN_TFW_F32, .v = {5}}}},
     /* 6 features of 2, in 16 bits; times 3, 4 of scale 1/2: (2 * 3 + 4 * 4 + 2) / 2 */
-    {.name = "svdf",
-     .code = 27,
-     .option = {{0, 4, 2}, {1, 1, 1}},
-     .n_options = 2,
-     .n_in = 5,
-     EXACT,
-     .in = {I8("1x1", 1, 1, 3),
-            W8("2x1", 1, 1, 2),
-            {.shape = "2x1",
-             .type = KILN_TFW_I16,
-             .scale = .5F,
-             .v = {3, 4},
-             .is_const = true},
-            BIAS("1", .5F, 2),
-            {.shape = "1x2", .type = KILN_TFW_I16, .scale = 1, .is_variable = true}},
-     .out = {I8("1x1", 1, 5, 17)}},
+    {.name = "svdf", SVDF(2), .out = {I8("1x1", 1, 5, 17)}},
     /* the same and 2^31 - 1 more, which is below -2^31 in 32 bits */
-    {.name = "svdf_wraps",
-     .code = 27,
-     .option = {{0, 4, 2}, {1, 1, 1}},
-     .n_options = 2,
-     .n_in = 5,
-     EXACT,
-     .in = {I8("1x1", 1, 1, 3),
-            W8("2x1", 1, 1, 2),
-            {.shape = "2x1",
-             .type = KILN_TFW_I16,
-             .scale = .5F,
-             .v = {3, 4},
-             .is_const = true},
-            BIAS("1", .5F, INT32_MAX),
-            {.shape = "1x2", .type = KILN_TFW_I16, .scale = 1, .is_variable = true}},
-     .out = {I8("1x1", 1, 5, -128)}},
+    {.name = "svdf_wraps", SVDF(INT32_MAX), .out = {I8("1x1", 1, 5, -128)}},
     {.name = "scales_that_are_no_numbers",
      .code = 114,
      .n_in = 1,

@@ -5,36 +5,14 @@
 #include <string.h>
 
 #include "compiler/reference/reference.h"
-#include "tests/support/import/tflite_run.h"
+#include "tests/support/import/tflite_quant_rows.h"
 
 /* ---- by hand ------------------------------------------------------------------------ */
 
-#define I8(shape_, scale_, zero_, ...)                                                 \
-    {                                                                                  \
-        .shape = (shape_), .type = KILN_TFW_I8, .scale = (scale_), .zero = (zero_),    \
-        .v = {                                                                         \
-            __VA_ARGS__                                                                \
-        }                                                                              \
-    }
-#define U8(shape_, scale_, zero_, ...)                                                 \
-    {                                                                                  \
-        .shape = (shape_), .type = KILN_TFW_U8, .scale = (scale_), .zero = (zero_),    \
-        .v = {                                                                         \
-            __VA_ARGS__                                                                \
-        }                                                                              \
-    }
-#define W8(shape_, scale_, ...)                                                        \
-    {                                                                                  \
-        .shape = (shape_), .type = KILN_TFW_I8, .scale = (scale_), .v = {__VA_ARGS__}, \
-        .is_const = true                                                               \
-    }
-#define SIZE(height, width)                                                            \
-    { .shape = "2", .type = KILN_TFW_I32, .v = {(height), (width)}, .is_const = true }
 #define BOOLS(shape_, ...)                                                             \
     {                                                                                  \
         .shape = (shape_), .type = KILN_TFW_BOOL, .v = { __VA_ARGS__ }                 \
     }
-#define EXACT .within = 0.25
 
 #define CONV                                                                           \
     .code = 3, .option = {{0, 1, 0}, {1, 4, 1}, {2, 4, 1}}, .n_options = 3, .n_in = 2, \
