@@ -33,7 +33,7 @@ enum {
 
 /* Along one axis. */
 typedef struct kiln_winograd {
-    int tile, taps, stride; /* outputs; of the filter */
+    int tile, taps, stride; /* outputs; of the filter, and its steps */
     int n;                /* products, and elements of x: stride * (tile - 1) + taps */
     double amplification; /* of both axes alike */
     double at[KILN_WINOGRAD_MAX_TILE][KILN_WINOGRAD_MAX_N]; /* A^T */
