@@ -1,14 +1,20 @@
-/* The matrices, by Cook and Toom's construction: points 0, 1, -1 of four products, 2, -2
- * too of six, 1/2, -1/2 too of eight; the last row of each belongs to the point at
- * infinity. B^T depends on the points alone. In steps of two those of the even elements
- * come first (of two taps points 0 and 1, or 0, 1, -1), then those of the odd ones. */
+/* The matrices, by Cook and Toom's construction: points 0, 1 of three products, -1 too of
+ * four, 1/2 too of five, in place of it 2, -2 of six, 1/2, -1/2 too of eight; the last row
+ * of each belongs to the point at infinity. B^T depends on the points alone. In steps of
+ * two those of the even elements come first, then those of the odd ones. */
 #include "compiler/graph/winograd.h"
 
 #include <math.h>
 
 static const double bt_1[][KILN_WINOGRAD_MAX_N] = {{1}};
+static const double bt_3[][KILN_WINOGRAD_MAX_N] = {{-1, 1, 0}, {0, 1, 0}, {0, -1, 1}};
 static const double bt_4[][KILN_WINOGRAD_MAX_N] = {
     {1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, -1, 0, 1}};
+static const double bt_5[][KILN_WINOGRAD_MAX_N] = {{0.5, -1, -0.5, 1, 0},
+                                                   {0, -0.5, 0.5, 1, 0},
+                                                   {0, 0.5, -1.5, 1, 0},
+                                                   {0, -1, 0, 1, 0},
+                                                   {0, 0.5, -1, -0.5, 1}};
 static const double bt_6[][KILN_WINOGRAD_MAX_N] = {
     {4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
     {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
@@ -18,7 +24,8 @@ static const double bt_8[][KILN_WINOGRAD_MAX_N] = {
     {0, -0.5, 0.25, 2.5, -1.25, -2, 1, 0}, {0, 2, 4, -2.5, -5, 0.5, 1, 0},
     {0, -2, 4, 2.5, -5, -0.5, 1, 0},       {0, -1, 0, 5.25, 0, -5.25, 0, 1}};
 
-/* Steps of two: F(2, 2) and F(2, 1); F(3, 2) and F(3, 1); F(2, 3) and F(2, 2). */
+/* Steps of two: F(2, 2) and F(2, 1); F(3, 2) and F(3, 1); F(2, 3) and F(2, 2); F(2, 2)
+ * twice; F(3, 2) twice. */
 static const double bt_3_2[][KILN_WINOGRAD_MAX_N] = {{-1, 0, 1, 0, 0},
                                                      {0, 0, 1, 0, 0},
                                                      {0, 0, -1, 0, 1},
@@ -33,6 +40,14 @@ static const double bt_4_3_of_5[][KILN_WINOGRAD_MAX_N] = {
     {0, 0, -1, 0, 0, 0, 1}, {0, -1, 0, 1, 0, 0, 0}, {0, 0, 0, 1, 0, 0, 0},
     {0, 0, 0, -1, 0, 1, 0}};
 
+static const double bt_3_3[][KILN_WINOGRAD_MAX_N] = {
+    {-1, 0, 1, 0, 0, 0}, {0, 0, 1, 0, 0, 0}, {0, 0, -1, 0, 1, 0},
+    {0, -1, 0, 1, 0, 0}, {0, 0, 0, 1, 0, 0}, {0, 0, 0, -1, 0, 1}};
+static const double bt_4_4[][KILN_WINOGRAD_MAX_N] = {
+    {-1, 0, 0, 0, 1, 0, 0, 0}, {0, 0, 1, 0, 1, 0, 0, 0},  {0, 0, -1, 0, 1, 0, 0, 0},
+    {0, 0, -1, 0, 0, 0, 1, 0}, {0, -1, 0, 0, 0, 1, 0, 0}, {0, 0, 0, 1, 0, 1, 0, 0},
+    {0, 0, 0, -1, 0, 1, 0, 0}, {0, 0, 0, -1, 0, 0, 0, 1}};
+
 #define IN_STEPS_OF(s)                                                                 \
     {                                                                                  \
         .tile = 1, .taps = 1, .stride = (s), .n = 1, .amplification = 1, .at = {{1}},  \
@@ -44,6 +59,27 @@ static const double bt_4_3_of_5[][KILN_WINOGRAD_MAX_N] = {
 static const kiln_winograd all[] = {
     IN_STEPS_OF(1),
     IN_STEPS_OF(2),
+    {.tile = 2,
+     .taps = 2,
+     .stride = 1,
+     .n = 3,
+     .amplification = 4,
+     .at = {{1, 1, 0}, {0, 1, 1}},
+     .bt = bt_3,
+     .g = {{1, 0}, {1, 1}, {0, 1}},
+     .divisor = {-1, 1, 1}},
+    {.tile = 4,
+     .taps = 2,
+     .stride = 1,
+     .n = 5,
+     .amplification = 30,
+     .at = {{1, 1, 1, 1, 0},
+            {0, 1, -1, 0.5, 0},
+            {0, 1, 1, 0.25, 0},
+            {0, 1, -1, 0.125, 1}},
+     .bt = bt_5,
+     .g = {{1, 0}, {1, 1}, {1, -1}, {1, 0.5}, {0, 1}},
+     .divisor = {0.5, 1, -3, -0.375, 1}},
     {.tile = 2,
      .taps = 3,
      .stride = 1,
@@ -65,6 +101,19 @@ static const kiln_winograd all[] = {
      .bt = bt_6,
      .g = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}},
      .divisor = {4, -6, -6, 24, 24, 1}},
+    {.tile = 2,
+     .taps = 4,
+     .stride = 1,
+     .n = 5,
+     .amplification = 8,
+     .at = {{1, 1, 1, 1, 0}, {0, 1, -1, 0.5, 1}},
+     .bt = bt_5,
+     .g = {{1, 0, 0, 0},
+           {1, 1, 1, 1},
+           {1, -1, 1, -1},
+           {1, 0.5, 0.25, 0.125},
+           {0, 0, 0, 1}},
+     .divisor = {0.5, 1, -3, -0.375, 1}},
     {.tile = 2,
      .taps = 5,
      .stride = 1,
@@ -133,6 +182,38 @@ static const kiln_winograd all[] = {
      .g =
          {{1, 0, 0}, {1, 0, 1}, {1, 0, -1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}},
      .divisor = {-1, 2, 2, 1, 1, 1, 1}},
+    {.tile = 2,
+     .taps = 4,
+     .stride = 2,
+     .n = 6,
+     .amplification = 4,
+     .at = {{1, 1, 0, 1, 1, 0}, {0, 1, 1, 0, 1, 1}},
+     .bt = bt_3_3,
+     .g = {{1, 0, 0, 0},
+           {1, 0, 1, 0},
+           {0, 0, 1, 0},
+           {0, 1, 0, 0},
+           {0, 1, 0, 1},
+           {0, 0, 0, 1}},
+     .divisor = {-1, 1, 1, -1, 1, 1}},
+    {.tile = 3,
+     .taps = 4,
+     .stride = 2,
+     .n = 8,
+     .amplification = 4,
+     .at = {{1, 1, 1, 0, 1, 1, 1, 0},
+            {0, 1, -1, 0, 0, 1, -1, 0},
+            {0, 1, 1, 1, 0, 1, 1, 1}},
+     .bt = bt_4_4,
+     .g = {{1, 0, 0, 0},
+           {1, 0, 1, 0},
+           {1, 0, -1, 0},
+           {0, 0, 1, 0},
+           {0, 1, 0, 0},
+           {0, 1, 0, 1},
+           {0, 1, 0, -1},
+           {0, 0, 0, 1}},
+     .divisor = {-1, 2, 2, 1, -1, 2, 2, 1}},
     {.tile = 2,
      .taps = 5,
      .stride = 2,

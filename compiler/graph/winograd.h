@@ -26,8 +26,7 @@ enum {
     KILN_WINOGRAD_MAX_TAPS = 7,
     KILN_WINOGRAD_MAX_TILE = 4,
     KILN_WINOGRAD_MAX_N = 8,
-    /* Of a tile in two dimensions: more have errors, and weights, that nobody wants. */
-    KILN_WINOGRAD_MAX_POSITIONS = 49
+    KILN_WINOGRAD_MAX_POSITIONS = 64 /* of a tile in two dimensions */
 };
 #define KILN_WINOGRAD_LEAST_SHARE 0.25 /* of multiply-adds: F(4, 3) along both axes */
 

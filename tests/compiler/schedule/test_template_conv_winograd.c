@@ -79,7 +79,8 @@ static kiln_graph *random_convolution(kiln_arena *a, kiln_rng *rng) {
         int64_t taps[2], stride;
     } windows[] = {{{3, 3}, 1}, {{3, 3}, 1}, {{3, 3}, 1}, {{3, 3}, 1}, {{3, 3}, 2},
                    {{3, 3}, 2}, {{5, 5}, 2}, {{1, 3}, 2}, {{5, 5}, 1}, {{1, 7}, 1},
-                   {{7, 1}, 1}, {{1, 3}, 1}, {{5, 1}, 1}, {{3, 5}, 1}, {{7, 3}, 1}};
+                   {{7, 1}, 1}, {{1, 3}, 1}, {{5, 1}, 1}, {{3, 5}, 1}, {{7, 3}, 1},
+                   {{2, 2}, 1}, {{2, 3}, 1}, {{4, 4}, 1}, {{4, 4}, 2}, {{7, 7}, 1}};
     enum { N_WINDOWS = sizeof windows / sizeof windows[0] };
     const int window = (int)kiln_rng_range(rng, 0, N_WINDOWS - 1);
     shape s = plain;
@@ -222,8 +223,13 @@ static fit_row fit_rows[] = {
     {"fits_one_by_seven", {.kernel = {1, 7}}, KILN_NUMERICS_FAST, true},
     {"fits_five_by_one", {.kernel = {5, 1}}, KILN_NUMERICS_FAST, true},
     {"fits_three_by_one", {.kernel = {3, 1}}, KILN_NUMERICS_FAST, true},
-    {"not_seven_by_seven", {.kernel = {7, 7}}, KILN_NUMERICS_FAST, false},
-    {"not_by_four", {.kernel = {1, 4}}, KILN_NUMERICS_FAST, false},
+    {"fits_seven_by_seven", {.kernel = {7, 7}}, KILN_NUMERICS_FAST, true},
+    {"fits_two_by_two", {.kernel = {2, 2}}, KILN_NUMERICS_FAST, true},
+    {"fits_four_by_four_in_steps",
+     {.kernel = {4, 4}, .stride = 2},
+     KILN_NUMERICS_FAST,
+     true},
+    {"not_by_six", {.kernel = {1, 6}}, KILN_NUMERICS_FAST, false},
     {"not_one_by_one", {.kernel = {1, 1}}, KILN_NUMERICS_FAST, false},
     {"not_three_channels", {.c = 3}, KILN_NUMERICS_FAST, false},
     {"not_in_double", {.dtype = KILN_F64}, KILN_NUMERICS_FAST, false},

@@ -80,7 +80,13 @@ static tiles_row tiles[] = {{"tiles_of_2", 2, {3, 3}, 1},
                             {"steps_of_two", 2, {3, 3}, 2},
                             {"larger_steps_of_two", 3, {3, 3}, 2},
                             {"five_by_five_in_steps", 2, {5, 5}, 2},
-                            {"one_by_three_in_steps", 3, {1, 3}, 2}};
+                            {"one_by_three_in_steps", 3, {1, 3}, 2},
+                            {"two_by_two", 2, {2, 2}, 1},
+                            {"larger_two_by_two", 4, {2, 2}, 1},
+                            {"four_by_four", 2, {4, 4}, 1},
+                            {"seven_by_seven", 2, {7, 7}, 1},
+                            {"four_by_four_in_steps", 2, {4, 4}, 2},
+                            {"larger_four_by_four_in_steps", 3, {4, 4}, 2}};
 
 static void keeps_its_bound(void **state) {
     const tiles_row *r = *state;

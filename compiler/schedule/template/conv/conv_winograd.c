@@ -1,5 +1,5 @@
 /* conv_winograd: convolution in steps of one or two by Winograd's F(m, r) along each axis of
- * three, five or seven taps (Lavin and Gray, CVPR'16), in NCHW[x]c as conv_direct's, so
+ * two to five or seven taps (Lavin and Gray, CVPR'16), in NCHW[x]c as conv_direct's, so
  * that either can take the other's place. Weights come packed, by winograd_weights.c.
  *
  *     for batch, row chunk of tiles                one parallel loop
@@ -25,7 +25,7 @@
 
 enum {
     MAX_BODY = 112, /* vector multiply-adds of one unrolled body: as conv_direct's */
-    APART = 64      /* lines between positions: more than there are positions */
+    APART = KILN_WINOGRAD_MAX_POSITIONS /* lines between positions */
 };
 
 static bool fits(const kiln_workload *w, const kiln_profile *p) {
@@ -243,7 +243,7 @@ static kiln_status schedule_products(nest *k) {
     KILN_TRY(kiln_cache_write(m, KILN_SCOPE_REGISTER, &acc, k->err));
     KILN_TRY(kiln_compute_at(m, k->y, k->channels, k->err));
     KILN_TRY(kiln_set_scope(m, KILN_SCOPE_LOCAL, k->err));
-    /* Positions a line apart from a multiple of more lines than there are positions, so
+    /* Positions a line apart from a multiple of as many lines as there are positions, so
      * that those of a tile do not all want the same lines of the first cache. */
     const int32_t line = line_elems(k);
     KILN_TRY(kiln_storage_align(m, M_J, APART * line, line, k->err));
