@@ -3,7 +3,7 @@
 #ifndef KILN_COMPILER_SCHEDULE_TEMPLATE_TILES_H
 #define KILN_COMPILER_SCHEDULE_TEMPLATE_TILES_H
 
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/template.h"
 #include "compiler/target/target.h"
 
 enum { KILN_TILE_ROWS = 2 };
@@ -67,14 +67,27 @@ kiln_status kiln_tiles_accumulate(kiln_stage *st, const kiln_tiles *t, int skip,
 
 /* Accumulators, one vector for each column, and one broadcast element. */
 int64_t kiln_tile_registers(int64_t rows, int64_t vectors);
+/* How much of what goes on beside multiply-adds is seen in a convolution's tile: 1, or
+ * less where wide vectors leave time. */
+double kiln_tile_shown(const kiln_profile *p);
+/* Loads of one element a cycle. */
+int kiln_broadcast_ports(const kiln_profile *p);
 /* Cycles of one term of a tile, for guesses: see tiles.c. */
 double kiln_tile_cycles(const kiln_profile *p, int64_t rows, int64_t vectors);
 /* Beside its terms: so many sums begin, end, wait for the last of them, and the branch
  * behind the last term is foreseen by nobody. `are_added`: to what is in memory. */
 double kiln_tile_entry_cycles(const kiln_profile *p, double sums, bool are_added);
-/* The same as kiln_tile_cycles for all of an output, tails included. */
+/* Bytes that each vector of y (the anchor's) moves where a tile ends: itself, read into the
+ * cache and written back, and what the epilogue reads of y's shape. */
+int64_t kiln_tile_end_bytes(const kiln_workload *w, int64_t vector_bytes);
+/* Of a tile that ends with so many bytes, what nothing hides: see tiles.c. */
+double kiln_tile_late_cycles(const kiln_workload *w, const kiln_profile *p,
+                             int64_t bytes);
+/* The same for all of an output, tails included; has_turns: as kiln_tile_shown and
+ * kiln_broadcast_ports have it. (Products have no such estimates yet: what they choose
+ * where vectors take turns is within 6% of the best known.) */
 double kiln_tiles_cycles(const kiln_profile *p, int64_t rows, int64_t vectors,
-                         int64_t tile_rows, int64_t tile_vectors);
+                         int64_t tile_rows, int64_t tile_vectors, bool has_turns);
 
 /* How many iterations each kind of parallel loop has. */
 typedef struct kiln_tile_counts {

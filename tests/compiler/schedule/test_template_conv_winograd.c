@@ -284,11 +284,12 @@ static pay_row pay_rows[] = {
     {"vgg_4_2", "x86-avx512", 1, 28, 512, 512, 4, {3, 3}, 1},
     {"one_pixel", "x86-avx512", 1, 1, 64, 64, 0, {3, 3}, 1},
     {"few_channels", "x86-avx512", 1, 56, 8, 64, 0, {3, 3}, 1},
+    {"two_by_two", "x86-avx512", 1, 15, 128, 64, 4, {2, 2}, 1},
     {"one_by_seven", "x86-avx512", 1, 17, 192, 192, 2, {1, 7}, 1},
     {"seven_by_one", "x86-avx2", 1, 17, 128, 192, 2, {7, 1}, 1},
     {"five_by_five", "x86-avx512", 1, 35, 48, 64, 2, {5, 5}, 1},
     {"one_by_three", "x86-avx512", 1, 8, 384, 384, 4, {1, 3}, 1},
-    {"c4_in_steps", "x86-avx512", 1, 56, 64, 128, 0, {3, 3}, 2}, /* not by enough */
+    {"c4_in_steps", "x86-avx512", 1, 56, 64, 128, 2, {3, 3}, 2},
     {"c7_in_steps", "x86-avx512", 1, 28, 128, 256, 2, {3, 3}, 2},
     {"c10_in_steps", "x86-avx512", 1, 14, 256, 512, 0, {3, 3}, 2}, /* its weights */
     {"many_channels_in_steps", "x86-avx512", 1, 35, 288, 384, 3, {3, 3}, 2},
@@ -336,7 +337,7 @@ typedef struct loop_row {
 } loop_row;
 
 static loop_row loop_rows[] = {
-    {"c2_stays_in_32_registers", "x86-avx512", 56, 64, {40, 64}},
+    {"c2_stays_in_32_registers", "x86-avx512", 56, 64, {28, 48}},
     {"c6_stays_in_32_registers", "x86-avx512", 28, 128, {20, 50}},
     {"c2_stays_in_16_registers", "x86-avx2", 56, 64, {40, 72}},
     {"c6_stays_in_16_registers", "x86-avx2", 28, 128, {14, 36}},

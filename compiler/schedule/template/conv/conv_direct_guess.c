@@ -2,6 +2,7 @@
  * cycles, and chunks that keep what they read near and that threads can share. */
 #include "compiler/schedule/template/blocked.h"
 #include "compiler/schedule/template/conv/conv_direct.h"
+#include "compiler/schedule/template/tiles.h"
 
 /* Cycles of one step of the reduction: multiply-adds and loads as the ports take them;
  * each accumulator waits for itself, and a cycle for what comes between; loads are not
@@ -9,11 +10,11 @@
 static double step_cycles(const kiln_profile *p, int64_t pixels, int64_t oc) {
     const kiln_core *core = &p->core;
     const double adds = (double)(pixels * oc) / core->fma_ports;
-    const double loads = (double)(pixels + oc), shown = loads / (5 * core->load_ports);
-    const double most =
-        adds > loads / core->load_ports ? adds : loads / core->load_ports;
+    const double loads =
+        (double)pixels / kiln_broadcast_ports(p) + (double)oc / core->load_ports;
+    const double most = adds > loads ? adds : loads;
     const double least = core->fma_latency + 1;
-    return (most > least ? most : least) + shown;
+    return (most > least ? most : least) + kiln_tile_shown(p) * loads / 5;
 }
 
 /* Bytes a cycle from behind the L2 cache: half of what comes is hidden (fitted to 512
@@ -24,7 +25,7 @@ static double stream_of(const kiln_profile *p) { return 2.0 * kiln_rate_behind_l
  * cache in a cycle. Where it takes longer, and the panel that a tile reads is too large
  * for L1, so much of the rest is not hidden either (as in tiles.c). */
 static double late_cycles(const kiln_profile *p, int64_t panel_bytes, int64_t oc) {
-    static const double shown = 0.4;
+    const double shown = 0.4 * kiln_tile_shown(p);
     const double late = (double)p->vector_bytes / p->core.l2_rate - 1;
     const bool is_near = panel_bytes <= kiln_cache_l1(p) / 4 * 3;
     return is_near || late <= 0 ? 0 : shown * late * (double)oc;
@@ -66,6 +67,7 @@ typedef struct guesser {
     int64_t images;       /* and groups: each has all chunks */
     double steps;         /* of the reduction of one element */
     double weights;       /* bytes, of one channel block */
+    double end;           /* cycles that nothing hides where a tile ends */
     int64_t x_row;        /* bytes of x, of one group */
     bool streams_weights; /* too many for the cache: they come once for each chunk */
 } guesser;
@@ -84,6 +86,10 @@ static guesser guesser_of(const kiln_conv_problem *p, const int64_t *tile) {
     for (int i = 2; i < x->rank; i++)
         g.x_row *= i == x->rank - 2 ? 1 : x->dim[i];
     g.weights = g.steps * (double)(p->block * p->elem_bytes);
+    g.end =
+        kiln_tile_late_cycles(p->w, p->profile,
+                              tile[0] * tile[1] * tile[2] *
+                                  kiln_tile_end_bytes(p->w, p->block * p->elem_bytes));
     g.streams_weights = g.weights * (double)p->blocks > (double)g.cache / 2;
     return g;
 }
@@ -100,7 +106,8 @@ static double chunk_cycles(const guesser *g, int64_t rows, int64_t blocks) {
     double sum =
         kiln_call_cycles(p->profile) +
         kiln_conv_tile_cycles(p->profile, extent, g->tile) * g->steps +
-        late_cycles(p->profile, (int64_t)panel, blocks) * (double)tiles * g->steps;
+        late_cycles(p->profile, (int64_t)panel, blocks) * (double)tiles * g->steps +
+        g->end * (double)(tiles * panels);
     if (p->pads) /* a vector is read and written */
         sum +=
             2 * x / (double)(p->lanes * p->elem_bytes) / p->profile->core.store_ports;

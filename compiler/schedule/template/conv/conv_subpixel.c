@@ -234,7 +234,7 @@ static double tiles_cycles(const problem *x, int64_t rows, int64_t pixels, int64
     const int64_t times = x->rows * (x->taps / taps);
     return (double)times * kiln_tiles_cycles(x->profile, x->cols,
                                              kiln_ceil_div(x->o, x->lanes) * taps,
-                                             pixels, oc * taps);
+                                             pixels, oc * taps, false);
 }
 
 static void guess_tile(const problem *x, const kiln_space *s, kiln_config *c) {

@@ -3,8 +3,29 @@
 #include "compiler/schedule/template/byte_dot.h"
 #include "compiler/schedule/template/product/product.h"
 
+static double end_cycles(const kiln_conv_1x1 *x, int64_t sums) {
+    const int64_t bytes = kiln_tile_end_bytes(x->w, x->lanes * x->elem_bytes);
+    return kiln_tile_entry_cycles(x->profile, (double)sums, false) +
+           kiln_tile_late_cycles(x->w, x->profile, sums * bytes);
+}
+
+/* Of all of y. */
+static double tiles_cycles(const kiln_conv_1x1 *x, int64_t rows, int64_t cols,
+                           int64_t oc) {
+    const int64_t vectors = kiln_ceil_div(x->o, x->lanes);
+    /* rows of tiles, the last of them lower */
+    const int64_t whole = x->rows / rows, rest = x->rows % rows;
+    double t = (double)whole * kiln_tiles_cycles(x->profile, x->cols * rows, vectors,
+                                                 cols * rows, oc, true);
+    if (rest > 0)
+        t += kiln_tiles_cycles(x->profile, x->cols * rest, vectors, cols * rest, oc,
+                               true);
+    const int64_t n = kiln_ceil_div(x->rows, rows) * kiln_ceil_div(x->cols, cols) *
+                      kiln_ceil_div(vectors, oc);
+    return (double)x->c * t + (double)n * end_cycles(x, rows * cols * oc);
+}
+
 static void guess_tile(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config *c) {
-    const int64_t vectors = (x->o + x->lanes - 1) / x->lanes;
     double best = 0;
     for (int r = 0; r < s->knob[KILN_CONV_1X1_TILE_ROWS].n; r++)
         for (int i = 0; i < s->knob[KILN_CONV_1X1_TILE_P].n; i++)
@@ -12,16 +33,10 @@ static void guess_tile(const kiln_conv_1x1 *x, const kiln_space *s, kiln_config 
                 const int64_t rows = s->knob[KILN_CONV_1X1_TILE_ROWS].value[r];
                 const int64_t cols = s->knob[KILN_CONV_1X1_TILE_P].value[i];
                 const int64_t oc = s->knob[KILN_CONV_1X1_TILE_OC].value[k];
-                /* rows of tiles, the last of them lower */
-                const int64_t whole = x->rows / rows;
-                double t = (double)whole * kiln_tiles_cycles(x->profile, x->cols * rows,
-                                                             vectors, cols * rows, oc);
-                if (x->rows % rows > 0)
-                    t += kiln_tiles_cycles(x->profile, x->cols * (x->rows % rows),
-                                           vectors, cols * (x->rows % rows), oc);
-                if (kiln_tile_registers(rows * cols, oc) >
-                        x->profile->vector_registers ||
-                    (best > 0 && t >= best))
+                if (kiln_tile_registers(rows * cols, oc) > x->profile->vector_registers)
+                    continue;
+                const double t = tiles_cycles(x, rows, cols, oc);
+                if (best > 0 && t >= best)
                     continue;
                 best = t;
                 c->option[KILN_CONV_1X1_TILE_ROWS] = (int16_t)r;

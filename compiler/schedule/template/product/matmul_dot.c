@@ -304,7 +304,7 @@ static double packed_cycles(const kiln_product *x) {
     double best = 0;
     for (int64_t m = 1; m <= x->m && m <= MOST_ROWS; m++)
         for (int64_t n = 1; n <= all && n <= MOST_VECTORS; n++) {
-            const double t = kiln_tiles_cycles(x->profile, x->m, all, m, n);
+            const double t = kiln_tiles_cycles(x->profile, x->m, all, m, n, false);
             if (kiln_tile_registers(m, n) <= x->profile->vector_registers &&
                 (best == 0 || t < best))
                 best = t;

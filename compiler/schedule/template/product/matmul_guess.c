@@ -44,7 +44,7 @@ static void guess_tile(const kiln_product *x, const kiln_space *s, kiln_config *
             const int64_t m = s->knob[KILN_MATMUL_TILE_M].value[i],
                           n = s->knob[KILN_MATMUL_TILE_N].value[k];
             const double t = kiln_tiles_cycles(x->profile, x->m, vectors_of(x, x->n), m,
-                                               kiln_ceil_div(n, x->lanes)) *
+                                               kiln_ceil_div(n, x->lanes), false) *
                              (x->m > m && x->m % m > 0 ? last_block : 1) *
                              (copies_rows(x, m) ? copies : 1);
             if (kiln_tile_registers(m, vectors_of(x, n)) >

@@ -160,8 +160,8 @@ static double guess_tile(const work *x, const kiln_space *s, kiln_config *c, int
         for (int k = 0; k < s->knob[row + 1].n; k++) {
             const int64_t wide = kiln_ceil_div(s->knob[row + 1].value[k], x->lanes);
             const int64_t m = s->knob[row].value[i], n = wide < all ? wide : all;
-            const double t =
-                kiln_tiles_cycles(x->profile, kiln_ceil_div(n_rows, m) * m, all, m, n);
+            const double t = kiln_tiles_cycles(x->profile, kiln_ceil_div(n_rows, m) * m,
+                                               all, m, n, false);
             if (kiln_tile_registers(m, n) > x->profile->vector_registers ||
                 (whole && n_rows % m != 0) || (best >= 0 && t >= best))
                 continue;
