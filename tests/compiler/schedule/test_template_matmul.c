@@ -369,7 +369,7 @@ static hot_row hot_rows[] = {
      1,
      false,
      {8, 24}},
-    {"avx2_vector", "x86-avx2", &kiln_template_matmul, 1, 1024, 1000, true, {6, 18}},
+    {"avx2_vector", "x86-avx2", &kiln_template_matmul, 1, 1024, 1000, true, {16, 24}},
 };
 
 static void hot_loop_is_clean(void **state) {

@@ -112,9 +112,9 @@ static row rows[] = {
     /* Vectors of 16 lanes, or of four. */
     {"blocks_are_vectors", "conv c 28 128 128 3 1", NULL, "oc_block", "zen5", "16",
      "neoverse_v1", "4"},
-    /* Weights of a product of one row stream by as many columns as registers hold. */
-    {"one_row_takes_whole_registers", "mm m 1 768 3072", NULL, "tile_n", "zen5", "256",
-     "neoverse_v1", "64"},
+    /* Sums of a product of one row keep up with weights from the L3 cache, twice over. */
+    {"one_row_keeps_up_with_its_weights", "mm m 1 768 3072", NULL, "tile_n", "zen5",
+     "64", "neoverse_v1", "24"},
     /* 512 KiB of weights do not stay in an L2 cache of 128 KiB while panels of pixels
      * pass: in blocks they do. One of 1 MiB holds them all. */
     {"weights_pass_in_blocks_that_stay", "conv c 14 256 512 1 1", NULL, "block_oc",
