@@ -174,11 +174,24 @@ static void find_keeping(void *user, const kiln_stmt *s) {
                             (is_element(e->arg[1], s) || is_element(e->arg[2], s)));
 }
 
-/* Lanes that nobody uses keep what they have, which compilers take for a use: then
- * there must be something. */
-static bool keeps_elements(const kiln_buffer *b, const kiln_stmt *body) {
+static void find_store(void *user, const kiln_stmt *s) {
+    keeping *k = user;
+    k->found =
+        k->found || (s->kind == KILN_STMT_STORE && s->u.store.buffer == k->buffer);
+}
+
+static void find_guarded(void *user, const kiln_stmt *s) {
+    if (s->kind == KILN_STMT_IF)
+        kiln_stmt_visit(s, find_store, user);
+}
+
+/* Lanes that nobody uses keep what they have, which compilers take for a use; nor do all
+ * see that what is read under a condition was written under the same one. Then there must
+ * be something. */
+static bool wants_elements(const kiln_buffer *b, const kiln_stmt *body) {
     keeping k = {b, false};
     kiln_stmt_visit(body, find_keeping, &k);
+    kiln_stmt_visit(body, find_guarded, &k);
     return k.found;
 }
 
@@ -222,7 +235,7 @@ static void put_alloc(kiln_c_printer *p, const kiln_stmt *s) {
         end = p->workspace;
     } else if (b->scope != KILN_SCOPE_GLOBAL && is_small) {
         kiln_c_line(p, "%s %s[%" PRId64 "]%s;", type, name, elems > 0 ? elems : 1,
-                    keeps_elements(b, s->u.alloc.body) ? " = {0}" : "");
+                    wants_elements(b, s->u.alloc.body) ? " = {0}" : "");
         p->stack += bytes;
     } else {
         kiln_c_line(p, "%s%s *%sconst %s = (%s%s *)(void *)(work + %zu);",
