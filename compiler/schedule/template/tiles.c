@@ -204,14 +204,15 @@ double kiln_tile_entry_cycles(const kiln_profile *p, double sums, bool are_added
     return sums * each + c->fma_latency + kiln_branch_cycles(p);
 }
 
-int64_t kiln_tile_end_bytes(const kiln_workload *w, int64_t vector_bytes) {
+/* Passes over memory of y's shape: to and fro, and what the epilogue reads. */
+static int64_t end_passes(const kiln_workload *w) {
     const kiln_node *n = w->anchor;
-    int64_t vectors = 2;
+    int64_t passes = 2;
     for (size_t i = 0; i < w->graph->inputs.n; i++) {
         const kiln_value *v = w->graph->inputs.v[i];
-        vectors += v != n->in[0] && kiln_type_same_shape(&v->type, &n->out[0]->type);
+        passes += v != n->in[0] && kiln_type_same_shape(&v->type, &n->out[0]->type);
     }
-    return vectors * vector_bytes;
+    return passes;
 }
 
 /* Where y is more than the L2 cache holds. Lines that are not there come and go at a third
@@ -222,8 +223,9 @@ int64_t kiln_tile_end_bytes(const kiln_workload *w, int64_t vector_bytes) {
  * channels of 224 x 224, 3 x 3 in steps of two, 1.22. Zen 5: 32 to 64 of 112 x 112, 1 x 1,
  * 1.02, 64 to 128 of 56 x 56 1.00. */
 double kiln_tile_late_cycles(const kiln_workload *w, const kiln_profile *p,
-                             int64_t bytes) {
+                             int64_t vectors, int64_t vector_bytes) {
     static const double part = 3;
+    const int64_t bytes = vectors * vector_bytes * end_passes(w);
     const double ahead = takes_turns(p) ? 200 : 340;
     const double rate = kiln_rate_behind_l2(p) / part, memory = p->core.memory_rate;
     const double cycles = (double)bytes / (rate > memory ? rate : memory);

@@ -77,12 +77,10 @@ double kiln_tile_cycles(const kiln_profile *p, int64_t rows, int64_t vectors);
 /* Beside its terms: so many sums begin, end, wait for the last of them, and the branch
  * behind the last term is foreseen by nobody. `are_added`: to what is in memory. */
 double kiln_tile_entry_cycles(const kiln_profile *p, double sums, bool are_added);
-/* Bytes that each vector of y (the anchor's) moves where a tile ends: itself, read into the
- * cache and written back, and what the epilogue reads of y's shape. */
-int64_t kiln_tile_end_bytes(const kiln_workload *w, int64_t vector_bytes);
-/* Of a tile that ends with so many bytes, what nothing hides: see tiles.c. */
+/* A tile ends with so many vectors of y (the anchor's), each read into the cache and
+ * written back beside what the epilogue reads of y's shape: what nothing hides of that. */
 double kiln_tile_late_cycles(const kiln_workload *w, const kiln_profile *p,
-                             int64_t bytes);
+                             int64_t vectors, int64_t vector_bytes);
 /* The same for all of an output, tails included; has_turns: as kiln_tile_shown and
  * kiln_broadcast_ports have it. (Products have no such estimates yet: what they choose
  * where vectors take turns is within 6% of the best known.) */

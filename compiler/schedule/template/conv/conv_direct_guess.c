@@ -86,10 +86,8 @@ static guesser guesser_of(const kiln_conv_problem *p, const int64_t *tile) {
     for (int i = 2; i < x->rank; i++)
         g.x_row *= i == x->rank - 2 ? 1 : x->dim[i];
     g.weights = g.steps * (double)(p->block * p->elem_bytes);
-    g.end =
-        kiln_tile_late_cycles(p->w, p->profile,
-                              tile[0] * tile[1] * tile[2] *
-                                  kiln_tile_end_bytes(p->w, p->block * p->elem_bytes));
+    g.end = kiln_tile_late_cycles(p->w, p->profile, tile[0] * tile[1] * tile[2],
+                                  p->block * p->elem_bytes);
     g.streams_weights = g.weights * (double)p->blocks > (double)g.cache / 2;
     return g;
 }

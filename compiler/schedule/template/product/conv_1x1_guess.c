@@ -4,9 +4,8 @@
 #include "compiler/schedule/template/product/product.h"
 
 static double end_cycles(const kiln_conv_1x1 *x, int64_t sums) {
-    const int64_t bytes = kiln_tile_end_bytes(x->w, x->lanes * x->elem_bytes);
     return kiln_tile_entry_cycles(x->profile, (double)sums, false) +
-           kiln_tile_late_cycles(x->w, x->profile, sums * bytes);
+           kiln_tile_late_cycles(x->w, x->profile, sums, x->lanes * x->elem_bytes);
 }
 
 /* Of all of y. */

@@ -203,8 +203,8 @@ kiln_config kiln_matmul_guess(const kiln_workload *w, const kiln_profile *prof,
     const kiln_product x = kiln_product_of(w, prof);
     kiln_config c = kiln_config_at(s, 0);
     guess_tile(&x, s, &c);
-    if (x.m == 1 &&
-        x.is_const_b) /* a loop of few vectors is little beside its branch */
+    /* A loop of few vectors is little beside its branch. */
+    if (x.m == 1 && x.is_const_b)
         set(s, &c, KILN_MATMUL_UNROLL_K, 2);
     if (x.is_const_b) {
         guess_blocks(&x, s, &c);
