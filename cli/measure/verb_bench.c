@@ -55,9 +55,11 @@ static const kiln_option options[N_OPTIONS] = {
     [OPT_OP] = {"--op", "LINE", "one operator, as a line of such a file", false},
     [OPT_FILTER] = {"--filter", "TEXT", "only operators whose name contains TEXT",
                     false},
-    [OPT_THREADS] = {"--threads", "N[,M]",
-                     "numbers of threads; a model can be measured at several (1)",
-                     false},
+    [OPT_THREADS] =
+        {"--threads", "N[,M]",
+         "numbers of threads; a model can be measured at several, compiled for each "
+         "as a build is (1)",
+         false},
     [OPT_RUNNER] = {"--runner", "DEVICE",
                     "measure there, not here: a device or a pool of them, by its name "
                     "(kiln device add) or its address, as for kiln tune",
@@ -379,13 +381,40 @@ static kiln_status borrow_runner(const kiln_cli_args *args, const kiln_profile *
     return KILN_OK;
 }
 
-/* Compiled with records for the first number of threads. */
+/* As a build for so many threads chooses. */
+static kiln_status advise(const kiln_cli_args *args, int threads,
+                          kiln_choose_options *out, kiln_err *err) {
+    *out = (kiln_choose_options){.tmpl = NULL};
+    return kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, threads, out,
+                           NULL, err);
+}
+
+/* What is known of one number of threads says nothing of another: each has a network of
+ * its own, beside the first. */
+static kiln_status read_again(const kiln_cli_args *args, kiln_net_bench_options *o,
+                              const kiln_remote_options *where, kiln_subject *each,
+                              kiln_err *err) {
+    kiln_arena *a = args->arena;
+    for (int i = 1; i < o->n_threads; i++) {
+        kiln_choose_options choose;
+        kiln_remote_options own = *where;
+        if (where->apart != NULL) {
+            const kiln_apart_options there = {.far = kiln_apart_far(where->apart)};
+            own.apart = kiln_apart_new(a, &there);
+        }
+        KILN_TRY(advise(args, o->threads[i], &choose, err));
+        KILN_TRY(kiln_subject_again(a, &each[0], &choose, &own, &each[i], err));
+    }
+    o->each = each;
+    return KILN_OK;
+}
+
 static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options *o,
                               kiln_subject *out, kiln_err *err) {
     static const int of_packages[] = {OPT_MODEL, OPT_KEYRING};
     kiln_arena *a = args->arena;
     KILN_TRY(refuse(args, of_packages, 2, "a model", err));
-    kiln_choose_options choose = {.tmpl = NULL};
+    kiln_choose_options choose;
     kiln_import_options import;
     kiln_profile *profile = kiln_new(a, kiln_profile);
     KILN_TRY(kiln_cli_import_options(args, args->pos[0], &import_at, &import, err));
@@ -394,11 +423,13 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     kiln_machine *machine = kiln_new(a, kiln_machine);
     KILN_TRY(borrow_runner(args, profile, o, &where, machine, err));
     KILN_TRY(read_baselines(args, profile, o, err));
-    KILN_TRY(kiln_cli_advice(args, OPT_DB, OPT_NO_READY, OPT_NO_PREDICT, o->threads[0],
-                             &choose, NULL, err));
+    kiln_subject *each = kiln_array(a, kiln_subject, o->n_threads);
+    KILN_TRY(advise(args, o->threads[0], &choose, err));
     KILN_TRY(kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1,
-                                   where.apart != NULL ? &where : NULL, out, err));
-    out->machine = where.apart != NULL ? machine : NULL;
+                                   where.apart != NULL ? &where : NULL, &each[0], err));
+    each[0].machine = where.apart != NULL ? machine : NULL;
+    KILN_TRY(read_again(args, o, &where, each, err));
+    *out = each[0];
     return KILN_OK;
 }
 
@@ -507,6 +538,7 @@ static kiln_status bench_model(const kiln_cli_args *args, int *exit_code,
         KILN_TRY(read_load(args, &o, &load, err));
     KILN_TRY(kiln_cli_is_package(args->pos[0]) ? read_package(args, &o, &subject, err)
                                                : read_model(args, &o, &subject, err));
+    load.each = o.each; /* known by now */
     if (is_load)
         return bench_load(args, &subject, &load, exit_code, err);
     KILN_TRY(kiln_net_bench_run(args->arena, &subject, &o, &bench, err));

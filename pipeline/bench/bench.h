@@ -56,6 +56,9 @@ typedef struct kiln_subject {
     const kiln_wanted *want;
     size_t n_want;
     kiln_tolerance tolerance;
+    /* What it was compiled from and became, for kiln_subject_again; NULL: a package. */
+    const kiln_source *source;
+    const kiln_network *network;
 } kiln_subject;
 
 /* Imports the model, compiles it for the profile, opens it in another process until the
@@ -68,6 +71,14 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_choose_options *choose, uint64_t seed,
                                   const kiln_remote_options *where, kiln_subject *out,
                                   kiln_err *err);
+
+/* The model of `s`, compiled by another choice: of the same inputs and right outputs, in
+ * the process of `s` where it becomes the very same network. `s` is borrowed until the
+ * arena is reset. */
+kiln_status kiln_subject_again(kiln_arena *a, const kiln_subject *s,
+                               const kiln_choose_options *choose,
+                               const kiln_remote_options *where, kiln_subject *out,
+                               kiln_err *err);
 
 /* A source that was read, by other options of the compiler, held against what is expected
  * of it. All are borrowed until the arena is reset. */
@@ -117,6 +128,7 @@ kiln_percentiles kiln_percentiles_of(double *v, size_t n);
 /* One number of threads. */
 typedef struct kiln_net_side {
     int threads;
+    const kiln_subject *subject;    /* the network that ran */
     int64_t runs;                   /* of each sample: short networks run more often */
     kiln_sample_list sample;        /* in the order they were taken */
     KILN_VEC(kiln_peak) round_peak; /* of the slice before each */
@@ -134,7 +146,7 @@ typedef struct kiln_net_side {
 } kiln_net_side;
 
 typedef struct kiln_net_bench {
-    const kiln_subject *subject;
+    const kiln_subject *subject; /* of the first number of threads */
     KILN_VEC(kiln_net_side) side;
     kiln_check check; /* worst of all numbers of threads */
     kiln_machine machine;
@@ -145,6 +157,9 @@ typedef struct kiln_net_bench {
 typedef struct kiln_net_bench_options {
     const int *threads; /* each at least 1 */
     int n_threads;
+    /* The network of each number of threads, all of one model (kiln_subject_again); NULL:
+     * one does for all. */
+    const kiln_subject *each;
     int rounds;
     bool steps;     /* measure each step too */
     bool bandwidth; /* and how fast the machine copies, once, behind everything else */
@@ -157,8 +172,8 @@ typedef struct kiln_net_bench_options {
     void *user;
 } kiln_net_bench_options;
 
-/* A wrong output is a failed check in `out` and no number. KILN_ERR_INTERRUPTED:
- * before the first round. */
+/* `s`: o->each[0], where there is one. A wrong output is a failed check in `out` and no
+ * number. KILN_ERR_INTERRUPTED: before the first round. */
 kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
                                const kiln_net_bench_options *o, kiln_net_bench *out,
                                kiln_err *err);
@@ -200,7 +215,8 @@ typedef struct kiln_load {
 typedef struct kiln_load_options {
     const int *threads, *instances; /* lists: each pair is measured */
     int n_threads, n_instances;
-    double seconds; /* of each pair */
+    const kiln_subject *each; /* as of kiln_net_bench_options */
+    double seconds;           /* of each pair */
     void (*progress)(void *user, double done_s, double total_s);
     void *user;
 } kiln_load_options;

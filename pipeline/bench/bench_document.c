@@ -69,8 +69,8 @@ static kiln_results_latency latency_of(kiln_arena *a, const kiln_net_side *r) {
     return l;
 }
 
-static void put_steps(kiln_arena *a, const kiln_subject *s, const kiln_net_side *r,
-                      kiln_doc_side *out) {
+static void put_steps(kiln_arena *a, const kiln_net_side *r, kiln_doc_side *out) {
+    const kiln_subject *s = r->subject;
     for (int i = 0; i < s->n_steps; i++) {
         const kiln_subject_step *from = &s->step[i];
         const kiln_results_step step = {.name = from->name,
@@ -94,8 +94,7 @@ static void put_steps(kiln_arena *a, const kiln_subject *s, const kiln_net_side 
     kiln_results_derive_coverage(&out->coverage);
 }
 
-static kiln_doc_side side_of(kiln_arena *a, const kiln_subject *s,
-                             const kiln_net_side *r) {
+static kiln_doc_side side_of(kiln_arena *a, const kiln_net_side *r) {
     kiln_doc_side out = {.threads = r->threads,
                          .latency = latency_of(a, r),
                          .percentiles = percentiles_of(&r->percentiles),
@@ -107,7 +106,7 @@ static kiln_doc_side side_of(kiln_arena *a, const kiln_subject *s,
         kiln_vec_push(a, &out.round, round);
     }
     if (r->step_ms != NULL)
-        put_steps(a, s, r, &out);
+        put_steps(a, r, &out);
     return out;
 }
 
@@ -116,7 +115,7 @@ void kiln_net_bench_json(kiln_buf *out, const kiln_net_bench *b) {
     kiln_doc_bench d = head_of(a, b->subject, &b->check, &b->machine, b->bandwidth_gbs);
     d.is_interrupted = b->is_interrupted;
     for (size_t i = 0; i < b->side.n && b->check.outcome == KILN_PASSED; i++) {
-        const kiln_doc_side side = side_of(a, b->subject, &b->side.v[i]);
+        const kiln_doc_side side = side_of(a, &b->side.v[i]);
         kiln_vec_push(a, &d.side, side);
         kiln_vec_push(a, &d.machine.peak, side.peak);
     }

@@ -42,6 +42,6 @@ double kiln_step_gflops(const kiln_subject_step *step, double ms);
 kiln_results_coverages kiln_steps_coverage(kiln_arena *a, const kiln_subject *s,
                                            const double *step_ms);
 
-void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r);
+void kiln_steps_text(kiln_buf *out, const kiln_net_side *r);
 
 #endif

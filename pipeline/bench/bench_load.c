@@ -135,13 +135,16 @@ static kiln_status measure(load *l, const kiln_load_options *o, kiln_check *chec
     return kiln_remote_close_from(l->subject->remote, l->first, err);
 }
 
+/* At the t-th number of threads. */
 static kiln_status one_side(kiln_arena *a, kiln_load *out, const kiln_load_options *o,
-                            int instances, int threads, kiln_err *err) {
+                            int t, int instances, kiln_err *err) {
     kiln_arena scratch = {0};
-    kiln_load_side side = {.instances = instances, .threads = threads};
+    kiln_load_side side = {.instances = instances, .threads = o->threads[t]};
     kiln_check check = out->check;
-    load l = {
-        .arena = &scratch, .subject = out->subject, .side = &side, .run_ns = HUGE_VAL};
+    load l = {.arena = &scratch,
+              .subject = o->each != NULL ? &o->each[t] : out->subject,
+              .side = &side,
+              .run_ns = HUGE_VAL};
     const kiln_status st = measure(&l, o, &check, err);
     out->check = check;
     out->check.reason = kiln_str_dup(a, check.reason); /* not the scratch's */
@@ -163,7 +166,7 @@ kiln_status kiln_load_run(kiln_arena *a, const kiln_subject *s,
     kiln_bench_machine(a, s, &out->machine);
     for (int t = 0; t < o->n_threads; t++)
         for (int i = 0; i < o->n_instances; i++) {
-            KILN_TRY(one_side(a, out, o, o->instances[i], o->threads[t], err));
+            KILN_TRY(one_side(a, out, o, t, o->instances[i], err));
             if (out->is_interrupted || out->check.outcome != KILN_PASSED)
                 return KILN_OK;
         }

@@ -98,7 +98,7 @@ void kiln_net_bench_text(kiln_buf *out, const kiln_net_bench *b) {
     put_rivals(out, b);
     for (size_t i = 0; i < b->side.n; i++)
         if (b->side.v[i].step_ms != NULL)
-            kiln_steps_text(out, s, &b->side.v[i]);
+            kiln_steps_text(out, &b->side.v[i]);
     if (b->is_interrupted)
         kiln_buf_puts(out, "\ninterrupted: fewer rounds than asked for\n");
 }

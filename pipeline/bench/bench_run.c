@@ -27,7 +27,7 @@ typedef struct bench {
 static kiln_status take(const bench *b, const side *s, const kiln_remote_order *o,
                         kiln_remote_turn *out, kiln_err *err) {
     const kiln_status st =
-        kiln_remote_take_turn(b->subject->remote, s->session, o, out, err);
+        kiln_remote_take_turn(s->report->subject->remote, s->session, o, out, err);
     if (st != KILN_OK)
         kiln_note(err, "running '%s' on %d thread%s", b->subject->name,
                   s->report->threads, s->report->threads == 1 ? "" : "s");
@@ -55,10 +55,14 @@ static kiln_status warm_up(const bench *b, side *s, kiln_err *err) {
     return run_sample(b, s, 0, &sample, err);
 }
 
-static kiln_status open_side(bench *b, int threads, side *s, kiln_err *err) {
-    s->report->threads = threads;
-    return kiln_remote_session(b->subject->remote, threads, &s->session,
-                               &s->report->session_bytes, err);
+static kiln_status open_side(bench *b, int i, kiln_err *err) {
+    side *s = &b->side[i];
+    kiln_net_side *r = &b->out->side.v[i];
+    s->report = r;
+    r->threads = b->o->threads[i];
+    r->subject = b->o->each != NULL ? &b->o->each[i] : b->subject;
+    return kiln_remote_session(r->subject->remote, r->threads, &s->session,
+                               &r->session_bytes, err);
 }
 
 /* ---- numbers --------------------------------------------------------------------- */
@@ -118,7 +122,7 @@ static kiln_status profile_once(const bench *b, const side *s, int n,
 /* Apart from the rounds: reading a clock for each step takes time too. Runs in which
  * somebody else had a processor are taken again, as often as there are runs. */
 static kiln_status measure_steps(const bench *b, side *s, kiln_err *err) {
-    const int n = b->subject->n_steps;
+    const int n = s->report->subject->n_steps;
     double *median = kiln_array(b->arena, double, n);
     double(*ms)[STEP_RUNS] = kiln_arena_array(b->arena, (size_t)n, sizeof *ms);
     double run_ms[STEP_RUNS] = {0};
@@ -220,8 +224,8 @@ static kiln_status all_rounds(bench *b, kiln_err *err) {
 
 static kiln_status check_all(bench *b, kiln_err *err) {
     for (int i = 0; i < b->o->n_threads; i++)
-        KILN_TRY(kiln_subject_check(b->arena, b->subject, b->side[i].session,
-                                    &b->out->check, err));
+        KILN_TRY(kiln_subject_check(b->arena, b->side[i].report->subject,
+                                    b->side[i].session, &b->out->check, err));
     return KILN_OK;
 }
 
@@ -251,10 +255,8 @@ kiln_status kiln_net_bench_run(kiln_arena *a, const kiln_subject *s,
     b.side = kiln_array(a, side, o->n_threads);
     for (int i = 0; i < o->n_threads; i++)
         kiln_vec_push(a, &out->side, (kiln_net_side){0});
-    for (int i = 0; i < o->n_threads; i++) {
-        b.side[i].report = &out->side.v[i];
-        KILN_TRY(open_side(&b, o->threads[i], &b.side[i], err));
-    }
+    for (int i = 0; i < o->n_threads; i++)
+        KILN_TRY(open_side(&b, i, err));
     KILN_TRY(check_all(&b, err));
     if (out->check.outcome != KILN_PASSED)
         return KILN_OK;

@@ -1,6 +1,8 @@
 /* A model made callable, and what its outputs must be. */
 #include "pipeline/bench/bench_internal.h"
 
+#include <string.h>
+
 static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
     kiln_subject_step *step = kiln_array(a, kiln_subject_step, n->step.n);
     for (size_t i = 0; i < n->step.n; i++) {
@@ -20,32 +22,35 @@ static const kiln_subject_step *steps_of(kiln_arena *a, const kiln_network *n) {
     return step;
 }
 
-static kiln_status open_network(kiln_arena *a, const kiln_source *source,
-                                const kiln_expectation *e, const kiln_network *n,
-                                const kiln_remote_options *where, kiln_subject *out,
-                                kiln_err *err) {
-    kiln_subject s = {.name = source->name,
-                      .file = source->path,
-                      .format = source->format,
-                      .imported = source->imported,
-                      .profile = n->profile,
-                      .cost = source->cost,
-                      .step = steps_of(a, n),
-                      .n_steps = n->n_steps,
-                      .n_conversions = n->n_conversions,
-                      .arena = n->arena_bytes,
-                      .lower_bound = n->lower_bound,
-                      .params = (int64_t)n->param_bytes,
-                      .workspace = n->workspace_bytes,
-                      .scratch = n->scratch_bytes,
-                      .in = e->in,
-                      .want = e->out,
-                      .n_want = e->n_out,
-                      .tolerance = kiln_tolerance_network};
-    KILN_TRY(kiln_remote_of_network(a, n, e->in, source->graph->inputs.n, where,
-                                    &s.remote, err));
-    *out = s;
-    return KILN_OK;
+/* All but the process that it runs in. */
+static kiln_subject facts_of(kiln_arena *a, const kiln_source *source,
+                             const kiln_expectation *e, const kiln_network *n) {
+    return (kiln_subject){.name = source->name,
+                          .file = source->path,
+                          .format = source->format,
+                          .imported = source->imported,
+                          .profile = n->profile,
+                          .cost = source->cost,
+                          .step = steps_of(a, n),
+                          .n_steps = n->n_steps,
+                          .n_conversions = n->n_conversions,
+                          .arena = n->arena_bytes,
+                          .lower_bound = n->lower_bound,
+                          .params = (int64_t)n->param_bytes,
+                          .workspace = n->workspace_bytes,
+                          .scratch = n->scratch_bytes,
+                          .in = e->in,
+                          .want = e->out,
+                          .n_want = e->n_out,
+                          .tolerance = kiln_tolerance_network,
+                          .source = source,
+                          .network = n};
+}
+
+static kiln_status open_network(kiln_arena *a, const kiln_remote_options *where,
+                                kiln_subject *s, kiln_err *err) {
+    return kiln_remote_of_network(a, s->network, s->in, s->source->graph->inputs.n,
+                                  where, &s->remote, err);
 }
 
 kiln_status kiln_subject_of_source(kiln_arena *a, const kiln_source *source,
@@ -55,7 +60,8 @@ kiln_status kiln_subject_of_source(kiln_arena *a, const kiln_source *source,
                                    kiln_err *err) {
     kiln_network *n = kiln_new(a, kiln_network);
     KILN_TRY(kiln_network_compile(a, source->graph, profile, o, n, err));
-    return open_network(a, source, e, n, NULL, out, err);
+    *out = facts_of(a, source, e, n);
+    return open_network(a, NULL, out, err);
 }
 
 kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
@@ -64,21 +70,46 @@ kiln_status kiln_subject_of_model(kiln_arena *a, const char *model,
                                   const kiln_choose_options *choose, uint64_t seed,
                                   const kiln_remote_options *where, kiln_subject *out,
                                   kiln_err *err) {
-    kiln_source source;
+    kiln_source *source = kiln_new(a, kiln_source);
     kiln_network *n = kiln_new(a, kiln_network);
     kiln_expectation e;
-    kiln_subject s;
-    KILN_TRY(kiln_source_read(a, model, o, &source, err));
+    KILN_TRY(kiln_source_read(a, model, o, source, err));
     const kiln_network_options net = {.choose = choose};
-    KILN_TRY(kiln_network_compile(a, source.graph, profile, &net, n, err));
-    KILN_TRY(kiln_expectation_of(a, &source, seed, &e, err));
-    KILN_TRY(open_network(a, &source, &e, n, where, &s, err));
+    KILN_TRY(kiln_network_compile(a, source->graph, profile, &net, n, err));
+    KILN_TRY(kiln_expectation_of(a, source, seed, &e, err));
+    *out = facts_of(a, source, &e, n);
     if (o != NULL) {
-        s.fixed = o->values;
-        s.n_fixed = o->n_values;
+        out->fixed = o->values;
+        out->n_fixed = o->n_values;
     }
-    *out = s;
-    return KILN_OK;
+    return open_network(a, where, out, err);
+}
+
+/* Keys say of kernels all that code is made of. */
+static bool are_same(const kiln_network *x, const kiln_network *y) {
+    if (!kiln_str_eq(x->plan, y->plan) || x->kernel.n != y->kernel.n)
+        return false;
+    for (size_t i = 0; i < x->kernel.n; i++)
+        if (strcmp(x->kernel.v[i].key, y->kernel.v[i].key) != 0)
+            return false;
+    return true;
+}
+
+kiln_status kiln_subject_again(kiln_arena *a, const kiln_subject *s,
+                               const kiln_choose_options *choose,
+                               const kiln_remote_options *where, kiln_subject *out,
+                               kiln_err *err) {
+    KILN_ASSERT(s->source != NULL, "'%s' is a package", s->name);
+    kiln_network *n = kiln_new(a, kiln_network);
+    const kiln_network_options net = {.choose = choose};
+    const kiln_expectation e = {.in = s->in, .out = s->want, .n_out = s->n_want};
+    KILN_TRY(kiln_network_compile(a, s->source->graph, s->profile, &net, n, err));
+    *out = facts_of(a, s->source, &e, n);
+    out->fixed = s->fixed;
+    out->n_fixed = s->n_fixed;
+    out->machine = s->machine;
+    out->remote = s->remote;
+    return are_same(n, s->network) ? KILN_OK : open_network(a, where, out, err);
 }
 
 static kiln_status compare(kiln_arena *a, const kiln_subject *s, int session,

@@ -87,9 +87,9 @@ static void put_step(kiln_buf *out, const kiln_subject_step *step, double ms,
                     shown(a, step->epilogue, 48), shown(a, step->name, 512));
 }
 
-static void put_coverage(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r,
-                         double sum_ms) {
-    const kiln_results_coverages all = kiln_steps_coverage(out->arena, s, r->step_ms);
+static void put_coverage(kiln_buf *out, const kiln_net_side *r, double sum_ms) {
+    const kiln_results_coverages all =
+        kiln_steps_coverage(out->arena, r->subject, r->step_ms);
     for (size_t i = 0; i < all.n; i++)
         kiln_buf_printf(out, "%s%.1f%% of it %s (%" PRId64 " step%s)",
                         i == 0 ? "time of the steps: " : ", ",
@@ -99,7 +99,8 @@ static void put_coverage(kiln_buf *out, const kiln_subject *s, const kiln_net_si
     kiln_buf_puts(out, "\n");
 }
 
-void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *r) {
+void kiln_steps_text(kiln_buf *out, const kiln_net_side *r) {
+    const kiln_subject *s = r->subject;
     slow *order = kiln_array(out->arena, slow, s->n_steps);
     double sum = 0;
     for (int i = 0; i < s->n_steps; i++) {
@@ -120,5 +121,5 @@ void kiln_steps_text(kiln_buf *out, const kiln_subject *s, const kiln_net_side *
         "the steps add up to %.4f ms, the runs that they were timed in took "
         "%.4f ms; without clocks at each step %.4f ms\n",
         sum, r->steps_run_ms, r->median_ms);
-    put_coverage(out, s, r, sum);
+    put_coverage(out, r, sum);
 }

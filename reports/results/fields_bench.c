@@ -117,7 +117,8 @@ static const kiln_record_field bench_rows[] = {
     KILN_MEMBER(multiply_adds, "of one run, after the graph passes"),
     KILN_MEMBER(flops, "the same, element-wise operations too"),
     KILN_MEMBER_OBJECT("output", output, output, "was it right?"),
-    KILN_MEMBER_OBJECT("memory", memory, kiln_results_memory_table, "of a session"),
+    KILN_MEMBER_OBJECT("memory", memory, kiln_results_memory_table,
+                       "of a session; at the first number of threads"),
     KILN_MEMBER_POSITIVE(open_ms, "that opening the package took once, its archive "
                                   "verified and in memory; packing included"),
     KILN_MEMBER_LIST("threads", side, side,
