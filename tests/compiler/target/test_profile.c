@@ -3,6 +3,8 @@
 #include "tests/support/kiln_test.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Those of CPUs, then those of GPUs; NULL past the end. */
@@ -204,6 +206,22 @@ static void this_machine_runs_itself(void **state) {
     assert_true(kiln_profile_runs_on(&q, &p, missing));
 }
 
+/* Of the last cache, what one processor can use: not all that a package has of them. */
+static void this_machine_has_its_own_caches(void **state) {
+    kiln_profile p;
+    kiln_err err = {0};
+    char line[32] = "";
+    (void)state;
+    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    if (f == NULL)
+        kiln_test_skip("no third cache that the system tells of");
+    assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    kiln_assert_status_ok(kiln_profile_detect(kiln_test_arena(), &p, &err), &err);
+    assert_int_equal(p.l3_bytes, strtoll(line, NULL, 10) * 1024);
+    assert_true(p.l1d_bytes <= p.l2_bytes && p.l2_bytes <= p.l3_bytes);
+}
+
 typedef struct runs_row {
     const char *name, *profile, *machine, *missing; /* NULL: it runs */
 } runs_row;
@@ -345,6 +363,8 @@ int main(void) {
     kiln_test_add("bounds_are_wide", bounds_are_wide, NULL);
     kiln_test_add("rules_follow_the_model", rules_follow_the_model, NULL);
     kiln_test_add("this_machine_runs_itself", this_machine_runs_itself, NULL);
+    kiln_test_add("this_machine_has_its_own_caches", this_machine_has_its_own_caches,
+                  NULL);
     kiln_test_add_rows(check_runs, runs_rows);
     kiln_test_add("registers_must_be_there", registers_must_be_there, NULL);
     kiln_test_add_rows(check_bad, bad_rows);
