@@ -8,6 +8,8 @@
 #include "compiler/schedule/template/collapse.h"
 #include "compiler/schedule/template/shares.h"
 
+#include <math.h>
+
 enum {
     L2_SHARE = 2,     /* what is kept has half of it, what passes by the other */
     TABLE_SHARE = 16, /* of all iterations: to make a table costs no more than that */
@@ -506,7 +508,7 @@ static kiln_status schedule_root(planner *p, int r) {
 }
 
 /* Multiply-adds, and each node's results: fused to one pass, half of that count costs
- * nothing by itself. */
+ * nothing by itself. Or what is done for each of them, where that is more. */
 bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p) {
     double work = 0;
     for (size_t i = 0; i < w->graph->nodes.n; i++) {
@@ -514,7 +516,8 @@ bool kiln_rules_want_threads(const kiln_workload *w, const kiln_profile *p) {
         const kiln_node *n = w->graph->nodes.v[i];
         if (n->op->cost != NULL)
             n->op->cost(n, &c);
-        work += (double)c.muladds + (double)kiln_type_elems(&n->out[0]->type);
+        work += fmax((double)c.muladds + (double)kiln_type_elems(&n->out[0]->type),
+                     (double)c.flops / 2);
     }
     return p->cores > 1 && kiln_is_worth_fork(p, work / 2);
 }

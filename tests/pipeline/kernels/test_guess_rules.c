@@ -136,9 +136,37 @@ static void more_ports_want_more_sums(void **state) {
     }
 }
 
+/* Whole blocks of rows for each core where they can be dealt out so, none is so small
+ * that b, which passes by for each, would take more than half of what memory gives; and
+ * no blocks where rows are left over, or one core does all. */
+static void rows_are_dealt_out_to_cores(void **state) {
+    (void)state;
+    enum { N = 3 };
+    static const int cores[N] = {1, 2, 4};
+    static const int64_t rows[N] = {128, 197, 256};
+    for (int i = 0; i < N; i++)
+        for (int m = 0; m < N; m++) {
+            kiln_profile p = *kiln_profile_at(0);
+            p.cores = cores[i];
+            p.core.fma_ports = 1;
+            p.core.memory_rate = 8;
+            const char *line =
+                kiln_format(kiln_test_arena(), "mm m %d 256 1024", (int)rows[m]);
+            const drawn d = choose(&p, line, "matmul");
+            const int64_t block = knob(&d, "block_m") * knob(&d, "tile_m");
+            const int64_t least = 2 * cores[i] * p.vector_bytes / 8;
+            const bool is_dealt =
+                cores[i] > 1 && rows[m] % cores[i] == 0 && rows[m] / cores[i] >= least;
+            assert_int_equal(block > 0, is_dealt);
+            assert_true(!is_dealt || rows[m] % (block * cores[i]) == 0);
+            assert_true(!is_dealt || block >= least);
+        }
+}
+
 int main(void) {
     kiln_test_add("guesses_can_be_applied", guesses_can_be_applied, NULL);
     kiln_test_add("tiles_follow_ports_and_caches", tiles_follow_ports_and_caches, NULL);
     kiln_test_add("more_ports_want_more_sums", more_ports_want_more_sums, NULL);
+    kiln_test_add("rows_are_dealt_out_to_cores", rows_are_dealt_out_to_cores, NULL);
     return kiln_test_run("guess_rules");
 }
