@@ -426,7 +426,7 @@ static kiln_status read_model(const kiln_cli_args *args, kiln_net_bench_options 
     kiln_subject *each = kiln_array(a, kiln_subject, o->n_threads);
     KILN_TRY(advise(args, o->threads[0], &choose, err));
     KILN_TRY(kiln_subject_of_model(a, args->pos[0], &import, profile, &choose, 1,
-                                   where.apart != NULL ? &where : NULL, &each[0], err));
+                                   &where, &each[0], err));
     each[0].machine = where.apart != NULL ? machine : NULL;
     KILN_TRY(read_again(args, o, &where, each, err));
     *out = each[0];

@@ -56,8 +56,10 @@ static caches caches_here(void) {
             continue;
         *known[level] = bytes;
         if (level == 1) {
-            c.line = told(n, "coherency_line_size");
-            c.ways = told(n, "ways_of_associativity");
+            const int64_t line = told(n, "coherency_line_size"),
+                          ways = told(n, "ways_of_associativity");
+            c.line = line > 0 ? line : c.line;
+            c.ways = ways > 0 ? ways : c.ways;
         }
     }
     return c;

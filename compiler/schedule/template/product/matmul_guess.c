@@ -217,7 +217,7 @@ static void guess_rows_apart(const kiln_product *x, const kiln_profile *prof,
                              const kiln_space *s, kiln_config *c) {
     const kiln_matmul_plan p = kiln_matmul_plan_of(s, c);
     const kiln_knob *block = &s->knob[KILN_MATMUL_BLOCK_M];
-    const int64_t all = kiln_ceil_div(x->m, p.tile_m), each = all / prof->cores;
+    const int64_t each = x->m / (p.tile_m * prof->cores); /* panels of a core */
     const int64_t row = p.block_k > 0 ? p.block_k * (x->a_row_bytes / x->k) +
                                             x->n * (prof->vector_bytes / x->lanes)
                                       : x->a_row_bytes;
