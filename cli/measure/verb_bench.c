@@ -389,8 +389,8 @@ static kiln_status advise(const kiln_cli_args *args, int threads,
                            NULL, err);
 }
 
-/* What is known of one number of threads says nothing of another: each has a network of
- * its own, beside the first. */
+/* Records and their model are asked for a number of threads: each has a network of its
+ * own, beside the first. */
 static kiln_status read_again(const kiln_cli_args *args, kiln_net_bench_options *o,
                               const kiln_remote_options *where, kiln_subject *each,
                               kiln_err *err) {
